@@ -1,0 +1,57 @@
+"""Errors that a user can act on; each kind carries the exit code that the command line returns."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command returns to the shell."""
+
+    OK = 0
+    USAGE = 2
+    INVALID_INPUT = 3
+    INFEASIBLE = 4
+    LIMIT_WITHOUT_PLAN = 5
+    GAP_NOT_REACHED = 6
+    PLAN_INVALID = 7
+    EXPORT_IMPOSSIBLE = 8
+    INTERNAL = 70
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class SpmilpError(Exception):
+    """Something the user gave cannot be used; the message says what, where and what to do."""
+
+    exit_code = ExitCode.INVALID_INPUT
+
+
+class FileError(SpmilpError):
+    """A file is missing, unreadable, or not of the format that its reader expects."""
+
+
+class UnsupportedOperatorError(SpmilpError):
+    """The model has nodes that cannot be lowered; ``nodes`` lists each with its reason.
+
+    Parameters
+    ----------
+    nodes
+        One ``(node name, operator, reason)`` per node, in the model's order.
+    """
+
+    def __init__(self, nodes: tuple[tuple[str, str, str], ...]) -> None:
+        self.nodes = nodes
+        lines = [f"  {name} ({operator}): {reason}" for name, operator, reason in nodes]
+        count = f"{len(nodes)} node" + ("s" if len(nodes) > 1 else "")
+        super().__init__("\n".join([f"{count} cannot be lowered:", *lines]))
+
+
+class DoesNotFitError(SpmilpError):
+    """A working set is larger than every scratchpad that could hold it."""
+
+    exit_code = ExitCode.INFEASIBLE
+
+
+class MissingExtraError(SpmilpError):
+    """An optional dependency is not installed; the message names the extra to install."""
+
+    exit_code = ExitCode.USAGE

@@ -1,0 +1,156 @@
+"""The network after clean-up: operators, tensors and fused groups. No ONNX object from here on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.units import Bytes, Extents
+
+Attribute: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tensor:
+    """A value of the graph.
+
+    Parameters
+    ----------
+    shape
+        Elements along each axis; all positive. A scalar has none.
+    dtype
+        NumPy type of the values that buffers hold.
+    data
+        The values of a constant; ``None`` for what is computed or given at run time.
+    shape_only
+        The constant's values mean nothing (the file carries only its shape).
+    """
+
+    name: str
+    shape: Extents
+    dtype: np.dtype[np.generic]
+    data: NDArray[np.generic] | None = None
+    shape_only: bool = False
+
+    @property
+    def bytes(self) -> Bytes:
+        """Size in bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scale:
+    """Affine quantisation, ``real = scale * (integer - zero_point)``.
+
+    Parameters
+    ----------
+    scale, zero_point
+        One value for the tensor, or one for each position along ``axis``.
+    dtype
+        The integer type.
+    """
+
+    scale: NDArray[np.float32]
+    zero_point: NDArray[np.int32]
+    axis: int | None
+    dtype: np.dtype[np.generic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Quantisation:
+    """Makes an operator an integer one: it reads and writes integers that stand for reals.
+
+    Convolutions and matrix products add products of (integer - zero point) exactly in int32, add
+    the int32 bias, multiply by ``input scale * weight scale / output scale`` and round half to
+    even. Every other operator works on the reals in float32 and rounds its result.
+
+    Parameters
+    ----------
+    inputs
+        For each input of the operator; ``None`` for an input that is not quantised (or absent).
+    output
+        Of the operator's output.
+    low, high
+        Limits of the real result before it is rounded (a fused Relu or Clip); ``None`` for none.
+    """
+
+    inputs: tuple[Scale | None, ...]
+    output: Scale | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Operator:
+    """A node of the graph; it has one output.
+
+    Parameters
+    ----------
+    kind
+        ONNX operator type. Nodes with several outputs (Split, LSTM) have been replaced by nodes
+        with one.
+    inputs
+        Names of tensors; ``""`` for an optional input that is left out.
+    attributes
+        Normalised by the operator's family: explicit pads, axes not negative, every default
+        present. Integer tensors that only say *how* (axes, sizes, starts, pads) are attributes, not
+        inputs.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    quantisation: Quantisation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """Operators that one task computes together, tile by tile, without memory between them.
+
+    Views (Reshape, Slice, ...) have no tasks of their own: each consumer's group begins with the
+    views of what it reads, so that a group reads only tensors that lie in memory.
+
+    Parameters
+    ----------
+    operators
+        In topological order; the last one gives ``output``.
+    anchor
+        Position in ``operators`` of the one that carries the work (the convolution, the matrix
+        product, the reduction); where the group is tiled over a reduction, it is the anchor's.
+    inputs
+        Tensors in memory that it reads: network inputs, constants, outputs of other groups.
+    """
+
+    index: int
+    name: str
+    operators: tuple[Operator, ...]
+    anchor: int
+    inputs: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Network:
+    """A model that is ready to be tiled.
+
+    Parameters
+    ----------
+    groups
+        In topological order.
+    inputs, outputs
+        Names of tensors. Each output is written by one group (the front end adds a copy where the
+        model's output is an input, a constant, or a view).
+    sha256
+        Of the model file.
+    """
+
+    name: str
+    tensors: Mapping[str, Tensor]
+    groups: tuple[Group, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    sha256: str

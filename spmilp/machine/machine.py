@@ -1,0 +1,343 @@
+"""The hardware: memories, cores, links, DMA engines. Integers and exact fractions only."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from spmilp.units import Bytes, CoreIdx, Cycles, EngineIdx, Femtojoules, KindIdx, LinkIdx, MemoryIdx
+
+
+class MemoryKind(StrEnum):
+    """Where a memory stands in the hierarchy."""
+
+    DRAM = "dram"
+    SHARED = "shared"
+    SPM = "spm"
+
+
+class Routing(StrEnum):
+    """How the path of a transfer is chosen; see :mod:`spmilp.machine.routes`."""
+
+    SHORTEST = "shortest"
+    XY = "xy"
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """The addresses ``[start, end)`` of one memory, in bytes."""
+
+    start: Bytes
+    end: Bytes
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"byte range [{self.start}, {self.end}) is empty or negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One memory; its name is also its node in the graph of links.
+
+    Parameters
+    ----------
+    size
+        Bytes, reserved ones included; ``None`` for a DRAM without limit.
+    alignment
+        Offsets of residencies are multiples of this. A power of two.
+    reserved
+        Addresses that no plan may touch (stack, vector table, runtime), sorted and disjoint.
+    banks
+        Number of equal banks, for reports; ``None`` where unknown.
+    energy_per_byte
+        For one byte read or written by a transfer; ``None`` where unknown.
+    """
+
+    index: MemoryIdx
+    name: str
+    kind: MemoryKind
+    size: Bytes | None
+    alignment: Bytes = 1
+    reserved: tuple[ByteRange, ...] = ()
+    banks: int | None = None
+    energy_per_byte: Femtojoules | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is None and self.kind is not MemoryKind.DRAM:
+            raise ValueError(f"memory {self.name}: only a DRAM may be without a size")
+        if self.size is not None and self.size <= 0:
+            raise ValueError(f"memory {self.name}: size is {self.size} B, expected > 0")
+        if self.alignment <= 0 or self.alignment.bit_count() != 1:
+            raise ValueError(f"memory {self.name}: alignment {self.alignment} B, no power of 2")
+        last = 0
+        for taken in self.reserved:
+            if taken.start < last:
+                raise ValueError(f"memory {self.name}: reserved ranges overlap or are unsorted")
+            last = taken.end
+        if self.size is not None and last > self.size:
+            raise ValueError(f"memory {self.name}: reserved up to {last} B > size {self.size} B")
+
+    @property
+    def usable(self) -> Bytes | None:
+        """Bytes that plans may use; ``None`` without limit."""
+        if self.size is None:
+            return None
+        return self.size - sum(taken.end - taken.start for taken in self.reserved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MacArray:
+    """One way in which a core's multipliers work side by side for one data type.
+
+    Parameters
+    ----------
+    dtype
+        ONNX data type of the operands, in lower case: ``float32``, ``float16``, ``int8``.
+    unroll
+        ``(loop, size)`` for each loop spread over the array. Loops: ``B`` batch, ``G`` groups,
+        ``K`` output channels or columns, ``C`` input channels or reduction, ``Y``/``X`` output
+        rows and columns, ``R``/``S`` kernel rows and columns. A tile whose loop does not divide by
+        ``size`` leaves multipliers idle; an empty tuple is one MAC per cycle.
+    """
+
+    dtype: str
+    unroll: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreKind:
+    """What equal cores can do and how fast.
+
+    Parameters
+    ----------
+    arrays
+        Alternatives; for a data type the best one is used for each tile.
+    lanes
+        ``(dtype, elements per cycle)`` of element-wise work.
+    launch
+        Cycles to start a task, part of every task's cycles.
+    operators
+        ONNX operator types that it can run; ``None`` for all.
+    mac_energy
+        ``(dtype, femtojoules per MAC)`` where known.
+    """
+
+    index: KindIdx
+    name: str
+    arrays: tuple[MacArray, ...] = ()
+    lanes: tuple[tuple[str, int], ...] = ()
+    launch: Cycles = 0
+    operators: frozenset[str] | None = None
+    mac_energy: tuple[tuple[str, Femtojoules], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """A core: its kind, the memory its tasks work in, and where it lies on the chip."""
+
+    index: CoreIdx
+    name: str
+    kind: KindIdx
+    memory: MemoryIdx
+    position: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A directed connection between two nodes (memories or routers).
+
+    Parameters
+    ----------
+    rate
+        Bytes per cycle, exact; the transfers that use the link at one time reserve parts of it.
+    latency
+        Cycles for the first byte.
+    energy_per_byte
+        For one byte over this hop; ``None`` where unknown.
+    """
+
+    index: LinkIdx
+    source: str
+    target: str
+    rate: Fraction
+    latency: Cycles = 0
+    energy_per_byte: Femtojoules | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0:
+            raise ValueError(f"link {self.source} -> {self.target}: rate {self.rate}, expected > 0")
+        if self.latency < 0:
+            raise ValueError(f"link {self.source} -> {self.target}: latency {self.latency} < 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A DMA engine and the limits of its transfers.
+
+    Parameters
+    ----------
+    owner
+        The memory it belongs to: one end of each of its transfers. ``None`` for a central engine
+        that moves data between any two memories it reaches.
+    reaches
+        The memories at the other end (both ends for a central engine), ``None`` for every one that
+        has a route.
+    loads, stores
+        Whether it moves data into its owner, and out of it.
+    channels
+        Transfers at one time.
+    setup
+        Cycles before the first byte of each transfer.
+    rate
+        Bytes per cycle at most, exact.
+    longest
+        Bytes of one transfer at most; ``None`` without limit.
+    dimensions
+        Nested strides of one descriptor, the contiguous run included: 1 for a plain copy, 2 for
+        rows at a stride. ``None`` without limit.
+    congruence
+        First source and first destination address of a transfer are equal modulo this; 1 for none.
+    multicast
+        Whether one transfer may have several destinations.
+    descriptors
+        Entries that one channel can queue; ``None`` where unknown.
+    """
+
+    index: EngineIdx
+    name: str
+    owner: MemoryIdx | None
+    reaches: tuple[MemoryIdx, ...] | None = None
+    loads: bool = True
+    stores: bool = True
+    channels: int = 1
+    setup: Cycles = 0
+    rate: Fraction
+    longest: Bytes | None = None
+    dimensions: int | None = None
+    congruence: Bytes = 1
+    multicast: bool = False
+    descriptors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.channels <= 0:
+            raise ValueError(f"engine {self.name}: {self.channels} channels, expected > 0")
+        if self.rate <= 0:
+            raise ValueError(f"engine {self.name}: rate {self.rate} B/cycle, expected > 0")
+        if self.setup < 0:
+            raise ValueError(f"engine {self.name}: setup {self.setup} cycles < 0")
+        if self.longest is not None and self.longest <= 0:
+            raise ValueError(f"engine {self.name}: longest transfer {self.longest} B, expected > 0")
+        if self.dimensions is not None and self.dimensions <= 0:
+            raise ValueError(f"engine {self.name}: {self.dimensions} dimensions, expected > 0")
+
+    def serves(self, source: MemoryIdx, destination: MemoryIdx) -> bool:
+        """Say whether it may move data from ``source`` to ``destination``, routes left aside."""
+        if self.owner is None:
+            return self._reaches(source) and self._reaches(destination)
+        if destination == self.owner and self.loads and self._reaches(source):
+            return True
+        return source == self.owner and self.stores and self._reaches(destination)
+
+    def _reaches(self, memory: MemoryIdx) -> bool:
+        return self.reaches is None or memory in self.reaches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteReads:
+    """A core may read an operand in another scratchpad while its task runs.
+
+    Parameters
+    ----------
+    cycles_per_byte_hop
+        Extra cycles for each byte and each link of the route from the operand's memory to the
+        core's; a task's extra is the sum over its remote operands, each rounded up.
+    longest_route
+        Links of the route at most; ``None`` without limit.
+    """
+
+    cycles_per_byte_hop: Fraction
+    longest_route: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A many-core machine, complete and consistent.
+
+    Parameters
+    ----------
+    frequency
+        Cycles per second; ``None`` where times in seconds make no sense.
+    positions
+        ``(router, (x, y))`` of the routers that XY routing uses.
+    remote
+        How cores read remote scratchpads; ``None`` if they cannot.
+    events
+        Hardware events that firmware may wait for; ``None`` without limit.
+    unverified
+        The parameters that no source confirms; shown to the user.
+
+    Raises
+    ------
+    ValueError
+        If an index is not a position, a name occurs twice, or a reference leads nowhere.
+    """
+
+    name: str
+    description: str = ""
+    frequency: int | None = None
+    memories: tuple[Memory, ...]
+    kinds: tuple[CoreKind, ...]
+    cores: tuple[Core, ...]
+    links: tuple[Link, ...] = ()
+    engines: tuple[Engine, ...] = ()
+    routing: Routing = Routing.SHORTEST
+    positions: tuple[tuple[str, tuple[int, int]], ...] = ()
+    remote: RemoteReads | None = None
+    events: int | None = None
+    unverified: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._indices_are_positions()
+        self._names_are_unique()
+        self._references_exist()
+
+    def _indices_are_positions(self) -> None:
+        owners: tuple[tuple[Memory | CoreKind | Core | Link | Engine, ...], ...]
+        owners = (self.memories, self.kinds, self.cores, self.links, self.engines)
+        for what in owners:
+            for position, thing in enumerate(what):
+                if thing.index != position:
+                    raise ValueError(f"{thing}: index {thing.index} at position {position}")
+
+    def _names_are_unique(self) -> None:
+        owners: tuple[tuple[Memory | CoreKind | Core | Engine, ...], ...]
+        owners = (self.memories, self.kinds, self.cores, self.engines)
+        for what in owners:
+            seen: set[str] = set()
+            for thing in what:
+                if thing.name in seen:
+                    raise ValueError(f"two {type(thing).__name__.lower()}s are named {thing.name}")
+                seen.add(thing.name)
+
+    def _references_exist(self) -> None:
+        if not self.cores:
+            raise ValueError(f"machine {self.name} has no core")
+        for core in self.cores:
+            if not 0 <= core.kind < len(self.kinds):
+                raise ValueError(f"core {core.name}: no kind {core.kind}")
+            if not 0 <= core.memory < len(self.memories):
+                raise ValueError(f"core {core.name}: no memory {core.memory}")
+        for engine in self.engines:
+            ends = (engine.owner, *(engine.reaches or ()))
+            for memory in ends:
+                if memory is not None and not 0 <= memory < len(self.memories):
+                    raise ValueError(f"engine {engine.name}: no memory {memory}")
+
+    @property
+    def spms(self) -> tuple[Memory, ...]:
+        """The scratchpads, in order of index."""
+        return tuple(memory for memory in self.memories if memory.kind is MemoryKind.SPM)
+
+    @property
+    def drams(self) -> tuple[Memory, ...]:
+        """The DRAMs, in order of index."""
+        return tuple(memory for memory in self.memories if memory.kind is MemoryKind.DRAM)

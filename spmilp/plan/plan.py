@@ -1,0 +1,143 @@
+"""A plan: where and when every task runs, every slice lies and every transfer moves."""
+
+from dataclasses import dataclass
+
+from spmilp.units import (
+    Bytes,
+    CoreIdx,
+    Cycles,
+    EngineIdx,
+    Femtojoules,
+    LinkIdx,
+    MemoryIdx,
+    ResidencyIdx,
+    SliceIdx,
+    TaskIdx,
+    TransferIdx,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A task on a core during ``[start, end)``.
+
+    Parameters
+    ----------
+    reads
+        The residency that serves each slice of ``Task.reads``, in that order.
+    writes
+        The residency that holds each buffer of ``Task.writes``, in that order.
+    scratch
+        The residency of its scratch bytes; ``None`` when it needs none.
+    """
+
+    task: TaskIdx
+    core: CoreIdx
+    start: Cycles
+    end: Cycles
+    reads: tuple[ResidencyIdx, ...] = ()
+    writes: tuple[ResidencyIdx, ...] = ()
+    scratch: ResidencyIdx | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """One stay in one memory during ``[start, end)`` at ``[offset, offset + bytes)``.
+
+    It is valid from the end of what fills it, and from its start when nothing has to: a buffer that
+    is there at cycle 0, or scratch.
+
+    Parameters
+    ----------
+    slice
+        What it holds; ``None`` for a task's scratch.
+    offset
+        Address of the first byte. A slice of a buffer that has a place in a tensor of this DRAM
+        lies there, at the strides of the tensor; everything else lies packed.
+    bytes
+        Size, packed.
+    filled_by_task, filled_by_transfer
+        At most one is set; neither for what is there at cycle 0 and for scratch.
+    """
+
+    index: ResidencyIdx
+    slice: SliceIdx | None
+    memory: MemoryIdx
+    offset: Bytes
+    bytes: Bytes
+    start: Cycles
+    end: Cycles
+    filled_by_task: TaskIdx | None = None
+    filled_by_transfer: TransferIdx | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """A DMA move of a slice during ``[start, end)``.
+
+    Parameters
+    ----------
+    source
+        A residency of the slice or of its parent.
+    destinations
+        Residencies of the slice; several only for an engine that can multicast.
+    channel
+        Of the engine, from 0.
+    route
+        The links that it holds, each once, in the order of the path; for several destinations the
+        union of the paths, in the order of first use.
+    """
+
+    index: TransferIdx
+    slice: SliceIdx
+    source: ResidencyIdx
+    destinations: tuple[ResidencyIdx, ...]
+    engine: EngineIdx
+    channel: int
+    start: Cycles
+    end: Cycles
+    route: tuple[LinkIdx, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What the solver says of its plan; the checker computes it again.
+
+    Parameters
+    ----------
+    bound
+        Proven lower bound on the problem's first quantity, in its unit.
+    bound_source
+        The bound's name, for people.
+    """
+
+    makespan: Cycles
+    dram_traffic: Bytes
+    energy: Femtojoules
+    peak_spm: Bytes
+    bound: int
+    bound_source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A complete answer to a problem; its validity is defined in ``docs/format.md``.
+
+    Parameters
+    ----------
+    placements
+        One for each task, in order of task.
+    tensors
+        The address of each of the problem's DRAM tensors, in order.
+    solver
+        Name of the solver, and ``options`` its settings as ``(name, value)``, for people.
+    """
+
+    placements: tuple[Placement, ...]
+    residencies: tuple[Residency, ...] = ()
+    transfers: tuple[Transfer, ...] = ()
+    tensors: tuple[Bytes, ...] = ()
+    claim: Claim
+    solver: str
+    options: tuple[tuple[str, str], ...] = ()
+    problem_sha256: str = ""

@@ -1,0 +1,53 @@
+"""What a plan is judged by."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Quantity(StrEnum):
+    """A measure of a plan; less is better.
+
+    ``makespan``
+        Cycles until the last task or transfer has ended.
+    ``dram_traffic``
+        Bytes that transfers read from DRAM and write to DRAM.
+    ``energy``
+        Femtojoules of tasks and transfers, as far as the machine states them.
+    ``peak_spm``
+        Bytes from address 0 to the end of the highest residency in any scratchpad.
+    """
+
+    MAKESPAN = "makespan"
+    DRAM_TRAFFIC = "dram_traffic"
+    ENERGY = "energy"
+    PEAK_SPM = "peak_spm"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Quantities in the order in which plans are compared (lexicographically).
+
+    Parameters
+    ----------
+    order
+        All four quantities, each once; the first is *the* objective, the others break ties.
+    """
+
+    order: tuple[Quantity, ...] = tuple(Quantity)
+
+    def __post_init__(self) -> None:
+        if sorted(self.order) != sorted(Quantity):
+            raise ValueError(f"objective order {self.order}: expected each quantity once")
+
+    @classmethod
+    def of(cls, first: Quantity) -> "Objective":
+        """Return the objective ``first`` with the others behind it in their usual order."""
+        return cls((first, *(quantity for quantity in Quantity if quantity is not first)))
+
+    @property
+    def first(self) -> Quantity:
+        """The quantity that bounds and gaps refer to."""
+        return self.order[0]
+
+
+DEFAULT_OBJECTIVE = Objective()

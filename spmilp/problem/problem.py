@@ -1,0 +1,375 @@
+"""What the solvers see: buffers, slices and tasks on a machine. Integers only, no ONNX."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import heapify, heappop, heappush
+from math import prod
+from typing import TypeVar
+
+from spmilp.machine.machine import Machine, MemoryKind
+from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
+from spmilp.units import (
+    Box,
+    BufferIdx,
+    Bytes,
+    Cycles,
+    Extents,
+    Femtojoules,
+    MemoryIdx,
+    SliceIdx,
+    TaskIdx,
+    TensorIdx,
+)
+
+T = TypeVar("T")
+
+
+class BufferKind(StrEnum):
+    """What a buffer holds; for reports and exports, the rules do not depend on it."""
+
+    INPUT = "input"
+    WEIGHT = "weight"
+    INTERMEDIATE = "intermediate"
+    PARTIAL = "partial"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """Where a task or a buffer comes from: a box of something that has a name in the model.
+
+    Parameters
+    ----------
+    of
+        The tensor (for a buffer) or the fused operator (for a task).
+    box
+        Half-open interval of elements along each axis, in the model's order of axes.
+    axes
+        For a buffer: the model's axis that each axis of the buffer's memory order is; empty when
+        the orders are the same.
+    reduction
+        For a task or a partial sum: the half-open part of the reduction that it covers; ``None``
+        for all.
+    """
+
+    of: str
+    box: Box
+    axes: tuple[int, ...] = ()
+    reduction: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DramTensor:
+    """A whole tensor that lies in DRAM from beginning to end: a network input, output or weight.
+
+    Parameters
+    ----------
+    memory
+        The DRAM; a plan gives the tensor one address in it.
+    shape
+        Elements along each axis in memory order, row major.
+    item
+        Bytes of an element.
+    """
+
+    index: TensorIdx
+    name: str
+    kind: BufferKind
+    memory: MemoryIdx
+    shape: Extents
+    item: Bytes
+
+    @property
+    def bytes(self) -> Bytes:
+        """Size of the tensor in bytes."""
+        return prod(self.shape) * self.item
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The box of a DRAM tensor that is a buffer's home: it begins at element ``start``."""
+
+    tensor: TensorIdx
+    start: Extents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """A contiguous run of bytes that is written once as a whole.
+
+    Parameters
+    ----------
+    shape
+        Elements along each axis in memory order, row major; ``(bytes,)`` when there is no more to
+        say.
+    item
+        Bytes of an element.
+    starts_in
+        The memory that holds it at cycle 0; ``None`` when a task writes it.
+    ends_in
+        The memory that must hold it at the end; ``None`` when none must.
+    place
+        Its box of a DRAM tensor. A buffer that starts or ends in DRAM has one, and whenever it or a
+        slice of it lies in that DRAM, it lies there.
+    """
+
+    index: BufferIdx
+    name: str
+    kind: BufferKind
+    shape: Extents
+    item: Bytes = 1
+    starts_in: MemoryIdx | None = None
+    ends_in: MemoryIdx | None = None
+    place: Place | None = None
+    tile: Tile | None = None
+
+    def __post_init__(self) -> None:
+        if self.bytes <= 0:
+            raise ValueError(f"buffer {self.name}: size is {self.bytes} B, expected > 0")
+
+    @property
+    def bytes(self) -> Bytes:
+        """Size in bytes, without alignment padding."""
+        return prod(self.shape) * self.item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A box of a buffer that some task reads.
+
+    In memory it lies packed, in its own row-major order, except inside its parent's residency and
+    at its parent's place in DRAM.
+
+    Parameters
+    ----------
+    start, extent
+        Elements along each axis of the parent's memory order.
+    bytes
+        Size in bytes, packed.
+    """
+
+    index: SliceIdx
+    buffer: BufferIdx
+    start: Extents
+    extent: Extents
+    bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One tile's execution.
+
+    Parameters
+    ----------
+    cycles
+        For each of the machine's core kinds, in order: the cycles of the task on it, launch
+        included; ``None`` where it cannot run.
+    reads
+        Slices that must be valid in the core's memory from start to end; each once.
+    writes
+        Buffers that it writes; valid from its end. Each buffer has one writer.
+    scratch
+        Bytes that it needs besides, from start to end.
+    in_place
+        ``(slice read, buffer written)`` pairs that may share their bytes.
+    after
+        Tasks that must have ended before it starts, besides the writers of what it reads.
+    energy
+        Femtojoules for each core kind, in order; empty where unknown.
+    """
+
+    index: TaskIdx
+    name: str
+    cycles: tuple[Cycles | None, ...]
+    reads: tuple[SliceIdx, ...] = ()
+    writes: tuple[BufferIdx, ...] = ()
+    scratch: Bytes = 0
+    in_place: tuple[tuple[SliceIdx, BufferIdx], ...] = ()
+    after: tuple[TaskIdx, ...] = ()
+    energy: tuple[Femtojoules | None, ...] = ()
+    tile: Tile | None = None
+
+    def __post_init__(self) -> None:
+        if all(cycles is None for cycles in self.cycles):
+            raise ValueError(f"task {self.name}: no kind of core can run it")
+        for cycles in self.cycles:
+            if cycles is not None and cycles <= 0:
+                raise ValueError(f"task {self.name}: {cycles} cycles, expected > 0")
+        if self.scratch < 0:
+            raise ValueError(f"task {self.name}: scratch of {self.scratch} B, expected >= 0")
+        if len(set(self.reads)) < len(self.reads) or len(set(self.writes)) < len(self.writes):
+            raise ValueError(f"task {self.name}: reads or writes something twice")
+        for read, written in self.in_place:
+            if read not in self.reads or written not in self.writes:
+                raise ValueError(
+                    f"task {self.name}: in-place pair (slice {read}, buffer {written}) is not "
+                    "among its reads and writes"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Everything that a plan must decide about, complete and consistent.
+
+    Parameters
+    ----------
+    slices
+        The first ``len(buffers)`` are the whole buffers, in order: slice ``b`` is buffer ``b``.
+    sources
+        ``(what, SHA-256)`` of the files it was made from: ``model``, ``machine``.
+
+    Raises
+    ------
+    ValueError
+        If an index is not a position or a reference leads nowhere; if a buffer has no writer and
+        no start or both; if a box leaves its parent; or if the tasks' order is cyclic.
+    """
+
+    name: str
+    machine: Machine
+    tensors: tuple[DramTensor, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    tasks: tuple[Task, ...]
+    objective: Objective = DEFAULT_OBJECTIVE
+    sources: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        self._indices_are_positions()
+        self._whole_buffers_come_first()
+        self._boxes_lie_in_their_parents()
+        self._tasks_refer_to_what_exists()
+        self._every_buffer_has_one_origin()
+        self._order_is_acyclic()
+
+    def predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
+        """For each task, the tasks that must end before it starts: sorted, each once."""
+        writer = self.writers()
+        found = []
+        for task in self.tasks:
+            writers = (writer[self.slices[read].buffer] for read in task.reads)
+            before = set(task.after) | {w for w in writers if w is not None}
+            found.append(tuple(sorted(before)))
+        return tuple(found)
+
+    def writers(self) -> tuple[TaskIdx | None, ...]:
+        """For each buffer, the task that writes it; ``None`` when it is there at the start."""
+        writer: list[TaskIdx | None] = [None] * len(self.buffers)
+        for task in self.tasks:
+            for buffer in task.writes:
+                writer[buffer] = task.index
+        return tuple(writer)
+
+    def topological_order(self) -> Iterator[TaskIdx]:
+        """Yield every task after all its predecessors; among several, the least index first.
+
+        Yields fewer tasks than there are when the order is cyclic.
+        """
+        before = self.predecessors()
+        followers: list[list[TaskIdx]] = [[] for _ in self.tasks]
+        waiting = [len(some) for some in before]
+        for task, some in enumerate(before):
+            for earlier in some:
+                followers[earlier].append(task)
+        ready = [task for task, count in enumerate(waiting) if count == 0]
+        heapify(ready)
+        while ready:
+            task = heappop(ready)
+            yield task
+            for later in followers[task]:
+                waiting[later] -= 1
+                if waiting[later] == 0:
+                    heappush(ready, later)
+
+    def _indices_are_positions(self) -> None:
+        owners: tuple[tuple[DramTensor | Buffer | Slice | Task, ...], ...]
+        owners = (self.tensors, self.buffers, self.slices, self.tasks)
+        for what in owners:
+            for position, thing in enumerate(what):
+                if thing.index != position:
+                    kind = type(thing).__name__.lower()
+                    raise ValueError(f"{kind} {thing.index} stands at position {position}")
+
+    def _whole_buffers_come_first(self) -> None:
+        if len(self.slices) < len(self.buffers):
+            raise ValueError(f"{len(self.slices)} slices < {len(self.buffers)} buffers")
+        for buffer, slice_ in zip(self.buffers, self.slices, strict=False):
+            if slice_.buffer != buffer.index or slice_.extent != buffer.shape:
+                raise ValueError(f"slice {slice_.index} is not the whole of buffer {buffer.name}")
+
+    def _boxes_lie_in_their_parents(self) -> None:
+        for slice_ in self.slices:
+            parent = self._existing(slice_.buffer, self.buffers, f"slice {slice_.index}: buffer")
+            box_lies_inside(
+                f"slice {slice_.index} of {parent.name}", slice_.start, slice_.extent, parent.shape
+            )
+            if slice_.bytes != prod(slice_.extent) * parent.item:
+                raise ValueError(
+                    f"slice {slice_.index} of {parent.name}: {slice_.bytes} B, but its extent "
+                    f"holds {prod(slice_.extent) * parent.item} B"
+                )
+        for buffer in self.buffers:
+            if buffer.place is not None:
+                tensor = self._existing(buffer.place.tensor, self.tensors, f"{buffer.name}: tensor")
+                box_lies_inside(
+                    f"place of {buffer.name}", buffer.place.start, buffer.shape, tensor.shape
+                )
+                if tensor.item != buffer.item:
+                    raise ValueError(
+                        f"place of {buffer.name}: elements of {buffer.item} B in a tensor of "
+                        f"{tensor.item} B"
+                    )
+
+    def _tasks_refer_to_what_exists(self) -> None:
+        for task in self.tasks:
+            who = f"task {task.name}"
+            if len(task.cycles) != len(self.machine.kinds):
+                raise ValueError(
+                    f"{who}: cycles for {len(task.cycles)} kinds of core, but the machine has "
+                    f"{len(self.machine.kinds)}"
+                )
+            for read in task.reads:
+                self._existing(read, self.slices, f"{who}: slice")
+            for written in task.writes:
+                self._existing(written, self.buffers, f"{who}: buffer")
+            for earlier in task.after:
+                self._existing(earlier, self.tasks, f"{who}: task")
+
+    def _every_buffer_has_one_origin(self) -> None:
+        writers = [0] * len(self.buffers)
+        for task in self.tasks:
+            for buffer in task.writes:
+                writers[buffer] += 1
+        for buffer_ in self.buffers:
+            origins = writers[buffer_.index] + (buffer_.starts_in is not None)
+            if origins != 1:
+                raise ValueError(
+                    f"buffer {buffer_.name}: {origins} origins, expected one writer or one start"
+                )
+            for memory in (buffer_.starts_in, buffer_.ends_in):
+                if memory is None:
+                    continue
+                kind = self._existing(memory, self.machine.memories, "memory").kind
+                if kind is MemoryKind.DRAM and buffer_.place is None:
+                    raise ValueError(f"buffer {buffer_.name}: starts or ends in DRAM, has no place")
+
+    def _order_is_acyclic(self) -> None:
+        reached = set(self.topological_order())
+        if len(reached) < len(self.tasks):
+            stuck = next(task.name for task in self.tasks if task.index not in reached)
+            raise ValueError(f"the order of the tasks is cyclic; task {stuck} waits for ever")
+
+    def _existing(self, index: int, owner: tuple[T, ...], who: str) -> T:
+        if not 0 <= index < len(owner):
+            raise ValueError(f"{who} {index} does not exist: there are {len(owner)}")
+        return owner[index]
+
+
+def box_lies_inside(who: str, start: Extents, extent: Extents, shape: Extents) -> None:
+    """Raise a ``ValueError`` unless the box of ``extent`` at ``start`` lies inside ``shape``."""
+    if not len(start) == len(extent) == len(shape):
+        raise ValueError(f"{who}: {len(extent)} axes in a parent of {len(shape)}")
+    for first, count, length in zip(start, extent, shape, strict=True):
+        if first < 0 or count <= 0 or first + count > length:
+            raise ValueError(f"{who}: [{first}, {first + count}) leaves an axis of {length}")

@@ -1,0 +1,124 @@
+"""The shape of a copy: what a DMA descriptor needs to move a slice between two layouts."""
+
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from operator import mul
+
+from spmilp.problem.problem import Problem
+from spmilp.units import Bytes, Extents, SliceIdx
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a slice lies in a memory: its first byte, and the bytes between neighbours of each axis.
+
+    Parameters
+    ----------
+    offset
+        Bytes from the address of the residency (or of the DRAM tensor) to the slice's first byte.
+    strides
+        Bytes from one element to the next along each axis.
+    """
+
+    offset: Bytes
+    strides: tuple[Bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StridedCopy:
+    """Runs of contiguous bytes at regular distances on both sides.
+
+    Parameters
+    ----------
+    run
+        Contiguous bytes of each run.
+    loops
+        ``(count, source stride, destination stride)`` in bytes, outermost first, each count > 1.
+    """
+
+    run: Bytes
+    loops: tuple[tuple[int, Bytes, Bytes], ...]
+
+    @property
+    def dimensions(self) -> int:
+        """Nested strides that a descriptor needs, the run included."""
+        return 1 + len(self.loops)
+
+
+def row_major_strides(shape: Extents, item: Bytes) -> tuple[Bytes, ...]:
+    """Return the bytes between neighbours along each axis of a packed row-major array."""
+    return tuple(accumulate(reversed(shape[1:]), mul, initial=item))[::-1] if shape else ()
+
+
+def packed_layout(problem: Problem, slice_: SliceIdx) -> Layout:
+    """Return the layout of a slice that lies in a residency of its own."""
+    box = problem.slices[slice_]
+    return Layout(0, row_major_strides(box.extent, problem.buffers[box.buffer].item))
+
+
+def layout_in_slice(problem: Problem, slice_: SliceIdx, holder: SliceIdx) -> Layout:
+    """Return the layout of a slice inside a residency that holds ``holder``.
+
+    Raises
+    ------
+    ValueError
+        If ``holder`` is neither the slice nor the whole of its parent.
+    """
+    if slice_ == holder:
+        return packed_layout(problem, slice_)
+    box = problem.slices[slice_]
+    if box.buffer != holder:
+        raise ValueError(f"slice {slice_} does not lie in slice {holder}")
+    parent = problem.buffers[box.buffer]
+    strides = row_major_strides(parent.shape, parent.item)
+    return Layout(sum(map(mul, box.start, strides)), strides)
+
+
+def layout_at_place(problem: Problem, slice_: SliceIdx) -> Layout:
+    """Return the layout of a slice at its parent's place, from the address of the DRAM tensor.
+
+    Raises
+    ------
+    ValueError
+        If the parent has no place.
+    """
+    box = problem.slices[slice_]
+    place = problem.buffers[box.buffer].place
+    if place is None:
+        raise ValueError(f"slice {slice_}: its buffer has no place in a DRAM tensor")
+    tensor = problem.tensors[place.tensor]
+    strides = row_major_strides(tensor.shape, tensor.item)
+    start = (a + b for a, b in zip(place.start, box.start, strict=True))
+    return Layout(sum(map(mul, start, strides)), strides)
+
+
+def strided_copy(extent: Extents, item: Bytes, source: Layout, destination: Layout) -> StridedCopy:
+    """Return the fewest runs that move a box of ``extent`` elements from one layout to another."""
+    run = item
+    loops: list[tuple[int, Bytes, Bytes]] = []
+    sides = zip(extent, source.strides, destination.strides, strict=True)
+    for count, from_stride, to_stride in reversed(list(sides)):
+        if count == 1:
+            continue
+        if not loops and from_stride == to_stride == run:
+            run *= count
+        elif loops and _continues(loops[-1], from_stride, to_stride):
+            inner, inner_from, inner_to = loops[-1]
+            loops[-1] = (inner * count, inner_from, inner_to)
+        else:
+            loops.append((count, from_stride, to_stride))
+    return StridedCopy(run, tuple(reversed(loops)))
+
+
+def footprint(extent: Extents, item: Bytes, layout: Layout) -> Bytes:
+    """Return the bytes from a box's first byte to the end of its last one in a layout."""
+    if prod(extent) == 0:
+        return 0
+    return sum((n - 1) * s for n, s in zip(extent, layout.strides, strict=True)) + item
+
+
+def _continues(loop: tuple[int, Bytes, Bytes], from_stride: Bytes, to_stride: Bytes) -> bool:
+    """Say whether an outer loop goes on where the inner one has ended, on both sides."""
+    count, inner_from, inner_to = loop
+    return from_stride == count * inner_from and to_stride == count * inner_to

@@ -1,0 +1,90 @@
+"""What every solver takes and returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+
+
+class SolveStatus(StrEnum):
+    """How a solver stopped.
+
+    ``optimal``
+        The plan's objective equals a proven bound.
+    ``feasible``
+        There is a plan, and it may not be the best.
+    ``infeasible``
+        Proven: no valid plan exists. ``Result.reason`` says why in words.
+    ``unknown``
+        A limit was reached without a plan and without a proof.
+    """
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Something a solver has to say while it works."""
+
+    incumbent: int | None
+    bound: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """Limits and settings that all solvers understand.
+
+    Parameters
+    ----------
+    time_limit
+        Wall seconds; ``None`` for the solver's own end.
+    gap
+        Stop when ``(objective - bound) / objective`` is at most this.
+    seed
+        The same seed, options and input give the same plan when ``workers`` is 1 and no time limit
+        strikes.
+    on_progress
+        Called with each improvement.
+    """
+
+    time_limit: float | None = None
+    gap: float = 0.0
+    seed: int = 0
+    workers: int = 1
+    on_progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A solver's answer; what it does not have is ``None``, never 0.
+
+    Parameters
+    ----------
+    bound
+        Proven lower bound on the problem's first quantity.
+    reason
+        Why there is no plan, with the object and both numbers; empty when there is one.
+    """
+
+    status: SolveStatus
+    plan: Plan | None
+    bound: int
+    bound_source: str
+    reason: str = ""
+
+
+class Solver(Protocol):
+    """Finds plans for problems."""
+
+    name: str
+
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> Result: ...
