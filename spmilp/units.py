@@ -5,6 +5,7 @@ memory. Objects refer to each other by index, their position in the tuple that o
 are for people.
 """
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 Bytes: TypeAlias = int
@@ -33,3 +34,10 @@ Box: TypeAlias = tuple[tuple[int, int], ...]
 def align_up(value: int, alignment: int) -> int:
     """Return the least multiple of ``alignment`` that is at least ``value``."""
     return -(-value // alignment) * alignment
+
+
+def indices_are_positions(kind: str, indices: Iterable[int]) -> None:
+    """Raise a ``ValueError`` unless the objects of a tuple are numbered 0, 1, 2, ..."""
+    for position, index in enumerate(indices):
+        if index != position:
+            raise ValueError(f"{kind} {index} stands at position {position}")

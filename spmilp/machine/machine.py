@@ -1,10 +1,21 @@
 """The hardware: memories, cores, links, DMA engines. Integers and exact fractions only."""
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from spmilp.units import Bytes, CoreIdx, Cycles, EngineIdx, Femtojoules, KindIdx, LinkIdx, MemoryIdx
+from spmilp.units import (
+    Bytes,
+    CoreIdx,
+    Cycles,
+    EngineIdx,
+    Femtojoules,
+    KindIdx,
+    LinkIdx,
+    MemoryIdx,
+    indices_are_positions,
+)
 
 
 class MemoryKind(StrEnum):
@@ -296,27 +307,25 @@ class Machine:
     unverified: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._indices_are_positions()
+        indices_are_positions("memory", (memory.index for memory in self.memories))
+        indices_are_positions("kind", (kind.index for kind in self.kinds))
+        indices_are_positions("core", (core.index for core in self.cores))
+        indices_are_positions("link", (link.index for link in self.links))
+        indices_are_positions("engine", (engine.index for engine in self.engines))
         self._names_are_unique()
         self._references_exist()
 
-    def _indices_are_positions(self) -> None:
-        owners: tuple[tuple[Memory | CoreKind | Core | Link | Engine, ...], ...]
-        owners = (self.memories, self.kinds, self.cores, self.links, self.engines)
-        for what in owners:
-            for position, thing in enumerate(what):
-                if thing.index != position:
-                    raise ValueError(f"{thing}: index {thing.index} at position {position}")
-
     def _names_are_unique(self) -> None:
-        owners: tuple[tuple[Memory | CoreKind | Core | Engine, ...], ...]
-        owners = (self.memories, self.kinds, self.cores, self.engines)
-        for what in owners:
-            seen: set[str] = set()
-            for thing in what:
-                if thing.name in seen:
-                    raise ValueError(f"two {type(thing).__name__.lower()}s are named {thing.name}")
-                seen.add(thing.name)
+        names = {
+            "memory": [memory.name for memory in self.memories],
+            "kind": [kind.name for kind in self.kinds],
+            "core": [core.name for core in self.cores],
+            "engine": [engine.name for engine in self.engines],
+        }
+        for what, given in names.items():
+            for name, count in Counter(given).items():
+                if count > 1:
+                    raise ValueError(f"the {what} name {name} is given {count} times")
 
     def _references_exist(self) -> None:
         if not self.cores:

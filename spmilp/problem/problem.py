@@ -20,6 +20,7 @@ from spmilp.units import (
     SliceIdx,
     TaskIdx,
     TensorIdx,
+    indices_are_positions,
 )
 
 T = TypeVar("T")
@@ -236,7 +237,10 @@ class Problem:
     sources: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        self._indices_are_positions()
+        indices_are_positions("tensor", (tensor.index for tensor in self.tensors))
+        indices_are_positions("buffer", (buffer.index for buffer in self.buffers))
+        indices_are_positions("slice", (slice_.index for slice_ in self.slices))
+        indices_are_positions("task", (task.index for task in self.tasks))
         self._whole_buffers_come_first()
         self._boxes_lie_in_their_parents()
         self._tasks_refer_to_what_exists()
@@ -281,15 +285,6 @@ class Problem:
                 waiting[later] -= 1
                 if waiting[later] == 0:
                     heappush(ready, later)
-
-    def _indices_are_positions(self) -> None:
-        owners: tuple[tuple[DramTensor | Buffer | Slice | Task, ...], ...]
-        owners = (self.tensors, self.buffers, self.slices, self.tasks)
-        for what in owners:
-            for position, thing in enumerate(what):
-                if thing.index != position:
-                    kind = type(thing).__name__.lower()
-                    raise ValueError(f"{kind} {thing.index} stands at position {position}")
 
     def _whole_buffers_come_first(self) -> None:
         if len(self.slices) < len(self.buffers):
