@@ -68,10 +68,12 @@ class GraphBuilder:
         stride: int = 1,
         *,
         depthwise: bool = False,
+        centred: bool = False,
     ) -> Value:
         """Append a convolution with bias and TensorFlow's "same" padding.
 
-        Where that padding is odd, the larger half lies at the bottom and at the right.
+        Where that padding is odd, the larger half lies at the bottom and at the right. ``centred``
+        filters add up to zero over each input channel, so that brightness makes no difference.
         """
         _, depth, *size = x.shape
         out = tuple(-(-extent // stride) for extent in size)
@@ -80,6 +82,8 @@ class GraphBuilder:
         ]
         weight_shape = (channels, 1 if depthwise else depth, *kernel)
         w = self._random.he(weight_shape, math.prod(weight_shape[1:]))
+        if centred:
+            w = _centred(w)
         b = self._random.uniform((channels,), -0.1, 0.1)
         return self._append(
             "Conv",
@@ -200,6 +204,13 @@ def save_model(
     helper.set_model_props(model, dict(sorted(metadata.items())))
     onnx.checker.check_model(model, full_check=True)
     path.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _centred(weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Subtract each filter's mean over the kernel, rounded alike on every computer."""
+    flat = weight.astype(np.float64).reshape(-1, math.prod(weight.shape[2:]))
+    means = np.array([math.fsum(row) / row.size for row in flat])
+    return (flat - means[:, None]).astype(np.float32).reshape(weight.shape)
 
 
 def _through_weights(

@@ -18,7 +18,7 @@ ORIGIN = "MLPerf Tiny v1.0 reference (github.com/mlcommons/tiny), {}"
 def make_resnet8(folder: Path) -> None:
     """Image classification: ResNet-8 with 16, 32 and 64 channels on CIFAR-10."""
     graph = GraphBuilder("resnet8", seed=8)
-    x = _conv_bn_relu(graph, graph.image("input", (1, 3, 32, 32)), 16, (3, 3))
+    x = _first_layer(graph, (1, 3, 32, 32), 16, (3, 3), 1)
     for channels, stride in ((16, 1), (32, 2), (64, 2)):
         y = _conv_bn_relu(graph, x, channels, (3, 3), stride)
         y = graph.batch_norm(graph.conv(y, channels, (3, 3)))
@@ -36,7 +36,7 @@ def make_resnet8(folder: Path) -> None:
 def make_ds_cnn(folder: Path) -> None:
     """Keyword spotting: DS-CNN with four depthwise separable blocks on 49 x 10 MFCC."""
     graph = GraphBuilder("ds_cnn", seed=49)
-    x = _conv_bn_relu(graph, graph.image("input", (1, 1, 49, 10)), 64, (10, 4), 2)
+    x = _first_layer(graph, (1, 1, 49, 10), 64, (10, 4), 2)
     for _ in range(4):
         x = _depthwise_separable(graph, x, 64)
     # The reference pools over half the input's size, 24 x 5, of the 25 x 5 that there are.
@@ -52,7 +52,7 @@ def make_ds_cnn(folder: Path) -> None:
 def make_mobilenetv1_025(folder: Path) -> None:
     """Visual wake words: MobileNetV1 of width 0.25 on 96 x 96 pictures, person or not."""
     graph = GraphBuilder("mobilenetv1_025", seed=96)
-    x = _conv_bn_relu(graph, graph.image("input", (1, 3, 96, 96)), 8, (3, 3), 2)
+    x = _first_layer(graph, (1, 3, 96, 96), 8, (3, 3), 2)
     blocks = ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2))
     for channels, stride in (*blocks, *((128, 1),) * 5, (256, 2), (256, 1)):
         x = _depthwise_separable(graph, x, channels, stride)
@@ -77,6 +77,17 @@ def make_autoencoder(folder: Path) -> None:
         "MLPerf Tiny anomaly detection",
         ORIGIN.format("anomaly_detection"),
     )
+
+
+def _first_layer(
+    graph: GraphBuilder,
+    shape: tuple[int, ...],
+    channels: int,
+    kernel: tuple[int, int],
+    stride: int,
+) -> Value:
+    x = graph.conv(graph.image("input", shape), channels, kernel, stride, centred=True)
+    return graph.relu(graph.batch_norm(x))
 
 
 def _conv_bn_relu(
