@@ -85,6 +85,10 @@ class Solver(Protocol):
 
     name: str
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> Result: ...
+    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+        """Return the best plan found.
+
+        A ``KeyboardInterrupt`` ends the search early: with a plan, the solver returns it as it
+        does at the time limit; without one, the interrupt passes on.
+        """
+        ...
