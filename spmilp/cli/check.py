@@ -1,0 +1,63 @@
+"""``spmilp check``: does a plan obey every rule?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmilp.errors import ExitCode
+
+
+def check(
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN.json", help="The plan.", show_default=False)
+    ],
+    problem: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Its problem.  [default: problem.json beside the plan]",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of text.")
+    ] = False,
+) -> None:
+    """Check a plan against its problem, rule by rule, and list every violation.
+
+    The rules are written down in docs/format.md; exit code 7 when one is broken.
+    """
+    from spmilp.checker.check import check as violations_of
+    from spmilp.cli import output as out
+    from spmilp.cli.plans import open_plan
+
+    opened, answer = open_plan(plan, problem)
+    violations = violations_of(opened, answer)
+    if as_json:
+        out.print_json(
+            {
+                "valid": not violations,
+                "plan": str(plan),
+                "problem": opened.name,
+                "machine": opened.machine.name,
+                "tasks": len(answer.placements),
+                "residencies": len(answer.residencies),
+                "transfers": len(answer.transfers),
+                "violations": [
+                    {"rule": found.rule, "objects": list(found.objects), "message": found.message}
+                    for found in violations
+                ],
+            }
+        )
+    else:
+        for found in violations:
+            typer.echo(f"{found.rule}: {found.message}")
+        count = out.count(len(violations), "violation")
+        size = (
+            f"{out.count(len(answer.placements), 'task')}, "
+            f"{out.count(len(answer.transfers), 'transfer')}"
+        )
+        typer.echo(f"{plan}: {count}" if violations else f"{plan}: valid ({size})")
+    if violations:
+        raise typer.Exit(ExitCode.PLAN_INVALID)

@@ -1,0 +1,43 @@
+"""How errors that a user can act on end a command: one message, one exit code."""
+
+import errno
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from spmilp.cli.interrupts import Interrupted
+from spmilp.cli.output import print_error, print_json
+from spmilp.errors import ExitCode, SpmilpError, UnsupportedOperatorError
+
+
+class FailuresGroup(TyperGroup):
+    """The group of verbs; it turns what they raise into messages and exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb."""
+        as_json = "--json" in ctx.args
+        try:
+            return super().invoke(ctx)
+        except SpmilpError as error:
+            raise _ending(error, str(error), error.exit_code, as_json) from error
+        except KeyboardInterrupt as error:
+            code = error.code if isinstance(error, Interrupted) else ExitCode.INTERRUPTED
+            raise _ending(error, "interrupted; nothing was written", code, as_json) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE or error.filename is None:
+                raise
+            message = f"{error.filename}: {error.strerror}"
+            raise _ending(error, message, ExitCode.INVALID_INPUT, as_json) from error
+
+
+def _ending(error: BaseException, message: str, code: ExitCode, as_json: bool) -> typer.Exit:
+    """Print the message, as JSON too where that was asked for, and return the exit."""
+    print_error(message)
+    if as_json:
+        described: dict[str, object] = {"kind": type(error).__name__, "message": message}
+        if isinstance(error, UnsupportedOperatorError):
+            fields = ("node", "operator", "reason")
+            described["nodes"] = [dict(zip(fields, node, strict=True)) for node in error.nodes]
+        print_json({"status": "error", "exit_code": int(code), "error": described})
+    return typer.Exit(int(code))

@@ -1,0 +1,160 @@
+"""``spmilp machines``: the machines that ship with the package, and where the numbers are from."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import prod
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spmilp.machine.machine import Engine, Machine, Memory
+    from spmilp.machine.read import MachineFile
+
+
+def machines(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|FILE.yaml]",
+            help="Show this one with its sources; without it, list the presets.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+) -> None:
+    """List the presets, or show one machine: its parts, and the source of each parameter."""
+    from spmilp.machine.read import list_presets, load_machine
+
+    if name is not None:
+        _show(load_machine(name), as_json=as_json)
+        return
+    _list([load_machine(preset).machine for preset in list_presets()], as_json=as_json)
+
+
+def _list(presets: "list[Machine]", *, as_json: bool) -> None:
+    from spmilp.cli import output as out
+
+    if as_json:
+        out.print_json({"machines": [_outline(machine) for machine in presets]})
+        return
+    rows = [
+        (
+            machine.name,
+            f"{len(machine.cores):,}",
+            _sizes(machine),
+            out.frequency(machine.frequency) if machine.frequency else "",
+            f"{len(machine.unverified):,}",
+            machine.description,
+        )
+        for machine in presets
+    ]
+    headings = ("name", "cores", "SPM", "clock", "unverified", "")
+    out.console().print(out.table(headings, rows))
+
+
+def _show(file: "MachineFile", *, as_json: bool) -> None:
+    from spmilp.cli import output as out
+
+    machine = file.machine
+    sources = [
+        {
+            "field": parameter.field,
+            "value": parameter.value,
+            "source": parameter.source,
+            "verified": parameter.verified,
+        }
+        for parameter in file.provenance
+    ]
+    if as_json:
+        out.print_json(_outline(machine) | {"sha256": file.sha256, "parameters": sources})
+        return
+    to = out.console()
+    to.print(f"{machine.name}: {machine.description}", markup=False, soft_wrap=True)
+    to.print()
+    to.print(_parts(machine))
+    to.print()
+    rows = [
+        (
+            parameter.field,
+            str(parameter.value),
+            "" if parameter.verified else "unverified",
+            parameter.source,
+        )
+        for parameter in file.provenance
+    ]
+    to.print(out.table(("parameter", "value", "", "source"), rows, left=4))
+
+
+def _outline(machine: "Machine") -> dict[str, object]:
+    return {
+        "name": machine.name,
+        "description": machine.description,
+        "cores": len(machine.cores),
+        "frequency": machine.frequency,
+        "memories": [
+            {"name": memory.name, "kind": memory.kind.value, "size": memory.size}
+            for memory in machine.memories
+        ],
+        "links": len(machine.links),
+        "engines": len(machine.engines),
+        "unverified": list(machine.unverified),
+    }
+
+
+def _parts(machine: "Machine") -> "Table":
+    """Return what the machine consists of, equal parts in one row."""
+    from spmilp.cli import output as out
+
+    rows = [
+        *_rows("core", (_core(machine, core.kind) for core in machine.cores)),
+        *_rows("memory", (_memory(memory) for memory in machine.memories)),
+        *_rows("engine", (_engine(engine) for engine in machine.engines)),
+        *_rows("link", (f"{link.rate} B/cycle, {link.latency} cycles" for link in machine.links)),
+    ]
+    return out.table(("part", "number", "each"), rows, left=1)
+
+
+def _rows(part: str, described: Iterable[str]) -> list[tuple[str, str, str]]:
+    return [(part, f"{number:,}", text) for text, number in Counter(described).items()]
+
+
+def _core(machine: "Machine", kind: int) -> str:
+    its = machine.kinds[kind]
+    macs = [
+        f"{array.dtype} {prod(size for _, size in array.unroll):,} MAC/cycle"
+        for array in its.arrays
+    ]
+    lanes = [f"{dtype} {lanes} lanes" for dtype, lanes in its.lanes]
+    runs = [] if its.operators is None else [f"runs {', '.join(sorted(its.operators))}"]
+    return f"{its.name}: " + ", ".join([*macs, *lanes, f"launch {its.launch} cycles", *runs])
+
+
+def _memory(memory: "Memory") -> str:
+    from spmilp.cli import output as out
+
+    size = "no limit" if memory.size is None else out.size(memory.size)
+    reserved = sum(taken.end - taken.start for taken in memory.reserved)
+    kept = f", {out.size(reserved)} reserved" if reserved else ""
+    return f"{memory.kind}: {size}{kept}, aligned to {memory.alignment} B"
+
+
+def _engine(engine: "Engine") -> str:
+    longest = "" if engine.longest is None else f", at most {engine.longest:,} B"
+    strides = "" if engine.dimensions is None else f", {engine.dimensions}-D"
+    return (
+        f"{engine.channels} channels, {engine.rate} B/cycle, set-up {engine.setup} cycles"
+        f"{longest}{strides}"
+    )
+
+
+def _sizes(machine: "Machine") -> str:
+    """Return the sizes of the scratchpads, each once."""
+    from spmilp.cli import output as out
+
+    sizes = Counter(spm.size for spm in machine.spms)
+    return ", ".join(f"{n} × {out.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)

@@ -1,0 +1,79 @@
+"""The command ``spmilp``: the verbs, and what becomes of errors.
+
+Importing this module is cheap: each verb imports what it needs when it runs.
+"""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+import spmilp
+from spmilp.cli import check, inspect, machines, replay, solve
+from spmilp.cli.failures import FailuresGroup
+from spmilp.cli.output import print_error
+from spmilp.errors import ExitCode
+
+EXIT_CODES = """\
+Exit codes: 0 done (a plan is feasible and checked), 2 wrong usage, 3 invalid input or unsupported
+operator, 4 no plan exists, 5 limit reached without a plan, 6 gap not reached (with --strict-gap),
+7 the plan is invalid, 8 export impossible, 70 internal error, 130 or 143 interrupted (a plan found
+until then is checked and written)."""
+
+app = typer.Typer(
+    name="spmilp",
+    cls=FailuresGroup,
+    help="Map neural networks onto many-core machines with scratchpad memories.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("solve", epilog=EXIT_CODES)(solve.solve)
+app.command("check", epilog=EXIT_CODES)(check.check)
+app.command("replay", epilog=EXIT_CODES)(replay.replay)
+app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
+app.command("machines", epilog=EXIT_CODES)(machines.machines)
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end, if it is wanted."""
+    if wanted:
+        typer.echo(f"spmilp {spmilp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def settings(
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", envvar="SPMILP_DEBUG", help="Show the traceback of an internal error."
+        ),
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=print_version, help="Print the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Map neural networks onto many-core machines with scratchpad memories."""
+
+
+def main() -> None:
+    """Run the command line; an error that nobody foresaw gives exit code 70."""
+    try:
+        app()
+    except Exception as error:
+        if "--debug" in sys.argv or os.environ.get("SPMILP_DEBUG"):
+            traceback.print_exc()
+        print_error(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "This is a defect of spmilp. Please report it with the command and its input; "
+            "spmilp --debug ... shows the traceback."
+        )
+        sys.exit(ExitCode.INTERNAL)

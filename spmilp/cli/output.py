@@ -1,0 +1,76 @@
+"""What the commands print: tables and JSON on stdout, progress and errors on stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+PLAIN_WIDTH = 120
+"""Columns when the output is no terminal."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return where to print; colours only on a terminal, and never under ``NO_COLOR``."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PLAIN_WIDTH
+    return Console(stderr=stderr, width=width, highlight=False, emoji=False)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def print_error(message: str) -> None:
+    """Print one message on stderr."""
+    console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
+    """Return a table whose first ``left`` columns hold words and whose others hold numbers."""
+    made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for position, heading in enumerate(headings):
+        justify: Any = "left" if position < left else "right"
+        made.add_column(heading, justify=justify, overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(cell) for cell in row))
+    return made
+
+
+def count(number: int, unit: str) -> str:
+    """Return ``1 task``, ``2,000 tasks``."""
+    return f"{number:,} {unit}" + ("" if number == 1 else "s")
+
+
+def size(number: int) -> str:
+    """Return bytes as people read them, exact below 10 KiB."""
+    value = float(number)
+    if number < 10 * 1024:
+        return f"{number:,} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        value /= 1024
+        if value < 1024 or unit == "GiB":
+            break
+    return f"{value:,.1f} {unit}"
+
+
+def time(seconds: float) -> str:
+    """Return seconds with a unit that gives one to three digits before the point."""
+    for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * scale >= 1.0:
+            return f"{seconds * scale:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def percent(part: float) -> str:
+    """Return a share as a percentage with one decimal."""
+    return f"{part:.1%}"
+
+
+def frequency(hertz: int) -> str:
+    """Return cycles per second as MHz or GHz."""
+    return f"{hertz / 1e9:g} GHz" if hertz >= 10**9 else f"{hertz / 1e6:g} MHz"

@@ -1,0 +1,45 @@
+"""One line on stderr that says what is going on, while somebody watches."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.markup import escape
+
+from spmilp.cli.output import console, percent
+from spmilp.report.summary import relative_gap
+from spmilp.solvers.base import Progress
+
+
+class ProgressLine:
+    """Says what the command does; silent unless stderr is a terminal."""
+
+    def __init__(self) -> None:
+        self._status = console(stderr=True).status("") if sys.stderr.isatty() else None
+
+    def say(self, text: str) -> None:
+        """Replace the line."""
+        if self._status is not None:
+            self._status.update(escape(text))
+
+    def improved(self, progress: Progress) -> None:
+        """Show a solver's incumbent, bound and gap."""
+        incumbent = progress.incumbent
+        if incumbent is None:
+            self.say(f"solving: no plan yet, bound {progress.bound:,} ({progress.source})")
+            return
+        gap = percent(relative_gap(incumbent, progress.bound))
+        self.say(
+            f"solving: best {incumbent:,}, bound {progress.bound:,}, gap {gap} ({progress.source})"
+        )
+
+
+@contextmanager
+def progress_line() -> Iterator[ProgressLine]:
+    """Show a line of progress for as long as the block runs."""
+    line = ProgressLine()
+    if line._status is None:
+        yield line
+        return
+    with line._status:
+        yield line

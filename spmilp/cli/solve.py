@@ -1,0 +1,104 @@
+"""``spmilp solve``: from a model or a problem file to a checked plan in a folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmilp.cli import options as read
+from spmilp.problem.objective import Quantity
+
+
+def solve(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL.onnx|PROBLEM.json",
+            help="An ONNX model, onnx:NAME for a graph of the onnx package (onnx:light_resnet50), "
+            "or a problem file.",
+            show_default=False,
+        ),
+    ],
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE.yaml",
+            help="A preset (see spmilp machines) or a machine file. A problem file carries its own "
+            "machine.  [default: mesh4x4]",
+            show_default=False,
+        ),
+    ] = None,
+    dim: Annotated[
+        list[str] | None,
+        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
+    ] = None,
+    solver: Annotated[str, typer.Option(help="Which solver.")] = "auto",
+    objective: Annotated[
+        Quantity | None,
+        typer.Option(
+            help="What to make small.  [default: makespan, or what the problem file says]",
+            show_default=False,
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            "--time-limit",
+            parser=read.duration,
+            metavar="DURATION",
+            help="Limit on the search: 60s, 5m, 1h, none.",
+            show_default="60s",
+        ),
+    ] = 60.0,
+    gap: Annotated[
+        float,
+        typer.Option(
+            parser=read.share,
+            metavar="SHARE",
+            help="Stop when (objective - bound) / objective is at most this: 0.01 or 1%.",
+        ),
+    ] = 0.0,
+    strict_gap: Annotated[
+        bool, typer.Option("--strict-gap", help="Exit code 6 when the gap is above --gap.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Threads; 1 makes runs repeatable.")] = 1,
+    outdir: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUTDIR",
+            file_okay=False,
+            help="Folder for problem.json and plan.json.  [default: out/NAME-MACHINE]",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+) -> None:
+    """Map a network onto a machine: load, lower, solve, check, write.
+
+    Writes OUTDIR/problem.json and OUTDIR/plan.json, both only once the checker has accepted the
+    plan. Ctrl-C ends the search; the best plan so far is checked and written.
+    """
+    from spmilp.cli.solving import Request, run
+
+    request = Request(
+        source=source,
+        machine=machine,
+        dims=read.dimensions(dim or ()),
+        solver=solver,
+        objective=objective,
+        time_limit=time_limit,
+        gap=gap,
+        strict_gap=strict_gap,
+        seed=seed,
+        workers=workers,
+        outdir=outdir,
+        as_json=as_json,
+    )
+    raise typer.Exit(run(request))

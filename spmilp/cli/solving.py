@@ -1,0 +1,121 @@
+"""What ``spmilp solve`` does once its options are read."""
+
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from spmilp import pipeline
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.progress import ProgressLine, progress_line
+from spmilp.cli.solved import Answer, print_answer
+from spmilp.errors import ExitCode
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.registry import find_solver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The options of the command, read; ``None`` where the user said nothing."""
+
+    source: str
+    machine: str | None
+    dims: Mapping[str, int]
+    solver: str
+    objective: Quantity | None
+    time_limit: float
+    gap: float
+    strict_gap: bool
+    seed: int
+    workers: int
+    outdir: Path | None
+    as_json: bool
+
+
+def run(request: Request) -> ExitCode:
+    """Solve, check, write, print; return the exit code."""
+    started = time.perf_counter()
+    find_solver(request.solver)
+    with interrupts_noted() as interrupts, progress_line() as progress:
+        problem = _problem(request, progress)
+        outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
+        result = pipeline.solve_problem(problem, request.solver, _options(request, progress))
+        interrupts.finishing = True
+        progress.say("checking the plan")
+        mapped = pipeline.judge(problem, result)
+        files = pipeline.write_outputs(mapped, outdir)
+    answer = Answer(
+        mapped=mapped,
+        files=files,
+        solver=request.solver,
+        seconds=time.perf_counter() - started,
+        interrupted=interrupts.code is not None,
+    )
+    print_answer(answer, as_json=request.as_json)
+    return _exit_code(request, answer, interrupts.code)
+
+
+def _problem(request: Request, progress: ProgressLine) -> Problem:
+    """Read the problem, or make it from the model and the machine."""
+    if not request.source.endswith(".json"):
+        progress.say(f"reading and lowering {request.source}")
+        return pipeline.problem_from_model(
+            request.source,
+            request.machine or pipeline.DEFAULT_MACHINE,
+            dims=request.dims,
+            objective=request.objective or Quantity.MAKESPAN,
+        )
+    if request.machine is not None or request.dims:
+        raise typer.BadParameter(
+            f"{request.source} is a problem file, which carries its machine and its sizes; "
+            "leave --machine and --dim out, or give the ONNX model"
+        )
+    progress.say(f"reading {request.source}")
+    problem = read_problem(Path(request.source))
+    if request.objective is None:
+        return problem
+    return replace(problem, objective=Objective.of(request.objective))
+
+
+def _options(request: Request, progress: ProgressLine) -> SolveOptions:
+    progress.say("solving")
+    return SolveOptions(
+        time_limit=None if math.isinf(request.time_limit) else request.time_limit,
+        gap=request.gap,
+        seed=request.seed,
+        workers=request.workers,
+        on_progress=progress.improved,
+    )
+
+
+def _folder_name(source: str, problem: Problem) -> str:
+    """Return ``NAME-MACHINE`` from the model's file name, or from the problem's name."""
+    name = problem.name if source.endswith(".json") else Path(source.split(":")[-1]).stem
+    return f"{_plain(name)}-{_plain(problem.machine.name)}"
+
+
+def _plain(name: str) -> str:
+    """Keep what is safe in a file name; names in files may hold anything."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip("._") or "unnamed"
+
+
+def _exit_code(request: Request, answer: Answer, signal: ExitCode | None) -> ExitCode:
+    """Return the code: a defect of ours first, then a signal, then what the solver says."""
+    if answer.mapped.violations:
+        return ExitCode.INTERNAL
+    if signal is not None:
+        return signal
+    if answer.mapped.result.status is SolveStatus.INFEASIBLE:
+        return ExitCode.INFEASIBLE
+    if answer.summary is None:
+        return ExitCode.LIMIT_WITHOUT_PLAN
+    if request.strict_gap and answer.summary.gap > request.gap:
+        return ExitCode.GAP_NOT_REACHED
+    return ExitCode.OK

@@ -1,0 +1,132 @@
+"""The line from a model to a checked plan, written out: load, lower, solve, check.
+
+This is the library's public face and the file to read first. Each step is one function from one
+frozen value to the next; the command line adds options, tables and exit codes and nothing else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from spmilp.checker.check import check
+from spmilp.checker.violation import Violation
+from spmilp.frontend.load import load_network
+from spmilp.frontend.read import find_model
+from spmilp.lowering.choose import choose_tilings
+from spmilp.lowering.lower import lower
+from spmilp.machine.read import load_machine
+from spmilp.plan.plan import Plan
+from spmilp.plan.write import write_plan
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.problem.write import write_problem
+from spmilp.solvers.base import Result, SolveOptions
+from spmilp.solvers.registry import find_solver
+
+DEFAULT_MACHINE = "mesh4x4"
+DEFAULT_SOLVER = "auto"
+DEFAULT_OPTIONS = SolveOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """A problem, a solver's answer to it, and the checker's verdict.
+
+    Parameters
+    ----------
+    violations
+        What the checker found wrong with the plan; empty when it accepts the plan, and when there
+        is none.
+    """
+
+    problem: Problem
+    result: Result
+    violations: tuple[Violation, ...]
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, if there is one and the checker accepts it."""
+        return None if self.violations else self.result.plan
+
+
+def map_model(
+    model: str | Path,
+    machine: str | Path = DEFAULT_MACHINE,
+    *,
+    dims: Mapping[str, int] | None = None,
+    objective: Quantity = Quantity.MAKESPAN,
+    solver: str = DEFAULT_SOLVER,
+    options: SolveOptions = DEFAULT_OPTIONS,
+) -> Mapped:
+    """Map an ONNX model onto a machine.
+
+    Parameters
+    ----------
+    model
+        An ONNX file, or ``onnx:NAME`` for one of the graphs in the ``onnx`` package.
+    machine
+        The name of a preset, or a YAML file.
+    dims
+        Sizes of the model's dynamic dimensions by name.
+
+    Raises
+    ------
+    SpmilpError
+        If a file cannot be used, an operator cannot be lowered, or a tile fits no scratchpad.
+    """
+    problem = problem_from_model(model, machine, dims=dims, objective=objective)
+    return map_problem(problem, solver=solver, options=options)
+
+
+def map_problem(
+    problem: Problem, *, solver: str = DEFAULT_SOLVER, options: SolveOptions = DEFAULT_OPTIONS
+) -> Mapped:
+    """Solve a problem and check the plan."""
+    return judge(problem, solve_problem(problem, solver, options))
+
+
+def problem_from_model(
+    model: str | Path,
+    machine: str | Path = DEFAULT_MACHINE,
+    *,
+    dims: Mapping[str, int] | None = None,
+    objective: Quantity = Quantity.MAKESPAN,
+) -> Problem:
+    """Load a model and a machine, tile the network and lower it; see :func:`map_model`."""
+    target = load_machine(str(machine))
+    network = load_network(find_model(str(model)), dims or {}, target.machine.kinds)
+    return lower(
+        network,
+        target.machine,
+        choose_tilings(network, target.machine),
+        objective=Objective.of(objective),
+        sources=(("model", network.sha256), ("machine", target.sha256)),
+    )
+
+
+def solve_problem(problem: Problem, solver: str, options: SolveOptions) -> Result:
+    """Let the solver of that name find a plan."""
+    return find_solver(solver).solve(problem, options)
+
+
+def judge(problem: Problem, result: Result) -> Mapped:
+    """Let the checker decide about the plan of a result, if it has one."""
+    violations = check(problem, result.plan) if result.plan is not None else ()
+    return Mapped(problem=problem, result=result, violations=violations)
+
+
+def write_outputs(mapped: Mapped, folder: Path) -> tuple[Path, ...]:
+    """Write ``problem.json`` and ``plan.json``, and return what was written.
+
+    An accepted plan replaces what the folder held. A rejected one is kept beside it as
+    ``rejected-problem.json`` and ``rejected-plan.json``, for the report of the defect; without a
+    plan nothing is written.
+    """
+    if mapped.result.plan is None:
+        return ()
+    prefix = "rejected-" if mapped.violations else ""
+    problem_file, plan_file = folder / f"{prefix}problem.json", folder / f"{prefix}plan.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_problem(mapped.problem, problem_file)
+    write_plan(mapped.result.plan, mapped.problem, plan_file)
+    return problem_file, plan_file

@@ -1,0 +1,63 @@
+"""What every figure needs: matplotlib, if it is installed, and axes for small multiples."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from spmilp.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 11.0
+"""Inches of a figure."""
+
+
+def grid_of_axes(
+    count: int, columns: int, height: float, share_y: bool
+) -> "tuple[Figure, list[Axes]]":
+    """Return a figure with ``count`` axes in rows of ``columns`` that share the axis of time.
+
+    Parameters
+    ----------
+    height
+        Inches of each of them.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "figures need matplotlib, which is not installed: pip install 'spmilp[plot]'"
+        ) from error
+
+    rows = -(-count // columns)
+    figure = Figure(figsize=(WIDTH, height * rows + 1.0), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False)
+    axes = list(grid.flat)
+    for unused in axes[count:]:
+        unused.set_visible(False)
+    return figure, axes[:count]
+
+
+def legend_of_colours(figure: "Figure", colours: Mapping[str, str], shown: Iterable[str]) -> None:
+    """Name the colours that the figure uses below its axes, in the order of ``colours``."""
+    from matplotlib.patches import Patch
+
+    used = set(shown)
+    handles = [
+        Patch(facecolor=colour, edgecolor="black", linewidth=0.4, label=name)
+        for name, colour in colours.items()
+        if name in used
+    ]
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+
+
+def without_markup(name: str) -> str:
+    """Return a name from a model as plain text: matplotlib reads ``$`` as mathematics."""
+    return name.replace("$", r"\$")

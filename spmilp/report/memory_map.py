@@ -1,0 +1,163 @@
+"""The memory map: what lies where in each scratchpad, and when."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.plan.plan import Plan, Residency
+from spmilp.problem.problem import Problem
+from spmilp.report.figures import grid_of_axes, legend_of_colours, without_markup
+from spmilp.report.live_bytes import live_bytes
+from spmilp.report.palette import BLACK, KIND_COLOURS, PURPLE, SCRATCH, VERMILION
+from spmilp.units import Bytes, Cycles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABEL_WIDTH = 0.07
+LABEL_HEIGHT = 0.06
+"""A rectangle is labelled when it covers these shares of the axes."""
+
+
+def memory_map(problem: Problem, plan: Plan, memories: Sequence[str] | None = None) -> "Figure":
+    """Draw residencies as rectangles of time by address, one axes for each memory.
+
+    Each axes shows the capacity line, reserved bytes (hatched), borders of banks where there are
+    few, residencies coloured by kind of buffer, the peak, and the curve of live bytes, which no
+    packing of these lifetimes can be below.
+
+    Parameters
+    ----------
+    memories
+        Names of the on-chip memories to draw; by default every scratchpad in which something lies.
+
+    Raises
+    ------
+    ValueError
+        If a name is not one of the machine's on-chip memories.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    stays = _stays_by_memory(problem, plan)
+    drawn = _chosen(problem, memories, stays)
+    columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
+    figure, axes = grid_of_axes(len(drawn), columns, 3.2 if columns == 1 else 2.1, share_y=False)
+    figure.suptitle(
+        f"{without_markup(problem.name)} on {without_markup(problem.machine.name)}: memory map"
+    )
+    for position, (axis, memory) in enumerate(zip(axes, drawn, strict=True)):
+        _draw_memory(axis, problem, memory, stays[memory.index], plan.claim.makespan)
+        if position % columns == 0:
+            axis.set_ylabel("address [KiB]")
+        if position + columns >= len(drawn):
+            axis.set_xlabel("cycle")
+    shown = {_kind_of(problem, stay) for memory in drawn for stay in stays[memory.index]}
+    legend_of_colours(figure, KIND_COLOURS, shown)
+    return figure
+
+
+def _stays_by_memory(problem: Problem, plan: Plan) -> list[list[Residency]]:
+    stays: list[list[Residency]] = [[] for _ in problem.machine.memories]
+    for stay in plan.residencies:
+        stays[stay.memory].append(stay)
+    return stays
+
+
+def _chosen(
+    problem: Problem, names: Sequence[str] | None, stays: Sequence[Sequence[Residency]]
+) -> list[Memory]:
+    if names is None:
+        spms = problem.machine.spms
+        return [memory for memory in spms if stays[memory.index]] or list(spms[:1])
+    on_chip = [memory for memory in problem.machine.memories if memory.kind is not MemoryKind.DRAM]
+    known = {memory.name: memory for memory in on_chip}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no on-chip memory {name}; the machine has {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def _draw_memory(
+    axis: "Axes", problem: Problem, memory: Memory, stays: Sequence[Residency], makespan: Cycles
+) -> None:
+    peak = max((stay.offset + stay.bytes for stay in stays), default=0)
+    top = memory.size or max(peak, 1)
+    axis.set_xlim(0, max(makespan, 1))
+    axis.set_ylim(0, top * 1.06)
+    axis.set_yticks([0, top / 2, top], labels=[f"{kib(0)}", f"{kib(top // 2)}", f"{kib(top)}"])
+    _draw_limits(axis, memory)
+    _draw_residencies(axis, problem, stays, makespan, top)
+    _draw_usage(axis, stays, peak)
+    share = f", {peak / memory.size:.0%}" if memory.size else ""
+    title = f"{memory.name}: peak {kib(peak)} KiB{share}"
+    axis.set_title(without_markup(title), fontsize="small", loc="left")
+
+
+def _draw_limits(axis: "Axes", memory: Memory) -> None:
+    """Draw the capacity, the bytes that no plan may touch, and the borders of the banks."""
+    if memory.size is None:
+        return
+    axis.axhline(memory.size, color=VERMILION, linewidth=1.4)
+    for taken in memory.reserved:
+        axis.axhspan(taken.start, taken.end, facecolor="0.9", edgecolor="0.5", hatch="///")
+    if memory.banks is not None and 1 < memory.banks <= 8:
+        for bank in range(1, memory.banks):
+            border = memory.size * bank / memory.banks
+            axis.axhline(border, color="0.75", linewidth=0.5, linestyle=":")
+
+
+def _draw_residencies(
+    axis: "Axes", problem: Problem, stays: Sequence[Residency], makespan: Cycles, top: Bytes
+) -> None:
+    from matplotlib.collections import PolyCollection
+
+    corners, colours = [], []
+    for stay in stays:
+        low, high = stay.offset, stay.offset + stay.bytes
+        corners.append([(stay.start, low), (stay.end, low), (stay.end, high), (stay.start, high)])
+        colours.append(KIND_COLOURS[_kind_of(problem, stay)])
+        wide = stay.end - stay.start > LABEL_WIDTH * makespan
+        if wide and stay.bytes > LABEL_HEIGHT * top:
+            axis.text(
+                (stay.start + stay.end) / 2,
+                (low + high) / 2,
+                without_markup(_short(_name_of(problem, stay))),
+                fontsize=6,
+                ha="center",
+                va="center",
+                clip_on=True,
+            )
+    axis.add_collection(
+        PolyCollection(corners, facecolors=colours, edgecolors=BLACK, linewidths=0.25)
+    )
+
+
+def _draw_usage(axis: "Axes", stays: Sequence[Residency], peak: Bytes) -> None:
+    """Draw the peak of the addresses, and the live bytes as a curve."""
+    if not stays:
+        return
+    cycles, totals = live_bytes(stays)
+    axis.step(cycles, totals, where="post", color=BLACK, linewidth=1.0)
+    axis.axhline(peak, color=PURPLE, linewidth=1.0, linestyle="--")
+
+
+def _kind_of(problem: Problem, stay: Residency) -> str:
+    if stay.slice is None:
+        return SCRATCH
+    return problem.buffers[problem.slices[stay.slice].buffer].kind
+
+
+def _name_of(problem: Problem, stay: Residency) -> str:
+    if stay.slice is None:
+        return SCRATCH
+    return problem.buffers[problem.slices[stay.slice].buffer].name
+
+
+def _short(name: str, longest: int = 24) -> str:
+    return name if len(name) <= longest else f"…{name[1 - longest :]}"
+
+
+def kib(size: Bytes) -> str:
+    """Return bytes in KiB, with one decimal unless it is a whole number."""
+    return f"{size / 1024:.1f}".removesuffix(".0")

@@ -1,0 +1,116 @@
+"""The timeline: what each core and each DMA channel does, and when."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.plan import Plan, Transfer
+from spmilp.problem.problem import Problem
+from spmilp.report.figures import grid_of_axes, legend_of_colours, without_markup
+from spmilp.report.palette import BLACK, BLUE, GROUP_COLOURS, ORANGE, SKY_BLUE
+from spmilp.units import Cycles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOAD, STORE, EXCHANGE = "load from DRAM", "store to DRAM", "move on chip"
+TRANSFER_COLOURS = {LOAD: ORANGE, STORE: BLUE, EXCHANGE: SKY_BLUE}
+
+Row: TypeAlias = list[tuple[Cycles, Cycles, str]]
+"""``(start, length, colour)`` of what one core or channel does."""
+
+
+def timeline(problem: Problem, plan: Plan) -> "Figure":
+    """Draw tasks per core and transfers per DMA channel over time.
+
+    Tasks of one fused operator have one colour; transfers are coloured by where they go. Cores and
+    channels that do nothing keep their rows, so that idleness is seen; engines that move nothing at
+    all are left out.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    cores = rows_of_cores(problem, plan)
+    channels = rows_of_channels(problem, plan)
+    figure, axes = grid_of_axes(2 if channels else 1, 1, _height(cores, channels), share_y=False)
+    figure.suptitle(
+        f"{without_markup(problem.name)} on {without_markup(problem.machine.name)}: "
+        f"{plan.claim.makespan:,} cycles"
+    )
+    _draw_rows(axes[0], cores, "core")
+    if channels:
+        _draw_rows(axes[1], channels, "DMA channel")
+    axes[-1].set_xlim(0, max(plan.claim.makespan, 1))
+    axes[-1].set_xlabel("cycle")
+    directions = {direction_of(problem, plan, transfer) for transfer in plan.transfers}
+    legend_of_colours(figure, TRANSFER_COLOURS, directions)
+    return figure
+
+
+def rows_of_cores(problem: Problem, plan: Plan) -> dict[str, Row]:
+    """Return what each core runs, by name, in order of core."""
+    colour = _colours_of_groups(problem)
+    rows: dict[str, Row] = {core.name: [] for core in problem.machine.cores}
+    for placement in plan.placements:
+        task = problem.tasks[placement.task]
+        row = rows[problem.machine.cores[placement.core].name]
+        group = task.tile.of if task.tile is not None else task.name
+        row.append((placement.start, placement.end - placement.start, colour[group]))
+    return rows
+
+
+def rows_of_channels(problem: Problem, plan: Plan) -> dict[str, Row]:
+    """Return what each channel of the engines that move something does, by name."""
+    by_channel: defaultdict[tuple[int, int], Row] = defaultdict(list)
+    for transfer in plan.transfers:
+        colour = TRANSFER_COLOURS[direction_of(problem, plan, transfer)]
+        row = by_channel[transfer.engine, transfer.channel]
+        row.append((transfer.start, transfer.end - transfer.start, colour))
+    rows: dict[str, Row] = {}
+    for index in sorted({engine for engine, _ in by_channel}):
+        engine = problem.machine.engines[index]
+        for channel in range(engine.channels):
+            rows[f"{engine.name}:{channel}"] = by_channel.get((index, channel), [])
+    return rows
+
+
+def direction_of(problem: Problem, plan: Plan, transfer: Transfer) -> str:
+    """Say whether a transfer loads from DRAM, stores to DRAM, or stays on the chip."""
+    memories = problem.machine.memories
+    ends = [plan.residencies[stay].memory for stay in transfer.destinations]
+    if memories[plan.residencies[transfer.source].memory].kind is MemoryKind.DRAM:
+        return LOAD
+    return STORE if any(memories[end].kind is MemoryKind.DRAM for end in ends) else EXCHANGE
+
+
+def _colours_of_groups(problem: Problem) -> dict[str, str]:
+    """Give neighbouring groups of tasks different colours."""
+    colours: dict[str, str] = {}
+    for task in problem.tasks:
+        group = task.tile.of if task.tile is not None else task.name
+        if group not in colours:
+            colours[group] = GROUP_COLOURS[len(colours) % len(GROUP_COLOURS)]
+    return colours
+
+
+def _height(*parts: Iterable[str]) -> float:
+    """Return inches for each axes so that the rows' names can be read."""
+    return min(max(1.6, 0.16 * max(len(list(part)) for part in parts)), 12.0)
+
+
+def _draw_rows(axis: "Axes", rows: dict[str, Row], what: str) -> None:
+    for height, row in enumerate(rows.values()):
+        spans = [(start, length) for start, length, _ in row]
+        colours = [colour for _, _, colour in row]
+        axis.broken_barh(
+            spans, (height - 0.4, 0.8), facecolors=colours, edgecolors=BLACK, linewidth=0.2
+        )
+    step = -(-len(rows) // 72)
+    names = [without_markup(name) for name in rows]
+    axis.set_yticks(range(0, len(rows), step), labels=names[::step], fontsize=6)
+    axis.set_ylim(len(rows) - 0.4, -0.6)
+    axis.set_ylabel(what)

@@ -1,0 +1,67 @@
+"""The memory map shows what lies where."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.collections import PolyCollection
+
+from spmilp.errors import MissingExtraError
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.report.memory_map import memory_map
+
+
+def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, plan: Plan) -> None:
+    axes = memory_map(problem, plan).axes
+
+    assert [axis.get_title(loc="left") for axis in axes] == [
+        "spm0: peak 0.1 KiB, 38%",
+        "spm1: peak 0.2 KiB, 75%",
+    ]
+    (rectangles,) = (each for each in axes[1].collections if isinstance(each, PolyCollection))
+    boxes = [path.get_extents().extents.tolist() for path in rectangles.get_paths()]
+    assert boxes == [[30, 128, 60, 192], [40, 128, 72, 192]]
+
+
+def test_the_capacity_the_banks_and_the_peak_are_lines(problem: Problem, plan: Plan) -> None:
+    axis = memory_map(problem, plan).axes[0]
+    levels = [line.get_ydata()[0] for line in axis.lines if len(set(line.get_ydata())) == 1]
+    assert levels == [256, 128, 96]
+
+
+def test_reserved_bytes_are_hatched(problem: Problem, plan: Plan) -> None:
+    axis = memory_map(problem, plan).axes[0]
+    hatched = [patch for patch in axis.patches if patch.get_hatch()]
+    assert [(patch.get_y(), patch.get_height()) for patch in hatched] == [(240, 16)]
+
+
+def test_the_legend_names_the_kinds_that_occur(problem: Problem, plan: Plan) -> None:
+    (legend,) = memory_map(problem, plan).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["input", "intermediate", "output"]
+
+
+def test_only_the_named_memories_are_drawn(problem: Problem, plan: Plan) -> None:
+    assert len(memory_map(problem, plan, ["spm1"]).axes) == 1
+
+
+@pytest.mark.parametrize("name", ["spm7", "dram"])
+def test_a_memory_that_is_not_on_the_chip_is_an_error(
+    problem: Problem, plan: Plan, name: str
+) -> None:
+    with pytest.raises(ValueError, match=f"no on-chip memory {name}; the machine has spm0, spm1"):
+        memory_map(problem, plan, [name])
+
+
+def test_names_from_a_model_are_no_markup(problem: Problem, plan: Plan, tmp_path: Path) -> None:
+    figure = memory_map(problem, plan)
+    figure.savefig(f"{tmp_path}/map.png", dpi=40)
+    assert figure.get_suptitle() == r"cost_\$x\$ on duo: memory map"
+
+
+def test_without_matplotlib_the_message_says_what_to_install(
+    problem: Problem, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'spmilp\[plot\]'"):
+        memory_map(problem, plan)
