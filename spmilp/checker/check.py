@@ -1,0 +1,43 @@
+"""The one way to ask whether a plan is valid."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from spmilp.checker.rules import RULES, Case, structure
+from spmilp.checker.violation import Violation
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+
+LISTED = 20
+"""Violations listed of each rule."""
+
+COUNTED = 10_000
+"""Violations that are looked for by each function; a plan so broken is not searched further."""
+
+
+def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
+    """Return what makes a plan invalid; nothing for a valid one.
+
+    Each rule of ``docs/format.md`` is asked, and its first 20 violations are listed. If there are
+    more, a last one says how many. When the plan's structure is broken, only that is reported: the
+    other rules could not follow the references.
+    """
+    found = _listed(structure(problem, plan))
+    if found:
+        return found
+    case = Case(problem, plan)
+    return tuple(violation for rule in RULES for violation in _listed(rule(case)))
+
+
+def _listed(violations: Iterator[Violation]) -> tuple[Violation, ...]:
+    per_rule: dict[str, list[Violation]] = {}
+    for violation in islice(violations, COUNTED):
+        per_rule.setdefault(violation.rule, []).append(violation)
+    stopped = sum(map(len, per_rule.values())) == COUNTED
+    listed = []
+    for rule, found in per_rule.items():
+        listed += found[:LISTED]
+        if len(found) > LISTED:
+            more = f"{'at least ' if stopped else ''}{len(found) - LISTED}"
+            listed.append(Violation(rule, (), f"and {more} more violations of {rule}"))
+    return tuple(listed)

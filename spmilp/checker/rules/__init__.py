@@ -1,0 +1,50 @@
+"""The rules of a valid plan, after ``docs/format.md``: each generator yields violations.
+
+They know the data of machine, problem and plan, the routes of a machine and the strides of a copy
+(which define what those mean), and nothing of solvers, packing, networks or arrays.
+"""
+
+from collections.abc import Callable, Iterator
+
+from spmilp.checker.rules.bounds import exact_size, inside_memory
+from spmilp.checker.rules.capacity import channels, link_rates
+from spmilp.checker.rules.case import Case
+from spmilp.checker.rules.claims import claims
+from spmilp.checker.rules.cores import one_task_at_a_time, precedence
+from spmilp.checker.rules.dram import at_its_place, dram_tensors
+from spmilp.checker.rules.filling import filled_as_stated
+from spmilp.checker.rules.operands import operands_served
+from spmilp.checker.rules.outputs import no_value_lost, outputs_stored
+from spmilp.checker.rules.room import results_have_room, scratch_has_room
+from spmilp.checker.rules.sharing import shared_bytes
+from spmilp.checker.rules.structure import structure
+from spmilp.checker.rules.tasks import able_core, exact_cycles
+from spmilp.checker.rules.transfers import transfer_data, transfer_limits, transfer_route
+from spmilp.checker.violation import Violation
+
+__all__ = ["RULES", "Case", "structure"]
+
+RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
+    able_core,
+    exact_cycles,
+    one_task_at_a_time,
+    precedence,
+    operands_served,
+    filled_as_stated,
+    results_have_room,
+    scratch_has_room,
+    exact_size,
+    inside_memory,
+    shared_bytes,
+    transfer_data,
+    transfer_route,
+    transfer_limits,
+    channels,
+    link_rates,
+    outputs_stored,
+    no_value_lost,
+    at_its_place,
+    dram_tensors,
+    claims,
+)
+"""All but :func:`structure`, on which they rely."""

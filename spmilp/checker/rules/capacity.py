@@ -1,0 +1,84 @@
+"""Rule 7: channels carry one transfer at a time, links never more than their rate."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import lcm
+
+from spmilp.checker.rules.case import Case
+from spmilp.checker.violation import Violation
+from spmilp.plan.plan import Transfer
+from spmilp.units import LinkIdx
+
+
+def channels(case: Case) -> Iterator[Violation]:
+    """A transfer has a channel that its engine has, alone from its start to its end."""
+    per_channel: dict[tuple[int, int], list[Transfer]] = {}
+    for move in case.plan.transfers:
+        engine = case.machine.engines[move.engine]
+        if not 0 <= move.channel < engine.channels:
+            yield Violation(
+                "channels",
+                (f"transfer {move.index}", f"engine {engine.name}"),
+                f"transfer {move.index} uses channel {move.channel} of engine {engine.name}, which "
+                f"has {engine.channels}, numbered from 0",
+            )
+        per_channel.setdefault((move.engine, move.channel), []).append(move)
+    for (engine_index, channel), moves in sorted(per_channel.items()):
+        moves.sort(key=lambda move: (move.start, move.end, move.index))
+        busy = moves[0]
+        for later in moves[1:]:
+            if later.start < busy.end:
+                name = case.machine.engines[engine_index].name
+                yield Violation(
+                    "channels",
+                    (f"engine {name}", f"transfer {busy.index}", f"transfer {later.index}"),
+                    f"channel {channel} of engine {name} starts transfer {later.index} at cycle "
+                    f"{later.start} < {busy.end}, the end of transfer {busy.index}",
+                )
+            if later.end > busy.end:
+                busy = later
+
+
+def link_rates(case: Case) -> Iterator[Violation]:
+    """The rates of the transfers on a link add up to its own at most, at every cycle.
+
+    A transfer holds the least of its engine's rate and its links' rates on each of its links.
+    """
+    per_link: dict[LinkIdx, list[tuple[Transfer, Fraction]]] = {}
+    for move in case.plan.transfers:
+        held = case.machine.engines[move.engine].rate
+        held = min([held, *(case.machine.links[link].rate for link in move.route)])
+        for link in move.route:
+            per_link.setdefault(link, []).append((move, held))
+    for link, moves in sorted(per_link.items()):
+        yield from _overloads(case, link, moves)
+
+
+def _overloads(
+    case: Case, index: LinkIdx, moves: list[tuple[Transfer, Fraction]]
+) -> Iterator[Violation]:
+    """Sweep over time; rates are counted in a unit of which all are whole multiples."""
+    link = case.machine.links[index]
+    parts = lcm(link.rate.denominator, *(rate.denominator for _, rate in moves))
+    capacity = int(link.rate * parts)
+    events = []
+    for position, (move, rate) in enumerate(moves):
+        amount = int(rate * parts)
+        events.append((move.start, 1, position, amount))
+        events.append((move.end, 0, position, -amount))
+    load, alive = 0, dict[int, None]()
+    for cycle, starts, position, amount in sorted(events):
+        load += amount
+        if not starts:
+            alive.pop(position)
+            continue
+        alive[position] = None
+        if load > capacity:
+            name = f"link {link.source} -> {link.target}"
+            users = tuple(f"transfer {moves[one][0].index}" for one in alive)
+            yield Violation(
+                "link_rates",
+                (name, *users),
+                f"{name} carries {Fraction(load, parts)} B/cycle > {link.rate} B/cycle at cycle "
+                f"{cycle} ({', '.join(users)})",
+            )

@@ -1,0 +1,118 @@
+"""Rule 7: a transfer copies what is there to where room is, as its engine and route allow."""
+
+from collections.abc import Iterator
+
+from spmilp.checker.rules.case import Case
+from spmilp.checker.violation import Violation
+from spmilp.machine.routes import transfer_cycles
+from spmilp.plan.plan import Transfer
+from spmilp.problem.strides import Layout, strided_copy
+
+
+def transfer_data(case: Case) -> Iterator[Violation]:
+    """The source holds the slice and is valid, and the destinations exist, all the time."""
+    for use in case.transfer_uses:
+        move = case.plan.transfers[use.index]
+        for defect in (*_defects_of_source(case, move), *_defects_of_destinations(case, move)):
+            yield _violation("transfer_data", case, move, defect)
+
+
+def transfer_route(case: Case) -> Iterator[Violation]:
+    """Engine, route and duration are the machine's; several destinations only where it can."""
+    for move in case.plan.transfers:
+        for defect in _defects_of_route(case, move):
+            yield _violation("transfer_route", case, move, defect)
+
+
+def transfer_limits(case: Case) -> Iterator[Violation]:
+    """Length, nested strides and congruence keep within what the engine can."""
+    for move in case.plan.transfers:
+        for defect in _defects_of_shape(case, move):
+            yield _violation("transfer_limits", case, move, defect)
+
+
+def _defects_of_source(case: Case, move: Transfer) -> Iterator[str]:
+    stay, name = case.plan.residencies[move.source], case.residency(move.source)
+    if not case.holds(move.source, move.slice):
+        held = "scratch" if stay.slice is None else case.slice(stay.slice)
+        yield f"its source {name} holds {held}"
+    valid = case.valid_from[move.source]
+    if valid > move.start:
+        yield f"its source {name} is valid from cycle {valid} > {move.start}, its start"
+    if stay.end < move.end and not case.is_lost(case.transfer_uses[move.index]):
+        yield f"its source {name} ends at cycle {stay.end} < {move.end}, its end"
+
+
+def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
+    memories = set()
+    for destination in move.destinations:
+        stay, name = case.plan.residencies[destination], case.residency(destination)
+        if stay.slice != move.slice:
+            held = "scratch" if stay.slice is None else case.slice(stay.slice)
+            yield f"its destination {name} holds {held}"
+        if stay.end < move.end:
+            yield f"its destination {name} ends at cycle {stay.end} < {move.end}, its end"
+        if stay.memory in memories:
+            yield f"it has 2 destinations in {case.memory(stay.memory)}, expected 1 at most"
+        memories.add(stay.memory)
+
+
+def _defects_of_route(case: Case, move: Transfer) -> Iterator[str]:
+    engine = case.machine.engines[move.engine]
+    source = case.plan.residencies[move.source].memory
+    destinations = tuple(case.plan.residencies[end].memory for end in move.destinations)
+    if len(destinations) > 1 and not engine.multicast:
+        yield f"{len(destinations)} destinations > 1: engine {engine.name} cannot multicast"
+    for memory in destinations:
+        if not engine.serves(source, memory):
+            ends = f"{case.memory(source)} to {case.memory(memory)}"
+            yield f"engine {engine.name} does not move data from {ends}"
+    route = case.route(source, destinations)
+    if route is None:
+        targets = ", ".join(case.memory(memory) for memory in destinations)
+        yield f"no route leads from {case.memory(source)} to {targets}"
+        return
+    if move.route != route.links:
+        yield f"it takes the links {list(move.route)}, expected {list(route.links)}"
+    size = case.problem.slices[move.slice].bytes
+    cycles = transfer_cycles(engine, route, size)
+    if move.end - move.start != cycles:
+        yield (
+            f"it lasts [{move.start}, {move.end}) = {move.end - move.start} cycles, expected "
+            f"{cycles} for {size} B by engine {engine.name}"
+        )
+
+
+def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
+    engine = case.machine.engines[move.engine]
+    part = case.problem.slices[move.slice]
+    if engine.longest is not None and part.bytes > engine.longest:
+        yield f"{part.bytes} B > {engine.longest} B, the longest transfer of {engine.name}"
+    if not case.holds(move.source, move.slice) or (
+        engine.dimensions is None and engine.congruence == 1
+    ):
+        return
+    item = case.problem.buffers[part.buffer].item
+    source, strides = case.where(move.slice, move.source)
+    for end in move.destinations:
+        if case.plan.residencies[end].slice != move.slice:
+            continue
+        target, target_strides = case.where(move.slice, end)
+        if engine.dimensions is not None:
+            copy = strided_copy(part.extent, item, Layout(0, strides), Layout(0, target_strides))
+            if copy.dimensions > engine.dimensions:
+                yield (
+                    f"its copy to {case.residency(end)} has {copy.dimensions} dimensions > "
+                    f"{engine.dimensions} of {engine.name}"
+                )
+        if (source - target) % engine.congruence:
+            yield (
+                f"source address {source} and destination address {target} differ modulo "
+                f"{engine.congruence} B: {source % engine.congruence} and "
+                f"{target % engine.congruence}"
+            )
+
+
+def _violation(rule: str, case: Case, move: Transfer, defect: str) -> Violation:
+    objects = (f"transfer {move.index}", f"engine {case.machine.engines[move.engine].name}")
+    return Violation(rule, objects, f"transfer {move.index} of {case.slice(move.slice)}: {defect}")
