@@ -10,7 +10,6 @@ from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Placement, Residency
 from spmilp.units import ResidencyIdx
 
-
 ENOUGH = 10_000
 """Pairs looked at beyond those that the problem permits; so many are all forbidden ones."""
 
