@@ -1,0 +1,91 @@
+"""Arithmetic of boxes: half-open intervals of elements along each axis."""
+
+from collections.abc import Sequence
+from math import prod
+
+from spmilp.units import Box, Extents
+
+
+def whole(shape: Extents) -> Box:
+    """Return the box of all elements of a tensor."""
+    return tuple((0, length) for length in shape)
+
+
+def extents(box: Box) -> Extents:
+    """Return the elements along each axis of a box."""
+    return tuple(stop - start for start, stop in box)
+
+
+def volume(box: Box) -> int:
+    """Return the number of elements of a box."""
+    return prod(stop - start for start, stop in box)
+
+
+def intersect(a: Box, b: Box) -> Box | None:
+    """Return the elements that two boxes share; ``None`` when they share none."""
+    shared = tuple(
+        (max(a_start, b_start), min(a_stop, b_stop))
+        for (a_start, a_stop), (b_start, b_stop) in zip(a, b, strict=True)
+    )
+    return shared if all(start < stop for start, stop in shared) else None
+
+
+def cover(a: Box, b: Box) -> Box:
+    """Return the least box that contains both."""
+    return tuple(
+        (min(a_start, b_start), max(a_stop, b_stop))
+        for (a_start, a_stop), (b_start, b_stop) in zip(a, b, strict=True)
+    )
+
+
+def contains(outer: Box, inner: Box) -> bool:
+    """Say whether all elements of ``inner`` are in ``outer``."""
+    return all(
+        outer_start <= start and stop <= outer_stop
+        for (outer_start, outer_stop), (start, stop) in zip(outer, inner, strict=True)
+    )
+
+
+def slices(box: Box, origin: Sequence[int]) -> tuple[slice, ...]:
+    """Return the NumPy index of ``box`` in an array whose first element is at ``origin``."""
+    return tuple(
+        slice(start - first, stop - first) for (start, stop), first in zip(box, origin, strict=True)
+    )
+
+
+def starts(box: Box) -> Extents:
+    """Return the first element of a box along each axis."""
+    return tuple(start for start, _ in box)
+
+
+def broadcast_box(shape: Extents, box: Box) -> Box:
+    """Return the part of a tensor of ``shape`` that broadcasts to ``box`` of the result.
+
+    Axes are aligned at the right, as NumPy and ONNX do; an axis of length 1 is read whole.
+    """
+    own = box[len(box) - len(shape) :]
+    return tuple(
+        (0, 1) if length == 1 else interval for length, interval in zip(shape, own, strict=True)
+    )
+
+
+def broadcast_shape(shapes: Sequence[Extents]) -> Extents:
+    """Return the shape to which all of ``shapes`` broadcast.
+
+    Raises
+    ------
+    ValueError
+        If two lengths of an axis differ and neither is 1.
+    """
+    rank = max((len(shape) for shape in shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, length in enumerate(shape, start=rank - len(shape)):
+            if length not in (1, result[axis]):
+                if result[axis] != 1:
+                    raise ValueError(
+                        f"shapes {', '.join(map(str, shapes))} do not broadcast: "
+                        f"{result[axis]} and {length} along axis {axis}"
+                    )
+                result[axis] = length
+    return tuple(result)

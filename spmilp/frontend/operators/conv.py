@@ -1,0 +1,137 @@
+"""Convolutions: grouped, depthwise, dilated, strided, padded; one, two or three dimensions."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.attributes import integer
+from spmilp.frontend.operators.base import (
+    Base,
+    has_input,
+    input_shape,
+    requantisation,
+    required,
+    work_dtype,
+)
+from spmilp.frontend.operators.boxes import extents, volume, whole
+from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.windows import window_reads, windows_fit, windows_of
+from spmilp.units import Box, Extents
+
+
+class Conv(Base):
+    """Conv.
+
+    Inputs: X ``(N, C, spatial...)``, W ``(M, C / group, kernel...)``, optional bias B ``(M)``.
+
+    Attributes: ``kernel_shape``, ``strides``, ``dilations``, ``pads`` (all beginnings, then all
+    ends; ``auto_pad`` resolved), ``group``.
+
+    The reduction is over the input channels when ``group`` is 1. Only the part that ends at the
+    last channel reads (and adds) the bias.
+
+    Positions on padding count as MACs, as is usual. Axes before the last spatial one belong to
+    loops ``Y`` and ``R``. The bias costs 1 per output element.
+    """
+
+    kinds = frozenset({"Conv"})
+    fusion = Fusion.COMPLEX
+
+    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+        """Return ``(N, M, spatial...)``."""
+        data = required(operator, inputs, 0).shape
+        weight = required(operator, inputs, 1).shape
+        group = integer(operator, "group")
+        if len(data) < 3 or len(weight) != len(data):
+            raise ValueError(f"input of shape {data}, weight of shape {weight}: ranks do not fit")
+        if weight[1] * group != data[1] or weight[0] % group != 0:
+            raise ValueError(
+                f"{data[1]} input and {weight[0]} output channels do not fit a weight of "
+                f"{weight[1]} channels in {group} groups"
+            )
+        windows = windows_of(operator, len(data) - 2)
+        if tuple(window.kernel for window in windows) != weight[2:]:
+            raise ValueError(f"kernel_shape does not fit a weight of shape {weight}")
+        return (data[0], weight[0], *map(windows_fit, windows, data[2:]))
+
+    def reduction(self, operator: Operator, tensors: Mapping[str, Tensor]) -> int:
+        """Length of the reduction: input channels when there is one group."""
+        return input_shape(operator, tensors, 0)[1] if integer(operator, "group") == 1 else 1
+
+    def reads(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> tuple[Box | None, ...]:
+        """Return the boxes of data, weight and bias."""
+        shape, weight = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
+        windows = windows_of(operator, len(shape) - 2)
+        spatial = [
+            window_reads(window, outputs, length)
+            for window, outputs, length in zip(windows, box[2:], shape[2:], strict=True)
+        ]
+        channels, slice_of_weight = self._channels(operator, tensors, box[1], reduction)
+        found = tuple(interval for interval in spatial if interval is not None)
+        data = (box[0], channels, *found) if len(found) == len(spatial) else None
+        boxes = [data, (box[1], slice_of_weight, *whole(weight[2:]))]
+        if has_input(operator, 2):
+            last = reduction is None or reduction[1] == self.reduction(operator, tensors)
+            boxes.append((box[1],) if last else None)
+        return tuple(boxes)
+
+    def work(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> Work:
+        """Return the exact number of MACs, and the bias and requantisation as vector work."""
+        weight = input_shape(operator, tensors, 1)
+        groups, per_group = self._groups(operator, weight[0], box[1])
+        _, (first, end) = self._channels(operator, tensors, box[1], reduction)
+        spatial, kernel = extents(box)[2:], weight[2:]
+        last = reduction is None or reduction[1] == self.reduction(operator, tensors)
+        vector = requantisation(operator, box) + volume(box) * has_input(operator, 2) if last else 0
+        return Work(
+            loops=(
+                ("B", box[0][1] - box[0][0]),
+                ("G", groups),
+                ("K", per_group),
+                ("C", end - first),
+                ("Y", prod(spatial[:-1])),
+                ("X", spatial[-1]),
+                ("R", prod(kernel[:-1])),
+                ("S", kernel[-1]),
+            ),
+            vector=vector,
+            dtype=work_dtype(operator, tensors),
+        )
+
+    def _channels(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        outputs: tuple[int, int],
+        reduction: tuple[int, int] | None,
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the channels of data, and of the weight, for a range of output channels."""
+        weight, group = input_shape(operator, tensors, 1), integer(operator, "group")
+        if group == 1:
+            part = reduction or (0, weight[1])
+            return part, part
+        size = weight[0] // group
+        first, last = outputs[0] // size, (outputs[1] - 1) // size
+        return (first * weight[1], (last + 1) * weight[1]), (0, weight[1])
+
+    def _groups(self, operator: Operator, channels: int, box: tuple[int, int]) -> tuple[int, int]:
+        """Return loops over groups and over output channels; their product is exact."""
+        size = channels // integer(operator, "group")
+        count = box[1] - box[0]
+        if box[0] // size == (box[1] - 1) // size:
+            return 1, count
+        if box[0] % size == 0 and box[1] % size == 0:
+            return count // size, size
+        return count, 1

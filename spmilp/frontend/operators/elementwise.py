@@ -1,0 +1,136 @@
+"""Element-wise operators: one output element from the same, or a broadcast, element of each input.
+
+Attributes, where a kind has any (numbers unless stated):
+
+- Clip: ``min``, ``max``, each left out when there is no such limit
+- LeakyRelu, Elu, Celu, ThresholdedRelu, Swish: ``alpha``
+- Selu: ``alpha``, ``gamma``; HardSigmoid: ``alpha``, ``beta``
+- Gelu: ``approximate``, ``"none"`` or ``"tanh"``
+- Mod: ``fmod``, 0 or 1
+- Cast: none; the type is the output tensor's
+
+Sum, Max, Min and Mean take any number of inputs. Where takes condition, X, Y. PRelu's slope
+broadcasts like any input. Identity is a copy (a network output that no operator computes).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.base import (
+    DIVISION,
+    ERROR_FUNCTION,
+    EXPONENTIAL,
+    Base,
+    required,
+    vector_work,
+)
+from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
+from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.units import Box, Extents
+
+_SIGMOID = EXPONENTIAL + 1 + DIVISION
+
+UNARY: Mapping[str, int] = {
+    "Abs": 1,
+    "Cast": 1,
+    "Ceil": 1,
+    "Celu": EXPONENTIAL + DIVISION + 4,
+    "Clip": 2,
+    "Cos": EXPONENTIAL,
+    "Elu": EXPONENTIAL + 3,
+    "Erf": ERROR_FUNCTION,
+    "Exp": EXPONENTIAL,
+    "Floor": 1,
+    "Gelu": ERROR_FUNCTION + 4,
+    "HardSigmoid": 4,
+    "HardSwish": 5,
+    "Identity": 1,
+    "IsInf": 1,
+    "IsNaN": 1,
+    "LeakyRelu": 2,
+    "Log": EXPONENTIAL,
+    "Mish": 2 * EXPONENTIAL + _SIGMOID + 2,
+    "Neg": 1,
+    "Not": 1,
+    "Reciprocal": DIVISION,
+    "Relu": 1,
+    "Round": 1,
+    "Selu": EXPONENTIAL + 4,
+    "Sigmoid": _SIGMOID,
+    "Sign": 1,
+    "Sin": EXPONENTIAL,
+    "Softplus": 2 * EXPONENTIAL + 1,
+    "Softsign": DIVISION + 2,
+    "Sqrt": DIVISION,
+    "Swish": _SIGMOID + 2,
+    "Tan": 2 * EXPONENTIAL + DIVISION,
+    "Tanh": _SIGMOID,
+    "ThresholdedRelu": 2,
+}
+"""Kinds with one input: element operations per output element."""
+
+BINARY: Mapping[str, int] = {
+    "Add": 1,
+    "And": 1,
+    "Div": DIVISION,
+    "Equal": 1,
+    "Greater": 1,
+    "GreaterOrEqual": 1,
+    "Less": 1,
+    "LessOrEqual": 1,
+    "Mod": DIVISION + 2,
+    "Mul": 1,
+    "Or": 1,
+    "PRelu": 2,
+    "Pow": 2 * EXPONENTIAL,
+    "Sub": 1,
+    "Xor": 1,
+}
+"""Kinds with two inputs: element operations per output element."""
+
+VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
+"""Kinds with any number of inputs: one operation per output element and further input."""
+
+
+class Elementwise(Base):
+    """All of them; the table above has their costs and the module's docstring their attributes."""
+
+    kinds = frozenset({*UNARY, *BINARY, *VARIADIC, "Where"})
+    fusion = Fusion.ELEMENTWISE
+
+    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+        """Return the shape to which all inputs broadcast."""
+        present = [required(operator, inputs, position) for position in range(len(inputs))]
+        expected = self._arity(operator.kind)
+        if expected is not None and len(present) != expected:
+            raise ValueError(f"{len(present)} inputs, expected {expected}")
+        return broadcast_shape([tensor.shape for tensor in present])
+
+    def reads(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> tuple[Box | None, ...]:
+        """Return the same box of every input; broadcast axes are read whole."""
+        return tuple(broadcast_box(tensors[name].shape, box) for name in operator.inputs)
+
+    def work(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> Work:
+        """Return the vector work."""
+        kind = operator.kind
+        each = UNARY.get(kind) or BINARY.get(kind) or max(1, len(operator.inputs) - 1)
+        each += DIVISION * (kind == "Mean")
+        reads = self.reads(operator, tensors, box)
+        return vector_work(operator, tensors, box, reads, each * volume(box))
+
+    def _arity(self, kind: str) -> int | None:
+        if kind in VARIADIC:
+            return None
+        return 1 if kind in UNARY else 2 if kind in BINARY else 3

@@ -1,0 +1,91 @@
+"""Reductions over whole axes."""
+
+from collections.abc import Mapping, Sequence
+
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.attributes import integer, integers
+from spmilp.frontend.operators.base import (
+    DIVISION,
+    EXPONENTIAL,
+    Base,
+    input_shape,
+    required,
+    vector_work,
+)
+from spmilp.frontend.operators.boxes import volume
+from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.units import Box, Extents
+
+EACH: Mapping[str, int] = {
+    "ReduceL1": 2,
+    "ReduceL2": 2,
+    "ReduceLogSum": 1,
+    "ReduceLogSumExp": EXPONENTIAL + 3,
+    "ReduceMax": 1,
+    "ReduceMean": 1,
+    "ReduceMin": 1,
+    "ReduceProd": 1,
+    "ReduceSum": 1,
+    "ReduceSumSquare": 2,
+}
+"""Element operations per input element."""
+
+LAST: Mapping[str, int] = {
+    "ReduceL2": DIVISION,
+    "ReduceLogSum": EXPONENTIAL,
+    "ReduceLogSumExp": EXPONENTIAL + 1,
+    "ReduceMean": DIVISION,
+}
+"""Element operations per output element, where there are any."""
+
+
+class Reduce(Base):
+    """ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2 and their like.
+
+    Input: X. Attributes: ``axes`` (all of the reduced axes, not negative, sorted; none for a copy),
+    ``keepdims`` (0 or 1). Integer inputs of ReduceMean are divided as integers, toward zero.
+
+    Reduced axes are not tiled.
+    """
+
+    kinds = frozenset(EACH)
+    fusion = Fusion.REDUCTION
+
+    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+        """Return the shape without the reduced axes, or with length 1 there."""
+        shape = required(operator, inputs, 0).shape
+        axes = integers(operator, "axes")
+        if any(not 0 <= axis < len(shape) for axis in axes):
+            raise ValueError(f"axes are {axes}, expected 0 to {len(shape) - 1}")
+        if integer(operator, "keepdims"):
+            return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+        return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+
+    def reads(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> tuple[Box | None, ...]:
+        """Return the box with the reduced axes whole."""
+        shape, axes = input_shape(operator, tensors, 0), integers(operator, "axes")
+        kept = [axis for axis in range(len(shape)) if axis not in axes]
+        own = [(0, length) for length in shape]
+        positions = kept if integer(operator, "keepdims") else range(len(kept))
+        for axis, position in zip(kept, positions, strict=True):
+            own[axis] = box[position]
+        return (tuple(own),)
+
+    def work(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> Work:
+        """Return the vector work."""
+        reads = self.reads(operator, tensors, box)
+        count = sum(EACH[operator.kind] * volume(read) for read in reads if read is not None)
+        count += LAST.get(operator.kind, 0) * volume(box)
+        return vector_work(operator, tensors, box, reads, count)

@@ -1,0 +1,141 @@
+"""Reshape, Flatten, Squeeze, Unsqueeze: the same elements in the same order."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.attributes import integer, integers
+from spmilp.frontend.operators.base import input_shape, output_shape_of, required
+from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.moves import Moves
+from spmilp.units import Box, Extents
+
+
+class Reshape(Moves):
+    """Reshape, Flatten, Squeeze, Unsqueeze.
+
+    Input: X. Attributes: Reshape ``shape`` (the lengths of the result; 0 and -1 resolved); Flatten
+    ``axis`` (0 to the rank); Squeeze ``axes`` (all of them, not negative); Unsqueeze ``axes`` (of
+    the result, not negative).
+
+    What is read is exact along axes that the two shapes share, and along a group of axes that is
+    merged or split it is the least box that covers the elements.
+    """
+
+    kinds = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+    fusion = Fusion.VIEW
+
+    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+        """Return the new shape."""
+        shape = required(operator, inputs, 0).shape
+        result = self._shape(operator, shape)
+        if prod(result) != prod(shape) or min(result, default=1) < 1:
+            raise ValueError(f"{shape} cannot be reshaped to {result}")
+        return result
+
+    def reads(
+        self,
+        operator: Operator,
+        tensors: Mapping[str, Tensor],
+        box: Box,
+        reduction: tuple[int, int] | None = None,
+    ) -> tuple[Box | None, ...]:
+        """Return the least box that covers the elements."""
+        source = input_shape(operator, tensors, 0)
+        target = output_shape_of(operator, tensors)
+        return (covering_box(source, target, box),)
+
+    def _shape(self, operator: Operator, shape: Extents) -> Extents:
+        if operator.kind == "Reshape":
+            return integers(operator, "shape")
+        if operator.kind == "Flatten":
+            axis = integer(operator, "axis")
+            return (prod(shape[:axis]), prod(shape[axis:]))
+        axes = integers(operator, "axes")
+        if operator.kind == "Squeeze":
+            if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
+                raise ValueError(f"axes {axes} of {shape} are not all of length 1")
+            return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+        rest = iter(shape)
+        rank = len(shape) + len(axes)
+        if len(set(axes)) < len(axes) or any(not 0 <= axis < rank for axis in axes):
+            raise ValueError(f"axes {axes} for a result of {rank} axes")
+        return tuple(1 if axis in axes else next(rest) for axis in range(rank))
+
+
+def covering_box(source: Extents, target: Extents, box: Box) -> Box:
+    """Return the least box of a tensor that covers a box of its reshaped self.
+
+    Parameters
+    ----------
+    source, target
+        Shape of the tensor, and its shape after reshaping; as many elements.
+    box
+        Of the reshaped tensor.
+    """
+    result: list[tuple[int, int]] = []
+    for (first, last), (begin, end) in _matching_axes(source, target):
+        result.extend(_cover(source[first:last], target[begin:end], box[begin:end]))
+    return tuple(result)
+
+
+@lru_cache(maxsize=4096)
+def _matching_axes(
+    source: Extents, target: Extents
+) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+    """Cut both shapes into the shortest runs of axes that hold the same number of elements."""
+    runs = []
+    i = j = 0
+    while i < len(source) or j < len(target):
+        first, begin, own, other = i, j, 1, 1
+        while own != other or (i == first and j == begin):
+            if i < len(source) and (own <= other or j == len(target)):
+                own *= source[i]
+                i += 1
+            else:
+                other *= target[j]
+                j += 1
+        runs.append(((first, i), (begin, j)))
+    return tuple(runs)
+
+
+@lru_cache(maxsize=1 << 16)
+def _cover(source: Extents, target: Extents, box: Box) -> Box:
+    """Return the least box of ``source`` that covers ``box`` of ``target``, axis by axis."""
+    if source == target:
+        return box
+    begins, run = _runs(target, box)
+    cover = []
+    inner = prod(source)
+    for length in source:
+        inner //= length
+        first, last = begins // inner, (begins + run - 1) // inner
+        wraps = first // length != last // length
+        low = np.where(wraps, 0, first % length)
+        high = np.where(wraps, length - 1, last % length)
+        cover.append((int(low.min()), int(high.max()) + 1))
+    return tuple(cover)
+
+
+def _runs(shape: Extents, box: Box) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], int]:
+    """Return the flat positions where contiguous runs of a box begin, and their length."""
+    run, stride = 1, 1
+    axis = len(shape)
+    while axis > 0:
+        axis -= 1
+        start, stop = box[axis]
+        run = (stop - start) * stride
+        stride *= shape[axis]
+        if stop - start < shape[axis]:
+            break
+    begins = np.zeros(1, dtype=np.int64)
+    step = 1
+    for position in range(len(shape) - 1, -1, -1):
+        start, stop = box[position]
+        offsets = np.arange(start, start + 1 if position >= axis else stop, dtype=np.int64) * step
+        begins = np.add.outer(offsets, begins).reshape(-1)
+        step *= shape[position]
+    return begins, run
