@@ -35,6 +35,7 @@ class Gemm(Base):
     def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
         """Return ``(rows, columns)``."""
         left, right = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
+        _scales_are_plain(operator)
         if len(left) != 2 or len(right) != 2:
             raise ValueError(f"operands of shapes {left} and {right}, expected matrices")
         left = left[::-1] if integer(operator, "transA") else left
@@ -170,3 +171,9 @@ def _split(box: Box, left: Extents, right: Extents) -> tuple[Box, Box, Box]:
     rows, columns = len(left) > 1, len(right) > 1
     batch = len(box) - rows - columns
     return box[:batch], box[batch : batch + rows], box[batch + rows :]
+
+
+def _scales_are_plain(operator: Operator) -> None:
+    scaled = number(operator, "alpha") != 1 or number(operator, "beta") != 1
+    if scaled and operator.quantisation is not None:
+        raise ValueError("a quantised Gemm with alpha or beta other than 1 is not supported")

@@ -1,0 +1,79 @@
+"""What a kernel is given."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.units import Box, Extents
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Call:
+    """One operator on one box of its output.
+
+    Parameters
+    ----------
+    inputs
+        The values of the boxes that the operator's family says are read; ``None`` for an input of
+        which nothing is read.
+    boxes
+        These boxes.
+    box
+        Of the output.
+    """
+
+    operator: Operator
+    tensors: Mapping[str, Tensor]
+    inputs: Sequence[Array | None]
+    boxes: Sequence[Box | None]
+    box: Box
+
+    @property
+    def extent(self) -> Extents:
+        """Elements of the output's box along each axis."""
+        return tuple(stop - start for start, stop in self.box)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the output."""
+        return self.tensors[self.operator.output].dtype
+
+    def shape(self, position: int) -> Extents:
+        """Return the shape of the whole of an input."""
+        return self.tensors[self.operator.inputs[position]].shape
+
+    def there(self, position: int) -> bool:
+        """Say whether values of an input are given."""
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def array(self, position: int) -> Array:
+        """Return the values of an input.
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
+        values = self.inputs[position] if position < len(self.inputs) else None
+        if values is None:
+            raise ValueError(f"{self.operator.name}: no values of input {position}")
+        return values
+
+    def read(self, position: int) -> Box:
+        """Return the box of an input of which there are values.
+
+        Raises
+        ------
+        ValueError
+            If nothing of it is read.
+        """
+        box = self.boxes[position]
+        if box is None:
+            raise ValueError(f"{self.operator.name}: nothing is read of input {position}")
+        return box

@@ -1,0 +1,159 @@
+"""Element-wise operators. Integers divide toward zero, as C does."""
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from math import erf, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from spmilp.checker.values.kernels.call import Array, Call
+from spmilp.frontend.graph import Operator
+from spmilp.frontend.operators.attributes import has, integer, number, text
+
+
+def unary(call: Call) -> Array:
+    """Compute an operator of one input."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return np.asarray(_UNARY[call.operator.kind](call.array(0), call.operator))
+
+
+def binary(call: Call) -> Array:
+    """Compute an operator of two inputs."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return np.asarray(_BINARY[call.operator.kind](call.array(0), call.array(1)))
+
+
+def variadic(call: Call) -> Array:
+    """Compute Sum, Mean, Max or Min of any number of inputs."""
+    arrays = [call.array(position) for position in range(len(call.inputs))]
+    total = np.asarray(reduce(_VARIADIC[call.operator.kind], arrays))
+    if call.operator.kind == "Mean":
+        total = np.asarray(total / np.float32(len(arrays)))
+    return np.broadcast_to(total, call.extent)
+
+
+def where(call: Call) -> Array:
+    """Choose between two inputs."""
+    return np.where(call.array(0), call.array(1), call.array(2))
+
+
+def modulo(call: Call) -> Array:
+    """Compute the remainder with the sign of the divisor, or of the dividend for ``fmod``."""
+    rest = np.fmod if integer(call.operator, "fmod") else np.mod
+    return np.asarray(rest(call.array(0), call.array(1)))
+
+
+def _erf(x: Array) -> Array:
+    flat = np.fromiter(map(erf, x.ravel().tolist()), dtype=np.float64, count=x.size)
+    return flat.reshape(x.shape).astype(x.dtype)
+
+
+def _gelu(x: Array, operator: Operator) -> Any:
+    if text(operator, "approximate") == "tanh":
+        return 0.5 * x * (1 + np.tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + _erf(x / np.float32(sqrt(2))))
+
+
+def _clip(x: Array, operator: Operator) -> Any:
+    if has(operator, "min"):
+        x = np.maximum(x, np.asarray(number(operator, "min")).astype(x.dtype))
+    if has(operator, "max"):
+        x = np.minimum(x, np.asarray(number(operator, "max")).astype(x.dtype))
+    return x
+
+
+def _alpha(operator: Operator) -> Any:
+    return np.float32(number(operator, "alpha"))
+
+
+def _sigmoid(x: Array) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softplus(x: Array) -> Any:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _selu(x: Array, operator: Operator) -> Any:
+    gamma = np.float32(number(operator, "gamma"))
+    return gamma * np.where(x > 0, x, _alpha(operator) * np.expm1(np.minimum(x, 0)))
+
+
+def _celu(x: Array, operator: Operator) -> Any:
+    alpha = _alpha(operator)
+    return np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(np.minimum(x, 0) / alpha))
+
+
+def _hard_sigmoid(x: Array, operator: Operator) -> Any:
+    return np.clip(_alpha(operator) * x + np.float32(number(operator, "beta")), 0, 1)
+
+
+def _divide(a: Array, b: Array) -> Any:
+    if not np.issubdtype(a.dtype, np.integer):
+        return a / b
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((a < 0) != (b < 0), -quotient, quotient)
+
+
+_UNARY: Mapping[str, Callable[[Array, Operator], Any]] = {
+    "Abs": lambda x, _: np.abs(x),
+    "Cast": lambda x, _: x,
+    "Ceil": lambda x, _: np.ceil(x),
+    "Celu": _celu,
+    "Clip": _clip,
+    "Cos": lambda x, _: np.cos(x),
+    "Elu": lambda x, o: np.where(x > 0, x, _alpha(o) * np.expm1(np.minimum(x, 0))),
+    "Erf": lambda x, _: _erf(x),
+    "Exp": lambda x, _: np.exp(x),
+    "Floor": lambda x, _: np.floor(x),
+    "Gelu": _gelu,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1),
+    "Identity": lambda x, _: x,
+    "IsInf": lambda x, _: np.isinf(x),
+    "IsNaN": lambda x, _: np.isnan(x),
+    "LeakyRelu": lambda x, o: np.where(x >= 0, x, _alpha(o) * x),
+    "Log": lambda x, _: np.log(x),
+    "Mish": lambda x, _: x * np.tanh(_softplus(x)),
+    "Neg": lambda x, _: -x,
+    "Not": lambda x, _: np.logical_not(x),
+    "Reciprocal": lambda x, _: 1 / x,
+    "Relu": lambda x, _: np.maximum(x, 0),
+    "Round": lambda x, _: np.rint(x),
+    "Selu": _selu,
+    "Sigmoid": lambda x, _: _sigmoid(x),
+    "Sign": lambda x, _: np.sign(x),
+    "Sin": lambda x, _: np.sin(x),
+    "Softplus": lambda x, _: _softplus(x),
+    "Softsign": lambda x, _: x / (1 + np.abs(x)),
+    "Sqrt": lambda x, _: np.sqrt(x),
+    "Swish": lambda x, o: x * _sigmoid(_alpha(o) * x),
+    "Tan": lambda x, _: np.tan(x),
+    "Tanh": lambda x, _: np.tanh(x),
+    "ThresholdedRelu": lambda x, o: np.where(x > _alpha(o), x, 0),
+}
+
+_BINARY: Mapping[str, Callable[[Array, Array], Any]] = {
+    "Add": np.add,
+    "And": np.logical_and,
+    "Div": _divide,
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+    "Mul": np.multiply,
+    "Or": np.logical_or,
+    "PRelu": lambda x, slope: np.where(x >= 0, x, slope * x),
+    "Pow": np.power,
+    "Sub": np.subtract,
+    "Xor": np.logical_xor,
+}
+
+_VARIADIC: Mapping[str, Callable[[Array, Array], Any]] = {
+    "Max": np.maximum,
+    "Mean": np.add,
+    "Min": np.minimum,
+    "Sum": np.add,
+}

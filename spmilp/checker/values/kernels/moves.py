@@ -1,0 +1,142 @@
+"""Operators that move elements."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spmilp.checker.values.kernels.call import Array, Call
+from spmilp.frontend.operators.attributes import has, integer, integers, number, text
+from spmilp.frontend.operators.gather import constant_indices
+from spmilp.frontend.operators.pad import pad_positions
+from spmilp.frontend.operators.slice import slice_ranges
+
+
+def concat(call: Call) -> Array:
+    """Join what there is of each input."""
+    arrays = [array for array in call.inputs if array is not None]
+    return np.concatenate(arrays, axis=integer(call.operator, "axis"))
+
+
+def slice_(call: Call) -> Array:
+    """Take every so many elements."""
+    ranges = slice_ranges(call.operator, call.shape(0))
+    wanted = (
+        positions[start:stop] for positions, (start, stop) in zip(ranges, call.box, strict=True)
+    )
+    return _take(call, list(map(list, wanted)))
+
+
+def transpose(call: Call) -> Array:
+    """Permute the axes."""
+    return call.array(0).transpose(integers(call.operator, "perm"))
+
+
+def reshape(call: Call) -> Array:
+    """Take the elements of the box in their order; the covering box may hold others between."""
+    values = call.array(0)
+    if values.size == int(np.prod(call.extent)):
+        return values.reshape(call.extent)
+    whole = call.tensors[call.operator.output].shape
+    flat = np.ravel_multi_index(np.ix_(*(range(*interval) for interval in call.box)), whole)
+    places = np.unravel_index(flat, call.shape(0))
+    starts = (start for start, _ in call.read(0))
+    return np.asarray(
+        values[tuple(place - start for place, start in zip(places, starts, strict=True))]
+    )
+
+
+def expand(call: Call) -> Array:
+    """Repeat along the axes of length 1."""
+    return np.broadcast_to(call.array(0), call.extent)
+
+
+def tile(call: Call) -> Array:
+    """Repeat along every axis."""
+    return _take(
+        call,
+        [
+            [position % length for position in range(*interval)]
+            for length, interval in zip(call.shape(0), call.box, strict=True)
+        ],
+    )
+
+
+def gather(call: Call) -> Array:
+    """Take the elements that the indices name."""
+    axis, shape = integer(call.operator, "axis"), call.shape(0)
+    taken = call.extent[axis : axis + len(call.extent) - len(shape) + 1]
+    if has(call.operator, "indices"):
+        box = call.box[axis : axis + len(taken)]
+        indices = np.asarray(constant_indices(call.operator, box), dtype=np.int64)
+    else:
+        indices = call.array(1).astype(np.int64)
+        indices = np.where(indices < 0, indices + shape[axis], indices)
+    first = call.read(0)[axis][0]
+    return np.take(call.array(0), indices.reshape(taken) - first, axis=axis)
+
+
+def pad(call: Call) -> Array:
+    """Put elements around the input."""
+    value = number(call.operator, "value")
+    if not call.there(0):
+        return np.full(call.extent, value)
+    shape = call.shape(0)
+    result = call.array(0)
+    for axis, interval in enumerate(call.box):
+        positions = pad_positions(call.operator, shape, axis, interval)
+        first = call.read(0)[axis][0]
+        places = [first if position is None else position for position in positions]
+        result = np.take(result, np.asarray(places) - first, axis=axis)
+        outside = [position is None for position in positions]
+        if any(outside):
+            mask = np.asarray(outside).reshape(-1, *(1,) * (len(shape) - axis - 1))
+            result = np.where(mask, np.asarray(value).astype(result.dtype), result)
+    return result
+
+
+def depth_to_space(call: Call) -> Array:
+    """Spread channels over blocks of pixels."""
+    block = integer(call.operator, "blocksize")
+    batch, channel, row, column = np.ix_(*(np.arange(*interval) for interval in call.box))
+    inner = row % block * block + column % block
+    if text(call.operator, "mode") == "DCR":
+        source = inner * (call.shape(0)[1] // (block * block)) + channel
+    else:
+        source = channel * block * block + inner
+    return _pick(call, (batch, source, row // block, column // block))
+
+
+def space_to_depth(call: Call) -> Array:
+    """Gather blocks of pixels into channels."""
+    block, channels = integer(call.operator, "blocksize"), call.shape(0)[1]
+    batch, channel, row, column = np.ix_(*(np.arange(*interval) for interval in call.box))
+    inner = channel // channels
+    rows, columns = row * block + inner // block, column * block + inner % block
+    return _pick(call, (batch, channel % channels, rows, columns))
+
+
+def trilu(call: Call) -> Array:
+    """Keep one triangle of the last two axes."""
+    k = integer(call.operator, "k")
+    row, column = np.ix_(np.arange(*call.box[-2]), np.arange(*call.box[-1]))
+    keep = column - row >= k if integer(call.operator, "upper") else column - row <= k
+    values = call.array(0)
+    return np.where(keep, values, np.zeros((), dtype=values.dtype))
+
+
+def _take(call: Call, positions: Sequence[Sequence[int]]) -> Array:
+    """Return the elements at the product of positions along each axis."""
+    starts = (start for start, _ in call.read(0))
+    places = (
+        np.asarray(along, dtype=np.int64) - start
+        for along, start in zip(positions, starts, strict=True)
+    )
+    return call.array(0)[np.ix_(*places)]
+
+
+def _pick(call: Call, places: Sequence[Array]) -> Array:
+    """Return the elements at positions that broadcast against each other."""
+    starts = (start for start, _ in call.read(0))
+    return np.asarray(
+        call.array(0)[tuple(place - start for place, start in zip(places, starts, strict=True))]
+    )

@@ -1,0 +1,183 @@
+"""Computes any operator on a box of its output from the boxes that its family reads.
+
+float16 is computed in float32 and rounded once, at the operator's output.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from spmilp.checker.values.kernels import elementwise, moves, normalisation, pool, reduce
+from spmilp.checker.values.kernels.call import Array, Call
+from spmilp.checker.values.kernels.products import (
+    SUMS,
+    accumulate,
+    accumulator_dtype,
+    finish,
+    integer_scales,
+)
+from spmilp.checker.values.kernels.quantise import dequantise, quantise
+from spmilp.checker.values.kernels.resize import resize
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.elementwise import BINARY, UNARY, VARIADIC
+from spmilp.frontend.operators.reduce import EACH
+from spmilp.units import Box
+
+_KERNELS: Mapping[str, Callable[[Call], Array]] = {
+    **dict.fromkeys(UNARY, elementwise.unary),
+    **dict.fromkeys(BINARY, elementwise.binary),
+    **dict.fromkeys(VARIADIC, elementwise.variadic),
+    **dict.fromkeys(EACH, reduce.reduce),
+    "AveragePool": pool.average_pool,
+    "BatchNormalization": normalisation.batch_normalization,
+    "Concat": moves.concat,
+    "CumSum": reduce.cumulative_sum,
+    "DepthToSpace": moves.depth_to_space,
+    "DequantizeLinear": lambda call: call.array(0),
+    "Expand": moves.expand,
+    "Flatten": moves.reshape,
+    "Gather": moves.gather,
+    "GlobalAveragePool": pool.global_average_pool,
+    "GlobalMaxPool": pool.global_max_pool,
+    "GroupNormalization": normalisation.group_normalization,
+    "InstanceNormalization": normalisation.group_normalization,
+    "LRN": reduce.lrn,
+    "LayerNormalization": normalisation.layer_normalization,
+    "LogSoftmax": normalisation.log_softmax,
+    "LpPool": pool.lp_pool,
+    "MaxPool": pool.max_pool,
+    "Mod": elementwise.modulo,
+    "Pad": moves.pad,
+    "QuantizeLinear": lambda call: call.array(0),
+    "RMSNormalization": normalisation.rms_normalization,
+    "Reshape": moves.reshape,
+    "Resize": resize,
+    "Slice": moves.slice_,
+    "Softmax": normalisation.softmax,
+    "SpaceToDepth": moves.space_to_depth,
+    "Squeeze": moves.reshape,
+    "Tile": moves.tile,
+    "Transpose": moves.transpose,
+    "Trilu": moves.trilu,
+    "Unsqueeze": moves.reshape,
+    "Where": elementwise.where,
+}
+
+
+def computed_kinds() -> frozenset[str]:
+    """Return every ONNX operator type that has a kernel."""
+    return frozenset({*_KERNELS, *SUMS})
+
+
+def compute(
+    operator: Operator,
+    tensors: Mapping[str, Tensor],
+    inputs: Sequence[Array | None],
+    boxes: Sequence[Box | None],
+    box: Box,
+) -> Array:
+    """Return ``box`` of an operator's output.
+
+    Parameters
+    ----------
+    inputs, boxes
+        The boxes that the operator's family says are read, and their values; ``None`` for an input
+        of which nothing is read.
+    """
+    call = _widened(operator, tensors, inputs, boxes, box)
+    if operator.quantisation is not None and integer_scales(operator) is None:
+        return _on_reals(call).astype(call.dtype, copy=False)
+    return _plain(call).astype(call.dtype, copy=False)
+
+
+def partial(
+    operator: Operator,
+    tensors: Mapping[str, Tensor],
+    inputs: Sequence[Array | None],
+    boxes: Sequence[Box | None],
+    box: Box,
+    previous: Array | None = None,
+) -> Array:
+    """Return the sum over a part of the reduction, added to the sum of the parts before.
+
+    Parameters
+    ----------
+    inputs, boxes
+        As for :func:`compute`, limited to the part of the reduction.
+    previous
+        What the parts before have summed up to; ``None`` for the first.
+
+    Returns
+    -------
+    numpy.ndarray
+        int32 when the operator is quantised, else float32.
+    """
+    total = accumulate(_widened(operator, tensors, inputs, boxes, box))
+    total = total.astype(accumulator_dtype(operator), copy=False)
+    return total if previous is None else np.asarray(previous + total)
+
+
+def complete(
+    operator: Operator,
+    tensors: Mapping[str, Tensor],
+    inputs: Sequence[Array | None],
+    boxes: Sequence[Box | None],
+    box: Box,
+    total: Array,
+) -> Array:
+    """Return ``box`` of the output from the sum over the whole reduction.
+
+    Parameters
+    ----------
+    inputs, boxes
+        As for :func:`compute`; only the bias is used.
+    """
+    call = _widened(operator, tensors, inputs, boxes, box)
+    return finish(call, total).astype(call.dtype, copy=False)
+
+
+def _widened(
+    operator: Operator,
+    tensors: Mapping[str, Tensor],
+    inputs: Sequence[Array | None],
+    boxes: Sequence[Box | None],
+    box: Box,
+) -> Call:
+    """Return the call with half-precision inputs in float32."""
+    wide = [
+        values if values is None or not _is_half(values) else values.astype(np.float32)
+        for values in inputs
+    ]
+    return Call(operator=operator, tensors=tensors, inputs=wide, boxes=boxes, box=box)
+
+
+def _is_half(values: Array) -> bool:
+    return values.dtype.itemsize == 2 and not np.issubdtype(values.dtype, np.integer)
+
+
+def _plain(call: Call) -> Array:
+    if call.operator.kind in SUMS:
+        return finish(call, accumulate(call))
+    return _KERNELS[call.operator.kind](call)
+
+
+def _on_reals(call: Call) -> Array:
+    """Compute on the reals that the integers stand for, and round the result."""
+    quantisation = call.operator.quantisation
+    if quantisation is None:
+        return _plain(call)
+    reals = list(call.inputs)
+    for position, scale in enumerate(quantisation.inputs):
+        values, box = call.inputs[position], call.boxes[position]
+        if scale is not None and values is not None and box is not None:
+            reals[position] = dequantise(values, scale, box)
+    plain = replace(call.operator, quantisation=None)
+    result = _plain(replace(call, operator=plain, inputs=reals))
+    if quantisation.low is not None:
+        result = np.maximum(result, np.float32(quantisation.low))
+    if quantisation.high is not None:
+        result = np.minimum(result, np.float32(quantisation.high))
+    return (
+        result if quantisation.output is None else quantise(result, quantisation.output, call.box)
+    )
