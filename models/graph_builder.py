@@ -161,12 +161,13 @@ class GraphBuilder:
         graph = helper.make_graph(
             self._nodes, self._name, self._inputs, [output_info], initializer=self._weights
         )
-        save_model(
-            helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]),
-            path,
-            description,
-            {"architecture": origin, "weights": f"random, seed {self._seed}; not trained"},
-        )
+        metadata = {
+            "architecture": origin,
+            "parameters": str(sum(math.prod(t.dims) for t in self._weights)),
+            "weights": f"random, seed {self._seed}; not trained",
+        }
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+        save_model(model, path, description, metadata)
 
     def _append(
         self,
