@@ -77,9 +77,12 @@ class Case:
         return found if parent == slice_ else found + self._holders.get(parent, [])
 
     def is_lost(self, use: Use) -> bool:
-        """Say whether, when a use ends, no residency anywhere has had the slice and kept it."""
+        """Say whether no residency anywhere has the slice until a use of it ends.
+
+        What the use itself fills becomes valid at its end only, and does not count.
+        """
         return not any(
-            self.valid_from[holder] <= use.end <= self.plan.residencies[holder].end
+            self.valid_from[holder] < use.end <= self.plan.residencies[holder].end
             for holder in self.holders(use.slice)
         )
 

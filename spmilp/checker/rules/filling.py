@@ -42,12 +42,12 @@ def _defects_of_filler(
     if stay.filled_by_task is not None:
         placement = case.plan.placements[stay.filled_by_task]
         if stay.index not in placement.writes:
-            yield f"states to be filled by {case.task(stay.filled_by_task)}, which writes it not"
+            yield f"states to be filled by {case.task(stay.filled_by_task)}, which does not write it"
     elif stay.filled_by_transfer is not None:
         move = case.plan.transfers[stay.filled_by_transfer]
         if stay.index not in move.destinations:
             yield f"states to be filled by transfer {move.index}, which does not go there"
-        if stay.start > move.start:
+        elif stay.start > move.start:
             yield (
                 f"starts at cycle {stay.start} > {move.start}, the start of transfer {move.index} "
                 "that fills it"
