@@ -223,8 +223,9 @@ class Problem:
     Raises
     ------
     ValueError
-        If an index is not a position or a reference leads nowhere; if a buffer has no writer and
-        no start or both; if a box leaves its parent; or if the tasks' order is cyclic.
+        If an index is not a position or a reference leads nowhere; if a tensor lies elsewhere than
+        in a DRAM; if a buffer has no writer and no start or both; if a box leaves its parent; or if
+        the tasks' order is cyclic.
     """
 
     name: str
@@ -241,6 +242,7 @@ class Problem:
         indices_are_positions("buffer", (buffer.index for buffer in self.buffers))
         indices_are_positions("slice", (slice_.index for slice_ in self.slices))
         indices_are_positions("task", (task.index for task in self.tasks))
+        self._tensors_lie_in_dram()
         self._whole_buffers_come_first()
         self._boxes_lie_in_their_parents()
         self._tasks_refer_to_what_exists()
@@ -286,6 +288,15 @@ class Problem:
                 if waiting[later] == 0:
                     heappush(ready, later)
 
+    def _tensors_lie_in_dram(self) -> None:
+        for tensor in self.tensors:
+            who = f"tensor {tensor.name}"
+            memory = self._existing(tensor.memory, self.machine.memories, f"{who}: memory")
+            if memory.kind is not MemoryKind.DRAM:
+                raise ValueError(f"{who}: lies in {memory.name}, which is {memory.kind}, not dram")
+            if tensor.bytes <= 0:
+                raise ValueError(f"{who}: size is {tensor.bytes} B, expected > 0")
+
     def _whole_buffers_come_first(self) -> None:
         if len(self.slices) < len(self.buffers):
             raise ValueError(f"{len(self.slices)} slices < {len(self.buffers)} buffers")
@@ -324,6 +335,11 @@ class Problem:
                     f"{who}: cycles for {len(task.cycles)} kinds of core, but the machine has "
                     f"{len(self.machine.kinds)}"
                 )
+            if task.energy and len(task.energy) != len(self.machine.kinds):
+                raise ValueError(
+                    f"{who}: energy on {len(task.energy)} kinds of core, but the machine has "
+                    f"{len(self.machine.kinds)}"
+                )
             for read in task.reads:
                 self._existing(read, self.slices, f"{who}: slice")
             for written in task.writes:
@@ -345,9 +361,17 @@ class Problem:
             for memory in (buffer_.starts_in, buffer_.ends_in):
                 if memory is None:
                     continue
-                kind = self._existing(memory, self.machine.memories, "memory").kind
-                if kind is MemoryKind.DRAM and buffer_.place is None:
-                    raise ValueError(f"buffer {buffer_.name}: starts or ends in DRAM, has no place")
+                who = f"buffer {buffer_.name}"
+                kind = self._existing(memory, self.machine.memories, f"{who}: memory").kind
+                if kind is not MemoryKind.DRAM:
+                    continue
+                if buffer_.place is None:
+                    raise ValueError(f"{who}: starts or ends in DRAM, has no place")
+                home = self.tensors[buffer_.place.tensor].memory
+                if home != memory:
+                    raise ValueError(
+                        f"{who}: starts or ends in memory {memory}, but its place is in {home}"
+                    )
 
     def _order_is_acyclic(self) -> None:
         reached = set(self.topological_order())
