@@ -126,7 +126,6 @@ def write_outputs(mapped: Mapped, folder: Path) -> tuple[Path, ...]:
         return ()
     prefix = "rejected-" if mapped.violations else ""
     problem_file, plan_file = folder / f"{prefix}problem.json", folder / f"{prefix}plan.json"
-    folder.mkdir(parents=True, exist_ok=True)
     write_problem(mapped.problem, problem_file)
     write_plan(mapped.result.plan, mapped.problem, plan_file)
     return problem_file, plan_file

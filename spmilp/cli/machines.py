@@ -1,7 +1,7 @@
 """``spmilp machines``: the machines that ship with the package, and where the numbers are from."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from spmilp.machine.machine import Engine, Machine, Memory
+    from spmilp.machine.provenance import Provenance
     from spmilp.machine.read import MachineFile
 
 
@@ -49,16 +50,17 @@ def _list(presets: "list[Machine]", *, as_json: bool) -> None:
             _sizes(machine),
             out.frequency(machine.frequency) if machine.frequency else "",
             f"{len(machine.unverified):,}",
-            machine.description,
+            machine.description.split(". ")[0],
         )
         for machine in presets
     ]
-    headings = ("name", "cores", "SPM", "clock", "unverified", "")
-    out.console().print(out.table(headings, rows))
+    headings = ("name", "cores", "SPM", "clock", "unverified", "description")
+    out.console().print(out.table(headings, rows, numbers={1, 2, 3, 4}))
 
 
 def _show(file: "MachineFile", *, as_json: bool) -> None:
     from spmilp.cli import output as out
+    from spmilp.machine.convert import machine_to_json
 
     machine = file.machine
     sources = [
@@ -71,23 +73,39 @@ def _show(file: "MachineFile", *, as_json: bool) -> None:
         for parameter in file.provenance
     ]
     if as_json:
-        out.print_json(_outline(machine) | {"sha256": file.sha256, "parameters": sources})
+        whole = machine_to_json(machine)
+        out.print_json({"machine": whole, "sha256": file.sha256, "parameters": sources})
         return
     to = out.console()
     to.print(f"{machine.name}: {machine.description}", markup=False, soft_wrap=True)
     to.print()
     to.print(_parts(machine))
     to.print()
+    to.print(_parameters(file.provenance))
+    for number, source in enumerate(_sources(file.provenance), start=1):
+        to.print(f"[{number}] {source}", markup=False, soft_wrap=True)
+
+
+def _parameters(provenance: "Sequence[Provenance]") -> "Table":
+    """Return a row per parameter; its source is a number in the list of sources."""
+    from spmilp.cli import output as out
+
+    numbers = {source: f"[{n}]" for n, source in enumerate(_sources(provenance), start=1)}
     rows = [
         (
             parameter.field,
-            str(parameter.value),
+            parameter.value,
             "" if parameter.verified else "unverified",
-            parameter.source,
+            numbers.get(parameter.source, ""),
         )
-        for parameter in file.provenance
+        for parameter in provenance
     ]
-    to.print(out.table(("parameter", "value", "", "source"), rows, left=4))
+    return out.table(("parameter", "value", "", "source"), rows)
+
+
+def _sources(provenance: "Sequence[Provenance]") -> list[str]:
+    """Return the sources in the order in which they first occur, each once."""
+    return [source for source in dict.fromkeys(p.source for p in provenance) if source]
 
 
 def _outline(machine: "Machine") -> dict[str, object]:
@@ -114,9 +132,9 @@ def _parts(machine: "Machine") -> "Table":
         *_rows("core", (_core(machine, core.kind) for core in machine.cores)),
         *_rows("memory", (_memory(memory) for memory in machine.memories)),
         *_rows("engine", (_engine(engine) for engine in machine.engines)),
-        *_rows("link", (f"{link.rate} B/cycle, {link.latency} cycles" for link in machine.links)),
+        *_rows("link", (f"{link.rate} B/cycle, latency {link.latency}" for link in machine.links)),
     ]
-    return out.table(("part", "number", "each"), rows, left=1)
+    return out.table(("part", "number", "each"), rows, numbers={1})
 
 
 def _rows(part: str, described: Iterable[str]) -> list[tuple[str, str, str]]:

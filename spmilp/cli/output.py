@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -30,12 +29,14 @@ def print_error(message: str) -> None:
     console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
-    """Return a table whose first ``left`` columns hold words and whose others hold numbers."""
-    made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+def table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Container[int] = ()
+) -> Table:
+    """Return a table; the columns at the positions ``numbers`` are set flush right."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for position, heading in enumerate(headings):
-        justify: Any = "left" if position < left else "right"
-        made.add_column(heading, justify=justify, overflow="fold")
+        flush_right = position in numbers
+        made.add_column(heading, justify="right" if flush_right else "left", overflow="fold")
     for row in rows:
         made.add_row(*(escape(cell) for cell in row))
     return made

@@ -122,11 +122,16 @@ def _print_tables(to: Console, answer: Answer, summary: Summary) -> None:
     to.print()
     to.print(_cores(summary))
     if summary.unverified:
-        to.print(
-            f"[yellow]unverified machine parameters:[/] {escape(', '.join(summary.unverified))}"
-        )
+        to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
     for file in answer.files:
         to.print(f"written: {escape(str(file))}", soft_wrap=True)
+
+
+def _unverified(summary: Summary) -> str:
+    """Return one line that names the parameters of the machine that no source confirms."""
+    names, count = summary.unverified, out.count(len(summary.unverified), "machine parameter")
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{count} ({', '.join(names[:3])}{more}); see spmilp machines {summary.machine}"
 
 
 def _figures(answer: Answer, summary: Summary) -> Table:
@@ -142,7 +147,7 @@ def _figures(answer: Answer, summary: Summary) -> Table:
         ("transfers", f"{summary.transfers:,}", ""),
         ("solver", solver_of(answer), f"{answer.seconds:.1f} s in all"),
     ]
-    figures = out.table(("", "", ""), rows, left=3)
+    figures = out.table(("", "", ""), rows, numbers={1})
     figures.show_header = False
     return figures
 
@@ -189,6 +194,7 @@ def _cores(summary: Summary) -> Table:
                 (core.core, f"{core.tasks:,}", f"{core.busy:,}", out.percent(core.utilisation))
                 for core in summary.cores
             ],
+            numbers={1, 2, 3},
         )
     shares = sorted(core.utilisation for core in summary.cores)
     spread = (shares[0], sum(shares) / len(shares), shares[-1])
@@ -196,4 +202,5 @@ def _cores(summary: Summary) -> Table:
     return out.table(
         ("cores in use", "utilisation: least", "mean", "most"),
         [(busy, *(out.percent(share) for share in spread))],
+        numbers={1, 2, 3},
     )

@@ -1,0 +1,169 @@
+"""Bad input: one clear message, the documented exit code, no traceback, nothing written."""
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from cli.running import MODELS, Run
+
+MODEL = MODELS / "ds_cnn_int8.onnx"
+
+
+def missing_model(folder: Path) -> list[object]:
+    return [folder / "absent.onnx"]
+
+
+def text_as_model(folder: Path) -> list[object]:
+    (folder / "notes.onnx").write_text("These are notes, not a network.\n" * 20)
+    return [folder / "notes.onnx"]
+
+
+def truncated_model(folder: Path) -> list[object]:
+    content = MODEL.read_bytes()
+    (folder / "half.onnx").write_bytes(content[: len(content) // 2])
+    return [folder / "half.onnx"]
+
+
+def cyclic_model(folder: Path) -> list[object]:
+    nodes = [
+        helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+        helper.make_node("Relu", ["a"], ["b"], name="second"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "ring",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+        [helper.make_tensor_value_info("b", TensorProto.FLOAT, [4])],
+    )
+    onnx.save(helper.make_model(graph), folder / "ring.onnx")
+    return [folder / "ring.onnx"]
+
+
+def unknown_dimension(folder: Path) -> list[object]:
+    return [MODEL, "--dim", "bananas=3"]
+
+
+def unknown_operator(folder: Path) -> list[object]:
+    graph = helper.make_graph(
+        [helper.make_node("Det", ["x"], ["y"], name="volume")],
+        "det",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])],
+    )
+    onnx.save(helper.make_model(graph), folder / "det.onnx")
+    return [folder / "det.onnx"]
+
+
+def unknown_machine(folder: Path) -> list[object]:
+    return [MODEL, "--machine", "mesh4x5"]
+
+
+def machine_with(folder: Path, old: str, new: str) -> list[object]:
+    text = (files("spmilp.machine") / "presets" / "mesh4x4.yaml").read_text()
+    assert text.count(old) == 1
+    (folder / "machine.yaml").write_text(text.replace(old, new))
+    return [MODEL, "--machine", folder / "machine.yaml"]
+
+
+def machine_with_a_missing_field(folder: Path) -> list[object]:
+    return machine_with(folder, "  columns: 4\n", "")
+
+
+def machine_with_a_negative_size(folder: Path) -> list[object]:
+    return machine_with(folder, "size_kib: 512", "size_kib: -512")
+
+
+def machine_that_is_too_small(folder: Path) -> list[object]:
+    return machine_with(folder, "size_kib: 512", "size_bytes: 64")
+
+
+def machine_with_an_unreachable_core(folder: Path) -> list[object]:
+    return machine_with(folder, "  - {channels", "  - {reaches: [nowhere], channels")
+
+
+def problem_that_is_no_problem(folder: Path) -> list[object]:
+    (folder / "problem.json").write_text('{"format": "shopping list"}')
+    return [folder / "problem.json"]
+
+
+def problem_with_a_machine(folder: Path) -> list[object]:
+    return ["problem.json", "--machine", "mesh4x4"]
+
+
+def unknown_solver(folder: Path) -> list[object]:
+    return [MODEL, "--solver", "oracle"]
+
+
+CASES = [
+    (missing_model, 3, "absent.onnx"),
+    (text_as_model, 3, "text"),
+    (truncated_model, 3, "half.onnx"),
+    (cyclic_model, 3, "cyclic"),
+    (unknown_dimension, 3, "bananas"),
+    (unknown_operator, 3, "volume (Det)"),
+    (unknown_machine, 3, "mesh4x4"),
+    (machine_with_a_missing_field, 3, "columns"),
+    (machine_with_a_negative_size, 3, "-512"),
+    (machine_that_is_too_small, 4, "B"),
+    (machine_with_an_unreachable_core, 3, "nowhere"),
+    (problem_that_is_no_problem, 3, "problem.json"),
+    (problem_with_a_machine, 2, "carries its machine"),
+    (unknown_solver, 2, "oracle"),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "says"), CASES, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_one_message_and_the_documented_exit_code(
+    make: Callable[[Path], list[object]], code: int, says: str, run: Run, tmp_path: Path
+) -> None:
+    arguments = make(tmp_path)
+    ended = run("solve", *arguments, "-o", tmp_path / "out")
+
+    assert (ended.code, ended.out) == (code, "")
+    assert says in ended.err
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_json_gives_the_error_as_an_object_that_lists_the_nodes(run: Run, tmp_path: Path) -> None:
+    ended = run("solve", *unknown_operator(tmp_path), "--json")
+
+    assert ended.code == 3
+    assert ended.json["status"] == "error"
+    assert ended.json["exit_code"] == 3
+    (node,) = ended.json["error"]["nodes"]
+    assert (node["node"], node["operator"]) == ("volume", "Det")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--gap", "2"),
+        ("--time-limit", "soon"),
+        ("--workers", "0"),
+        ("--objective", "beauty"),
+        ("--dim", "batch"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_wrong_usage(
+    arguments: tuple[str, str], run: Run, tmp_path: Path
+) -> None:
+    ended = run("solve", MODEL, *arguments, "-o", tmp_path / "out")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert arguments[1] in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    ended = run("solve", MODEL, "--solver", "list", "-o", tmp_path / "taken" / "out")
+
+    assert ended.code == 3
+    assert "taken" in ended.err

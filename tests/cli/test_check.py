@@ -1,0 +1,71 @@
+"""``spmilp check`` finds the problem, and what is wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from checker.worked_example import PLAN, PROBLEM, changed
+from spmilp.plan.write import write_plan
+from spmilp.problem.write import write_problem
+
+from cli.running import Run
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    write_problem(PROBLEM, folder / "problem.json")
+    write_plan(PLAN, PROBLEM, folder / "plan.json")
+    return folder / "plan.json"
+
+
+def test_a_valid_plan_is_valid(run: Run, plan_file: Path) -> None:
+    ended = run("check", plan_file)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == f"{plan_file}: valid (5 tasks, 13 transfers)\n"
+
+
+def test_every_violation_is_listed(run: Run, plan_file: Path) -> None:
+    early = changed(placements={3: {"start": 48, "end": 58}})
+    write_plan(early, PROBLEM, plan_file)
+    ended = run("check", plan_file)
+
+    assert ended.code == 7
+    assert "violation" in ended.out.splitlines()[-1]
+    assert len(ended.out.splitlines()) > 1
+
+
+def test_json_lists_rule_objects_and_message(run: Run, plan_file: Path) -> None:
+    assert run("check", plan_file, "--json").json["valid"] is True
+
+    write_plan(replace(PLAN, claim=replace(PLAN.claim, makespan=195)), PROBLEM, plan_file)
+    ended = run("check", plan_file, "--json")
+
+    assert (ended.code, ended.json["valid"]) == (7, False)
+    (found,) = ended.json["violations"]
+    assert set(found) == {"rule", "objects", "message"}
+    assert "196" in found["message"]
+
+
+def test_the_problem_may_lie_elsewhere(run: Run, plan_file: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    plan_file.with_name("problem.json").rename(elsewhere)
+
+    missing = run("check", plan_file)
+    assert missing.code == 3
+    assert "name it with --problem" in missing.err
+    assert run("check", plan_file, "--problem", elsewhere).code == 0
+
+
+def test_a_plan_for_another_problem_is_refused(run: Run, plan_file: Path) -> None:
+    write_problem(replace(PROBLEM, name="another"), plan_file.with_name("problem.json"))
+    ended = run("check", plan_file)
+
+    assert (ended.code, ended.out) == (3, "")
+    assert "another problem" in ended.err
+
+
+def test_a_missing_plan_is_an_error(run: Run) -> None:
+    ended = run("check", "absent.json")
+    assert ended.code == 3
+    assert "absent.json" in ended.err

@@ -1,0 +1,216 @@
+"""``spmilp solve`` on a problem file, whatever the solver answers."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from checker.worked_example import PLAN, PROBLEM, changed
+from spmilp.problem.write import write_problem
+
+from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
+from cli.running import Run
+from spmilp.solvers.base import Result, SolveStatus
+
+Answering: TypeAlias = Callable[[FakeSolver], Path]
+
+REQUIRED = {
+    *("status", "objective", "makespan", "bound", "gap", "dram_traffic", "compulsory_dram_traffic"),
+    *("peak_spm", "tasks", "transfers", "solver", "seconds", "checked"),
+}
+"""The fields that other programs may count on."""
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answering:
+    """Let every solver be the given one; return the worked example's problem file."""
+
+    def use(solver: FakeSolver) -> Path:
+        for module in ("spmilp.pipeline", "spmilp.cli.solving"):
+            monkeypatch.setattr(f"{module}.find_solver", lambda name: solver)
+        file = tmp_path / "example.json"
+        write_problem(PROBLEM, file)
+        return file
+
+    return use
+
+
+def test_a_checked_plan_is_written_and_shown(run: Run, answering: Answering) -> None:
+    ended = run("solve", answering(FakeSolver(answer())), "-o", "out")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(path.name for path in Path("out").iterdir()) == ["plan.json", "problem.json"]
+    for text in ("feasible, checked", "196 cycles", "196 ns at 1 GHz", "23.5%", "62.5% of 512 B"):
+        assert text in ended.out
+    assert run("check", "out/plan.json").code == 0
+
+
+def test_json_is_one_object_with_the_promised_fields(run: Run, answering: Answering) -> None:
+    found = run("solve", answering(FakeSolver(answer())), "-o", "out", "--json").json
+
+    assert set(found) >= REQUIRED
+    assert (found["status"], found["checked"], found["quantity"]) == ("feasible", True, "makespan")
+    assert (found["objective"], found["makespan"], found["bound"]) == (196, 196, 150)
+    assert found["gap"] == pytest.approx(46 / 196)
+    assert (found["tasks"], found["transfers"], found["peak_spm"]) == (5, 13, 320)
+    assert [core["core"] for core in found["cores"]] == ["c0", "c1", "c2"]
+    assert found["files"] == [str(Path("out/problem.json")), str(Path("out/plan.json"))]
+
+
+def test_the_same_command_writes_the_same_bytes(run: Run, answering: Answering) -> None:
+    problem = answering(FakeSolver(answer()))
+    for folder in ("one", "two"):
+        run("solve", problem, "-o", folder)
+    for name in ("problem.json", "plan.json"):
+        assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
+
+
+def test_the_folder_is_named_after_the_problem_and_the_machine(
+    run: Run, answering: Answering
+) -> None:
+    run("solve", answering(FakeSolver(answer())))
+    assert Path("out/worked_example-two_scratchpads_behind_an_L2/plan.json").exists()
+
+
+def test_the_options_reach_the_solver(run: Run, answering: Answering) -> None:
+    solver = FakeSolver(answer())
+    limits = ("--time-limit", "2m", "--gap", "5%", "--seed", "7", "--workers", "2")
+    run("solve", answering(solver), *limits)
+
+    assert solver.options is not None
+    assert (solver.options.time_limit, solver.options.gap) == (120.0, 0.05)
+    assert (solver.options.seed, solver.options.workers) == (7, 2)
+
+
+def test_no_limit_is_none(run: Run, answering: Answering) -> None:
+    solver = FakeSolver(answer())
+    run("solve", answering(solver), "--time-limit", "none")
+    assert solver.options is not None
+    assert solver.options.time_limit is None
+
+
+@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict-gap",), 6)])
+def test_a_gap_above_the_wanted_one_is_an_error_only_when_strict(
+    strict: tuple[str, ...], code: int, run: Run, answering: Answering
+) -> None:
+    ended = run("solve", answering(FakeSolver(answer())), "--gap", "0.1", *strict, "-o", "out")
+    assert ended.code == code
+    assert Path("out/plan.json").exists()
+
+
+def test_a_small_enough_gap_is_no_error(run: Run, answering: Answering) -> None:
+    problem = answering(FakeSolver(answer(bound=190)))
+    assert run("solve", problem, "--gap", "0.1", "--strict-gap").code == 0
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "says"),
+    [
+        (answer(None, SolveStatus.INFEASIBLE, reason="task left: 70656 B > 65536 B"), 4, "70656 B"),
+        (answer(None, SolveStatus.UNKNOWN), 5, "without a plan; bound 150"),
+    ],
+)
+def test_without_a_plan_an_older_one_stays(
+    result: Result, code: int, says: str, run: Run, answering: Answering
+) -> None:
+    run("solve", answering(FakeSolver(answer())), "-o", "out")
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    ended = run("solve", answering(FakeSolver(result)), "-o", "out")
+
+    assert (ended.code, ended.out) == (code, "")
+    assert says in ended.err
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+
+
+def test_without_a_plan_json_has_nulls(run: Run, answering: Answering) -> None:
+    unknown = FakeSolver(answer(None, SolveStatus.UNKNOWN))
+    ended = run("solve", answering(unknown), "--json")
+
+    assert ended.code == 5
+    assert set(ended.json) >= REQUIRED
+    assert (ended.json["status"], ended.json["checked"]) == ("unknown", False)
+    assert (ended.json["makespan"], ended.json["gap"], ended.json["bound"]) == (None, None, 150)
+
+
+def test_a_plan_that_the_checker_rejects_is_our_defect(run: Run, answering: Answering) -> None:
+    run("solve", answering(FakeSolver(answer())), "-o", "out")
+    before = Path("out/plan.json").read_bytes()
+    wrong = changed(placements={3: {"start": 48, "end": 58}})
+    ended = run("solve", answering(FakeSolver(answer(wrong))), "-o", "out")
+
+    assert (ended.code, ended.out) == (70, "")
+    assert "the checker rejects the plan" in ended.err
+    assert Path("out/plan.json").read_bytes() == before
+    assert Path("out/rejected-plan.json").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_search_still_writes_its_plan(
+    number: signal.Signals, code: int, run: Run, answering: Answering
+) -> None:
+    problem = answering(FakeSolver(answer(), before=interrupted_with_a_plan(number)))
+    ended = run("solve", problem, "-o", "out")
+
+    assert ended.code == code
+    assert "interrupted, checked" in ended.out
+    assert run("check", "out/plan.json").code == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_before_there_is_a_plan_writes_nothing(
+    number: signal.Signals, code: int, run: Run, answering: Answering
+) -> None:
+    problem = answering(FakeSolver(answer(), before=interrupted_without_a_plan(number)))
+    ended = run("solve", problem, "-o", "out")
+
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err == "error: interrupted; nothing was written\n"
+    assert not Path("out").exists()
+
+
+def test_an_interrupt_after_the_search_is_noted_and_the_plan_written(
+    run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow_check(problem: object, plan: object) -> tuple[()]:
+        interrupted_without_a_plan(signal.SIGINT)()
+        return ()
+
+    monkeypatch.setattr("spmilp.pipeline.check", slow_check)
+    ended = run("solve", answering(FakeSolver(answer())), "-o", "out")
+
+    assert ended.code == 130
+    assert Path("out/plan.json").exists()
+
+
+def test_an_error_that_nobody_foresaw_gives_a_short_message(run: Run, answering: Answering) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("by nobody")
+
+    problem = answering(FakeSolver(answer(), before=fail))
+    short, long = run("solve", problem), run("--debug", "solve", problem)
+
+    assert (short.code, long.code) == (70, 70)
+    assert "ZeroDivisionError: by nobody" in short.err
+    assert "Traceback" not in short.err
+    assert "Traceback" in long.err
+
+
+def test_the_objective_of_a_problem_file_can_be_replaced(run: Run, answering: Answering) -> None:
+    problem = answering(FakeSolver(answer(bound=100)))
+    found = run("solve", problem, "--objective", "dram_traffic", "--json").json
+
+    assert (found["quantity"], found["objective"]) == ("dram_traffic", 288)
+
+
+def test_many_cores_are_summed_up(run: Run, answering: Answering, tmp_path: Path) -> None:
+    spare = replace(PROBLEM.machine.cores[2])
+    cores = [replace(spare, index=index, name=f"c{index}") for index in range(3, 30)]
+    machine = replace(PROBLEM.machine, cores=(*PROBLEM.machine.cores, *cores))
+    file = answering(FakeSolver(answer(PLAN)))
+    write_problem(replace(PROBLEM, machine=machine), file)
+    ended = run("solve", file)
+
+    assert ended.code == 0
+    assert "3 of 30" in ended.out
