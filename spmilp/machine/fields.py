@@ -1,0 +1,120 @@
+"""Numbers in files, and what is said when a file breaks the rules of its format."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
+
+LARGEST = 2**48
+"""No count of bytes or cycles in a file is larger: sums of many stay within 64 bits."""
+
+LARGEST_DENOMINATOR = 1000
+"""Rates with larger denominators would blow up the integers that solvers scale them to."""
+
+MOST_LINES = 12
+"""Errors of one file that are listed; the others are counted."""
+
+_RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
+
+
+def rate_from(value: object) -> Fraction:
+    """Return a rate as an exact fraction: 8, 23.5 or "47/2".
+
+    Raises
+    ------
+    ValueError
+        If the value is no number, not positive, or not of a denominator that solvers can scale.
+    """
+    written = repr(value) if isinstance(value, int | float) else value
+    if not isinstance(written, str) or isinstance(value, bool) or not _RATE.fullmatch(written):
+        raise ValueError('expected a positive number such as 8, 23.5 or "47/2"')
+    rate = Fraction(written)
+    if not 0 < rate <= LARGEST:
+        raise ValueError("expected a number > 0")
+    if rate.denominator > LARGEST_DENOMINATOR:
+        raise ValueError(
+            f"expected a fraction whose denominator is at most {LARGEST_DENOMINATOR}, "
+            f"{rate.denominator} is too fine"
+        )
+    return rate
+
+
+def _shown(rate: Fraction) -> str:
+    return f"{rate.numerator}/{rate.denominator}"
+
+
+Rate: TypeAlias = Annotated[
+    Fraction,
+    PlainValidator(rate_from),
+    PlainSerializer(_shown, return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string", "pattern": r"^\d+(/\d+|\.\d+)?$"},
+            ],
+            "description": 'Exact: 8, 23.5 or "47/2".',
+        }
+    ),
+]
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
+Amount: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
+Flag: TypeAlias = Annotated[bool, Field(strict=True)]
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
+
+
+class FileModel(BaseModel):
+    """A part of a file: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def what_is_wrong(error: ValidationError, known: Sequence[str] = ()) -> str:
+    """Return one line per error: field path, value, what is expected.
+
+    Parameters
+    ----------
+    known
+        Names of fields, to suggest one for an unknown field.
+    """
+    details = error.errors(include_url=False, include_context=False)
+    lines = [_line(detail, known) for detail in details[:MOST_LINES]]
+    if len(details) > MOST_LINES:
+        lines.append(f"and {len(details) - MOST_LINES} more")
+    return "\n  ".join(lines)
+
+
+def near_matches(name: str, known: Sequence[str]) -> str:
+    """Return ``"; did you mean a or b?"``, or nothing when no known name is near."""
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def field_names(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the names of all fields of a model and of the models inside it, sorted."""
+    definitions = model.model_json_schema()
+    parts: list[dict[str, Any]] = [definitions, *definitions.get("$defs", {}).values()]
+    return tuple(sorted({name for part in parts for name in part.get("properties", {})}))
+
+
+def _line(detail: Any, known: Sequence[str]) -> str:
+    where = ".".join(str(part) for part in detail["loc"]) or "the file"
+    if detail["type"] == "missing":
+        return f"{where}: is missing"
+    if detail["type"] == "extra_forbidden":
+        return f"{where}: unknown field{near_matches(str(detail['loc'][-1]), known)}"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    value = repr(detail["input"])
+    shown = value if len(value) <= 60 else f"{value[:57]}..."
+    return f"{where}: {message}; got {shown}"

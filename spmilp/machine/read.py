@@ -1,0 +1,160 @@
+"""Reading machine files: YAML in, a complete and usable machine out, or one clear message."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from spmilp.errors import FileError
+from spmilp.files import read_bytes, sha256_of
+from spmilp.machine.description import MachineDescription
+from spmilp.machine.expand import expand
+from spmilp.machine.fields import field_names, what_is_wrong
+from spmilp.machine.machine import Machine
+from spmilp.machine.provenance import Provenance, provenance_of
+from spmilp.machine.routes import Routes
+
+PRESETS = files("spmilp.machine") / "presets"
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineFile:
+    """A machine and the file it was read from.
+
+    Parameters
+    ----------
+    sha256
+        Of the file's bytes.
+    provenance
+        Of each number in the file, in the file's order; empty when the file has no such section.
+    """
+
+    machine: Machine
+    sha256: str
+    provenance: tuple[Provenance, ...]
+
+
+def list_presets() -> tuple[str, ...]:
+    """Return the names of the machines that come with the package, sorted."""
+    names = (Path(entry.name) for entry in PRESETS.iterdir())
+    return tuple(sorted(name.stem for name in names if name.suffix in SUFFIXES))
+
+
+def load_machine(name_or_path: str) -> MachineFile:
+    """Return a preset by name, or the machine of a YAML file by path.
+
+    What ends in ``.yaml`` or ``.yml`` or has a folder in it is a path.
+
+    Raises
+    ------
+    FileError
+        If there is no such preset or file, or the file does not describe a usable machine.
+    """
+    if name_or_path.endswith(SUFFIXES) or "/" in name_or_path or "\\" in name_or_path:
+        return read_machine(read_bytes(name_or_path), name_or_path)
+    presets = list_presets()
+    if name_or_path not in presets:
+        near = get_close_matches(name_or_path, presets, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(presets)}"
+        raise FileError(
+            f"machine {name_or_path!r}: no preset of this name; {hint} "
+            "(a file is given with its ending .yaml)"
+        )
+    return read_machine((PRESETS / f"{name_or_path}.yaml").read_bytes(), name_or_path)
+
+
+def read_machine(data: bytes, origin: str) -> MachineFile:
+    """Return the machine that the bytes of a YAML file describe.
+
+    Parameters
+    ----------
+    origin
+        What messages call the file.
+
+    Raises
+    ------
+    FileError
+        If it is no YAML, breaks the format, or describes a machine that cannot be used.
+    """
+    content = _content(data, origin)
+    try:
+        description = MachineDescription.model_validate(content)
+        provenance = provenance_of(content, description.provenance)
+        machine = expand(description)
+        every_core_is_fed(machine)
+    except ValidationError as error:
+        wrong = what_is_wrong(error, field_names(MachineDescription))
+        raise FileError(f"{origin}: {wrong}") from error
+    except ValueError as error:
+        raise FileError(f"{origin}: {error}") from error
+    unverified = tuple(entry.field for entry in provenance if not entry.verified)
+    return MachineFile(
+        machine=replace(machine, unverified=unverified),
+        sha256=sha256_of(data),
+        provenance=provenance,
+    )
+
+
+def every_core_is_fed(machine: Machine) -> None:
+    """Check that data can get from a DRAM to every core and from every core to a DRAM.
+
+    Raises
+    ------
+    ValueError
+        If no chain of engines fills or drains the memory of some core.
+    """
+    routes = Routes(machine)
+    for core in machine.cores:
+        memory = machine.memories[core.memory]
+        drams = ", ".join(dram.name for dram in machine.drams)
+        if not any(routes.staging_path(dram.index, core.memory) for dram in machine.drams):
+            missing = f"from {drams} to its memory {memory.name}"
+        elif not any(routes.staging_path(core.memory, dram.index) for dram in machine.drams):
+            missing = f"from its memory {memory.name} to {drams}"
+        else:
+            continue
+        raise ValueError(
+            f"core {core.name}: no engine moves data {missing}; add a link or an engine"
+        )
+
+
+def _content(data: bytes, origin: str) -> dict[str, object]:
+    """Parse YAML whose top is a mapping."""
+    try:
+        # The loader descends from yaml.SafeLoader: it makes plain data only.
+        content = yaml.load(data, _UniqueKeys)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise FileError(f"{origin}: no valid YAML{where}: {error.problem}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FileError(f"{origin}: no valid YAML: {reason}") from error
+    if not isinstance(content, dict):
+        raise FileError(
+            f"{origin}: expected the fields of a machine (name, core_kinds, scratchpads, dram), "
+            f"got {type(content).__name__}"
+        )
+    return content
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a mapping in which a key occurs twice; YAML forbids it, PyYAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Return the mapping of a node."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen and isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the field {key.value} is given twice", key.start_mark
+                )
+            if isinstance(key, yaml.ScalarNode):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
