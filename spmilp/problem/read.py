@@ -1,0 +1,129 @@
+"""Read ``problem.json``."""
+
+from pathlib import Path
+
+from spmilp.errors import FileError
+from spmilp.machine.convert import machine_of
+from spmilp.machine.routes import Routes
+from spmilp.problem.documents import read_document
+from spmilp.problem.model import (
+    FORMAT,
+    VERSION,
+    BufferModel,
+    ProblemModel,
+    SliceModel,
+    TaskModel,
+    TensorModel,
+    TileModel,
+)
+from spmilp.problem.objective import Objective
+from spmilp.problem.problem import Buffer, DramTensor, Place, Problem, Slice, Task, Tile
+
+
+def read_problem(path: Path | str) -> Problem:
+    """Read a problem, complete and consistent.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, breaks the format, or describes no consistent problem.
+    """
+    model = read_document(path, ProblemModel, FORMAT, VERSION)
+    try:
+        return _problem(model)
+    except ValueError as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def _problem(model: ProblemModel) -> Problem:
+    machine = machine_of(model.machine)
+    Routes(machine)  # says so when the machine's routes are not well defined
+    buffers = tuple(_buffer(buffer) for buffer in model.buffers)
+    return Problem(
+        name=model.name,
+        machine=machine,
+        tensors=tuple(_tensor(tensor) for tensor in model.tensors),
+        buffers=buffers,
+        slices=(*map(_whole, buffers), *map(_slice, model.slices)),
+        tasks=tuple(map(_task, model.tasks)),
+        objective=Objective(model.objective),
+        sources=tuple((source.what, source.sha256) for source in model.sources),
+    )
+
+
+def _tensor(model: TensorModel) -> DramTensor:
+    tensor = DramTensor(
+        index=model.index,
+        name=model.name,
+        kind=model.kind,
+        memory=model.memory,
+        shape=model.shape,
+        item=model.item,
+    )
+    _agrees(f"tensors.{model.index}.bytes", model.bytes, tensor.bytes)
+    return tensor
+
+
+def _buffer(model: BufferModel) -> Buffer:
+    place = model.place
+    buffer = Buffer(
+        index=model.index,
+        name=model.name,
+        kind=model.kind,
+        shape=model.shape,
+        item=model.item,
+        starts_in=model.starts_in,
+        ends_in=model.ends_in,
+        place=None if place is None else Place(place.tensor, place.start),
+        tile=_tile(model.tile),
+    )
+    _agrees(f"buffers.{model.index}.bytes", model.bytes, buffer.bytes)
+    return buffer
+
+
+def _whole(buffer: Buffer) -> Slice:
+    """Return the slice that is a whole buffer; it bears the buffer's number."""
+    return Slice(
+        index=buffer.index,
+        buffer=buffer.index,
+        start=(0,) * len(buffer.shape),
+        extent=buffer.shape,
+        bytes=buffer.bytes,
+    )
+
+
+def _slice(model: SliceModel) -> Slice:
+    return Slice(
+        index=model.index,
+        buffer=model.buffer,
+        start=model.start,
+        extent=model.extent,
+        bytes=model.bytes,
+    )
+
+
+def _task(model: TaskModel) -> Task:
+    return Task(
+        index=model.index,
+        name=model.name,
+        cycles=model.cycles,
+        reads=model.reads,
+        writes=model.writes,
+        scratch=model.scratch,
+        in_place=model.in_place,
+        after=model.after,
+        energy=model.energy,
+        tile=_tile(model.tile),
+    )
+
+
+def _tile(model: TileModel | None) -> Tile | None:
+    if model is None:
+        return None
+    return Tile(of=model.of, box=model.box, axes=model.axes, reduction=model.reduction)
+
+
+def _agrees(field: str, stated: int | None, found: int) -> None:
+    """Check a field that follows from others; a file may leave it out."""
+    if stated is not None and stated != found:
+        raise ValueError(f"{field}: is {stated}, but the shape and item give {found}")

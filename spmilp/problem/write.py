@@ -1,0 +1,134 @@
+"""Write ``problem.json``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from spmilp.files import sha256_of, write_atomically
+from spmilp.machine.convert import machine_to_json
+from spmilp.machine.fields import what_is_wrong
+from spmilp.problem.documents import as_text, row
+from spmilp.problem.model import FORMAT, VERSION, ProblemModel
+from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, Tile
+
+
+def write_problem(problem: Problem, path: Path | str) -> None:
+    """Write a problem to a file, as a whole or not at all.
+
+    Raises
+    ------
+    ValueError
+        If the format cannot hold it: a name that a machine file cannot have, a number too large.
+    FileError
+        If the file cannot be written.
+    """
+    write_atomically(path, problem_text(problem))
+
+
+def problem_sha256(problem: Problem) -> str:
+    """Return the SHA-256 of the problem as :func:`write_problem` writes it; plans refer to it.
+
+    Raises
+    ------
+    ValueError
+        As :func:`write_problem`.
+    """
+    return sha256_of(problem_text(problem).encode())
+
+
+def problem_text(problem: Problem) -> str:
+    """Return the content of ``problem.json``; equal problems give equal bytes.
+
+    Raises
+    ------
+    ValueError
+        As :func:`write_problem`.
+    """
+    document = {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "name": problem.name,
+        "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
+        "objective": [quantity.value for quantity in problem.objective.order],
+        "machine": machine_to_json(problem.machine),
+        "tensors": [_tensor(tensor) for tensor in problem.tensors],
+        "buffers": [_buffer(buffer) for buffer in problem.buffers],
+        "slices": list(_slices(problem)),
+        "tasks": [_task(task) for task in problem.tasks],
+    }
+    try:
+        ProblemModel.model_validate(document)
+    except ValidationError as error:
+        raise ValueError(f"problem {problem.name}: {what_is_wrong(error)}") from error
+    return as_text(document)
+
+
+def _tensor(tensor: DramTensor) -> dict[str, Any]:
+    return {
+        "index": tensor.index,
+        "name": tensor.name,
+        "kind": tensor.kind.value,
+        "memory": tensor.memory,
+        "shape": tensor.shape,
+        "item": tensor.item,
+        "bytes": tensor.bytes,
+    }
+
+
+def _buffer(buffer: Buffer) -> dict[str, Any]:
+    place = buffer.place
+    return {
+        "index": buffer.index,
+        "name": buffer.name,
+        "kind": buffer.kind.value,
+        "shape": buffer.shape,
+        "item": buffer.item,
+        "bytes": buffer.bytes,
+        **row(
+            starts_in=buffer.starts_in,
+            ends_in=buffer.ends_in,
+            place=place and {"tensor": place.tensor, "start": place.start},
+            tile=_tile(buffer.tile),
+        ),
+    }
+
+
+def _slices(problem: Problem) -> Iterator[dict[str, Any]]:
+    """Yield the slices that are not whole buffers; those are known from the buffers."""
+    for slice_ in problem.slices[len(problem.buffers) :]:
+        yield _slice(slice_)
+
+
+def _slice(slice_: Slice) -> dict[str, Any]:
+    return {
+        "index": slice_.index,
+        "buffer": slice_.buffer,
+        "start": slice_.start,
+        "extent": slice_.extent,
+        "bytes": slice_.bytes,
+    }
+
+
+def _task(task: Task) -> dict[str, Any]:
+    return {
+        "index": task.index,
+        "name": task.name,
+        "cycles": task.cycles,
+        **row(
+            reads=task.reads,
+            writes=task.writes,
+            scratch=task.scratch or None,
+            in_place=task.in_place,
+            after=task.after,
+            energy=task.energy,
+            tile=_tile(task.tile),
+        ),
+    }
+
+
+def _tile(tile: Tile | None) -> dict[str, Any] | None:
+    if tile is None:
+        return None
+    return {"of": tile.of, "box": tile.box, **row(axes=tile.axes, reduction=tile.reduction)}
