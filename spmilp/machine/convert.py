@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 from spmilp.errors import FileError
 from spmilp.machine import machine as m
 from spmilp.machine.fields import (
+    LARGEST,
     Amount,
     Count,
     FileModel,
@@ -18,9 +19,9 @@ from spmilp.machine.fields import (
     field_names,
     what_is_wrong,
 )
-from spmilp.units import KindIdx
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
+Coordinate: TypeAlias = Annotated[int, Field(strict=True, ge=-LARGEST, le=LARGEST)]
 
 
 class ByteRangeModel(FileModel):
@@ -33,6 +34,7 @@ class ByteRangeModel(FileModel):
 class MemoryModel(FileModel):
     """One memory; sizes in bytes, energy in femtojoules."""
 
+    index: Amount
     name: Text
     kind: m.MemoryKind
     size: Count | None
@@ -52,6 +54,7 @@ class ArrayModel(FileModel):
 class KindModel(FileModel):
     """A kind of core; ``lanes`` and ``mac_energy`` list ``[dtype, number]``."""
 
+    index: Amount
     name: Text
     arrays: tuple[ArrayModel, ...]
     lanes: tuple[tuple[Text, Count], ...]
@@ -63,15 +66,17 @@ class KindModel(FileModel):
 class CoreModel(FileModel):
     """A core; ``kind`` and ``memory`` are positions in their lists."""
 
+    index: Amount
     name: Text
     kind: Amount
     memory: Amount
-    position: tuple[int, int] | None
+    position: tuple[Coordinate, Coordinate] | None
 
 
 class LinkModel(FileModel):
     """A directed link; ``rate`` in bytes per cycle, ``latency`` in cycles."""
 
+    index: Amount
     source: Text
     target: Text
     rate: Rate
@@ -82,6 +87,7 @@ class LinkModel(FileModel):
 class EngineModel(FileModel):
     """A DMA engine; ``owner`` and ``reaches`` are positions of memories."""
 
+    index: Amount
     name: Text
     owner: Amount | None
     reaches: tuple[Amount, ...] | None
@@ -105,7 +111,7 @@ class RemoteModel(FileModel):
 
 
 class MachineModel(FileModel):
-    """A machine with every object written out; an object's index is its position in its list."""
+    """A machine with every object written out; ``index`` is the position in its list."""
 
     name: Text
     description: str
@@ -116,7 +122,7 @@ class MachineModel(FileModel):
     links: tuple[LinkModel, ...]
     engines: tuple[EngineModel, ...]
     routing: m.Routing
-    positions: tuple[tuple[Text, tuple[int, int]], ...]
+    positions: tuple[tuple[Text, tuple[Coordinate, Coordinate]], ...]
     remote: RemoteModel | None
     events: Count | None
     unverified: tuple[str, ...]
@@ -153,31 +159,28 @@ def machine_of(model: MachineModel) -> m.Machine:
         If it is not consistent; see :class:`~spmilp.machine.machine.Machine`.
     """
     given = _fields(model)
-    given["memories"] = tuple(
-        m.Memory(
-            index=index,
-            **_fields(memory)
-            | {"reserved": tuple(m.ByteRange(**_fields(taken)) for taken in memory.reserved)},
-        )
-        for index, memory in enumerate(model.memories)
-    )
-    given["kinds"] = tuple(_kind(index, kind) for index, kind in enumerate(model.kinds))
-    given["cores"] = tuple(m.Core(index=i, **_fields(core)) for i, core in enumerate(model.cores))
-    given["links"] = tuple(m.Link(index=i, **_fields(link)) for i, link in enumerate(model.links))
-    given["engines"] = tuple(
-        m.Engine(index=index, **_fields(engine)) for index, engine in enumerate(model.engines)
-    )
+    given["memories"] = tuple(_memory(memory) for memory in model.memories)
+    given["kinds"] = tuple(_kind(kind) for kind in model.kinds)
+    given["cores"] = tuple(m.Core(**_fields(core)) for core in model.cores)
+    given["links"] = tuple(m.Link(**_fields(link)) for link in model.links)
+    given["engines"] = tuple(m.Engine(**_fields(engine)) for engine in model.engines)
     if model.remote is not None:
         given["remote"] = m.RemoteReads(**_fields(model.remote))
     return m.Machine(**given)
 
 
-def _kind(index: KindIdx, model: KindModel) -> m.CoreKind:
+def _memory(model: MemoryModel) -> m.Memory:
+    given = _fields(model)
+    given["reserved"] = tuple(m.ByteRange(**_fields(taken)) for taken in model.reserved)
+    return m.Memory(**given)
+
+
+def _kind(model: KindModel) -> m.CoreKind:
     given = _fields(model)
     given["arrays"] = tuple(m.MacArray(**_fields(array)) for array in model.arrays)
     if model.operators is not None:
         given["operators"] = frozenset(model.operators)
-    return m.CoreKind(index=index, **given)
+    return m.CoreKind(**given)
 
 
 def _fields(model: BaseModel) -> dict[str, Any]:
@@ -186,10 +189,9 @@ def _fields(model: BaseModel) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return an object as JSON data; its index is its position in the list that holds it."""
+    """Return an object as JSON data."""
     if is_dataclass(value):
-        names = (field.name for field in fields(value) if field.name != "index")
-        return {name: _plain(getattr(value, name)) for name in names}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, tuple):
