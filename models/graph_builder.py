@@ -69,11 +69,14 @@ class GraphBuilder:
         *,
         depthwise: bool = False,
         centred: bool = False,
+        normalised: bool = True,
     ) -> Value:
         """Append a convolution with bias and TensorFlow's "same" padding.
 
         Where that padding is odd, the larger half lies at the bottom and at the right. ``centred``
         filters add up to zero over each input channel, so that brightness makes no difference.
+        Where no BatchNormalization follows (not ``normalised``), the bias cancels what the input's
+        mean contributes; else some channels would be the same for all inputs.
         """
         _, depth, *size = x.shape
         out = tuple(-(-extent // stride) for extent in size)
@@ -85,6 +88,9 @@ class GraphBuilder:
         if centred:
             w = _centred(w)
         b = self._random.uniform((channels,), -0.1, 0.1)
+        if not normalised:
+            without_bias, _ = _through_weights(x, w, np.zeros_like(b), depthwise=depthwise)
+            b = b - without_bias.astype(np.float32)
         return self._append(
             "Conv",
             [x.name, *self._constants("Conv", weight=w, bias=b)],

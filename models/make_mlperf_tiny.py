@@ -22,8 +22,9 @@ def make_resnet8(folder: Path) -> None:
     for channels, stride in ((16, 1), (32, 2), (64, 2)):
         y = _conv_bn_relu(graph, x, channels, (3, 3), stride)
         y = graph.batch_norm(graph.conv(y, channels, (3, 3)))
-        shortcut = x if stride == 1 else graph.conv(x, channels, (1, 1), stride)
-        x = graph.relu(graph.add(shortcut, y))
+        if stride > 1:
+            x = graph.conv(x, channels, (1, 1), stride, normalised=False)
+        x = graph.relu(graph.add(x, y))
     output = graph.softmax(graph.dense(graph.average(x, (8, 8)), 10, gain=3.0))
     graph.save(
         output,

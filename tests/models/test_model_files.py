@@ -97,7 +97,7 @@ def test_no_layer_dies(name: str) -> None:
 
     for values in zip(*runs, strict=True):
         stacked = np.stack(values)
-        assert 0.05 < (stacked == 0).mean() < 0.6
+        assert 0.1 < (stacked == 0).mean() < 0.6
         assert (stacked == stacked[:1]).all(axis=0).mean() < 0.2
 
 
