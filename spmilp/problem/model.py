@@ -16,13 +16,13 @@ MOST_AXES = 32
 """No tensor of ONNX operators has so many; keeps what a hostile file makes us print short."""
 
 LARGEST_TOTAL = 2**63 - 1
-"""Of an energy in femtojoules, so that every reader can take 64 bits."""
+"""Of energies in femtojoules and of sums, so that every reader can take 64 bits."""
 
 Axes: TypeAlias = Annotated[tuple[Count, ...], Field(max_length=MOST_AXES)]
 Corner: TypeAlias = Annotated[tuple[Amount, ...], Field(max_length=MOST_AXES)]
 Coordinate: TypeAlias = Annotated[int, Field(strict=True, ge=-LARGEST, le=LARGEST)]
 Interval: TypeAlias = tuple[Coordinate, Coordinate]
-Energy: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=LARGEST_TOTAL)]
+Total: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=LARGEST_TOTAL)]
 
 
 class TileModel(FileModel):
@@ -89,7 +89,7 @@ class TaskModel(FileModel):
     scratch: Amount = 0
     in_place: tuple[tuple[Amount, Amount], ...] = ()
     after: tuple[Amount, ...] = ()
-    energy: tuple[Energy | None, ...] = ()
+    energy: tuple[Total | None, ...] = ()
     tile: TileModel | None = None
 
 

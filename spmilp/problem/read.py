@@ -4,6 +4,7 @@ from pathlib import Path
 
 from spmilp.errors import FileError
 from spmilp.machine.convert import machine_of
+from spmilp.machine.fields import LARGEST
 from spmilp.machine.routes import Routes
 from spmilp.problem.documents import read_document
 from spmilp.problem.model import (
@@ -18,6 +19,7 @@ from spmilp.problem.model import (
 )
 from spmilp.problem.objective import Objective
 from spmilp.problem.problem import Buffer, DramTensor, Place, Problem, Slice, Task, Tile
+from spmilp.units import Bytes
 
 
 def read_problem(path: Path | str) -> Problem:
@@ -123,7 +125,9 @@ def _tile(model: TileModel | None) -> Tile | None:
     return Tile(of=model.of, box=model.box, axes=model.axes, reduction=model.reduction)
 
 
-def _agrees(field: str, stated: int | None, found: int) -> None:
-    """Check a field that follows from others; a file may leave it out."""
+def _agrees(field: str, stated: Bytes | None, found: Bytes) -> None:
+    """Check a size that follows from other fields; a file may leave it out."""
+    if found > LARGEST:
+        raise ValueError(f"{field}: the shape and item give {found} B > {LARGEST} B")
     if stated is not None and stated != found:
         raise ValueError(f"{field}: is {stated}, but the shape and item give {found}")

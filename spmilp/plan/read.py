@@ -1,0 +1,168 @@
+"""Read ``plan.json``."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from spmilp.errors import FileError
+from spmilp.machine.fields import FileModel, what_is_wrong
+from spmilp.plan.model import (
+    FORMAT,
+    VERSION,
+    PlanModel,
+    ResidencyModel,
+    SolveModel,
+    TaskModel,
+    TransferModel,
+)
+from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
+from spmilp.plan.write import plan_document
+from spmilp.problem.documents import read_document
+from spmilp.problem.problem import Problem
+from spmilp.problem.write import problem_sha256
+
+_NOT_READ = {"tool", "tool_version", "gap", "format_version"}
+"""Fields that say nothing of the plan."""
+
+
+def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
+    """Read a plan. Whether it is valid, the checker decides.
+
+    Parameters
+    ----------
+    problem
+        The problem that it answers. With it, the derived fields that the file has (names,
+        addresses, strides and the like) must be what follows from the others; without it, they are
+        not looked at.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, breaks the format, answers another problem, or contradicts
+        itself.
+    """
+    model = read_document(path, PlanModel, FORMAT, VERSION)
+    plan = _plan(path, model)
+    if problem is not None:
+        _answers(path, plan, problem)
+        _agrees(path, model, plan, problem)
+    return plan
+
+
+def _plan(path: Path | str, model: PlanModel) -> Plan:
+    for position, tensor in enumerate(model.tensors):
+        if tensor.index != position:
+            raise FileError(f"{path}: tensors.{position}.index: {tensor.index}, not {position}")
+    return Plan(
+        placements=tuple(map(_placement, model.tasks)),
+        residencies=tuple(map(_residency, model.residencies)),
+        transfers=tuple(map(_transfer, model.transfers)),
+        tensors=tuple(tensor.address for tensor in model.tensors),
+        claim=_claim(model.solve),
+        solver=model.solve.solver,
+        options=model.solve.options,
+        problem_sha256=model.meta.problem_sha256,
+    )
+
+
+def _placement(model: TaskModel) -> Placement:
+    return Placement(
+        task=model.index,
+        core=model.core,
+        start=model.start,
+        end=model.start + model.cycles,
+        reads=model.reads,
+        writes=model.writes,
+        scratch=model.scratch,
+    )
+
+
+def _residency(model: ResidencyModel) -> Residency:
+    return Residency(
+        index=model.index,
+        slice=model.slice,
+        memory=model.memory,
+        offset=model.offset,
+        bytes=model.bytes,
+        start=model.start,
+        end=model.end,
+        filled_by_task=model.filled_by_task,
+        filled_by_transfer=model.filled_by_transfer,
+    )
+
+
+def _transfer(model: TransferModel) -> Transfer:
+    return Transfer(
+        index=model.index,
+        slice=model.slice,
+        source=model.source,
+        destinations=model.destinations,
+        engine=model.engine,
+        channel=model.channel,
+        start=model.start,
+        end=model.start + model.cycles,
+        route=model.route,
+    )
+
+
+def _claim(model: SolveModel) -> Claim:
+    return Claim(
+        makespan=model.makespan,
+        dram_traffic=model.dram_traffic,
+        energy=model.energy,
+        peak_spm=model.peak_spm,
+        bound=model.bound,
+        bound_source=model.bound_source,
+    )
+
+
+def _answers(path: Path | str, plan: Plan, problem: Problem) -> None:
+    expected = problem_sha256(problem)
+    if plan.problem_sha256 and plan.problem_sha256 != expected:
+        raise FileError(
+            f"{path}: meta.problem_sha256: the plan was made for another problem: it names "
+            f"{plan.problem_sha256[:64]}, and {problem.name} has {expected}"
+        )
+
+
+def _agrees(path: Path | str, model: PlanModel, plan: Plan, problem: Problem) -> None:
+    document = plan_document(plan, problem, plan.problem_sha256)
+    try:
+        expected = PlanModel.model_validate(document)
+    except ValidationError as error:
+        raise FileError(f"{path}: derived fields: {what_is_wrong(error)}") from error
+    for name in PlanModel.model_fields:
+        difference = _difference(name, getattr(model, name), getattr(expected, name))
+        if difference is not None:
+            where, stated, found = difference
+            raise FileError(
+                f"{path}: {where}: is {_shown(stated)}, but the other fields and the problem give "
+                f"{_shown(found)}; correct the field or leave it out"
+            )
+
+
+def _difference(where: str, stated: object, expected: object) -> tuple[str, object, object] | None:
+    """Return the first field that is stated otherwise than expected, with both values."""
+    if stated is None or expected is None or stated == expected:
+        return None
+    if isinstance(stated, FileModel) and isinstance(expected, FileModel):
+        for name in type(stated).model_fields:
+            if name not in _NOT_READ:
+                found = _difference(
+                    f"{where}.{name}", getattr(stated, name), getattr(expected, name)
+                )
+                if found is not None:
+                    return found
+        return None
+    if isinstance(stated, tuple) and isinstance(expected, tuple) and len(stated) == len(expected):
+        for position, (one, other) in enumerate(zip(stated, expected, strict=True)):
+            found = _difference(f"{where}.{position}", one, other)
+            if found is not None:
+                return found
+        return None
+    return where, stated, expected
+
+
+def _shown(value: object) -> str:
+    text = ascii(value) if not isinstance(value, FileModel) else ascii(value.model_dump())
+    return text if len(text) <= 60 else f"{text[:57]}..."

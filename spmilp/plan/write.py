@@ -1,0 +1,173 @@
+"""Write ``plan.json``."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from spmilp import __version__
+from spmilp.files import write_atomically
+from spmilp.machine.fields import what_is_wrong
+from spmilp.plan import derived
+from spmilp.plan.model import FORMAT, VERSION, PlanModel
+from spmilp.plan.plan import Placement, Plan, Residency, Transfer
+from spmilp.problem.documents import as_text, row
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.problem.write import problem_sha256
+
+
+def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
+    """Write a plan to a file, as a whole or not at all.
+
+    The file names the problem by its SHA-256, whether or not the plan does.
+
+    Raises
+    ------
+    ValueError
+        If the plan names another problem, or has a number that the format cannot hold.
+    FileError
+        If the file cannot be written.
+    """
+    write_atomically(path, plan_text(plan, problem))
+
+
+def plan_text(plan: Plan, problem: Problem) -> str:
+    """Return the content of ``plan.json``; equal plans give equal bytes.
+
+    Raises
+    ------
+    ValueError
+        As :func:`write_plan`.
+    """
+    sha256 = problem_sha256(problem)
+    if plan.problem_sha256 not in ("", sha256):
+        raise ValueError(
+            f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "
+            f"{sha256}"
+        )
+    document = plan_document(plan, problem, sha256)
+    try:
+        PlanModel.model_validate(document)
+    except ValidationError as error:
+        raise ValueError(f"plan of {problem.name}: {what_is_wrong(error)}") from error
+    return as_text(document)
+
+
+def plan_document(plan: Plan, problem: Problem, sha256: str) -> dict[str, Any]:
+    """Return the fields of ``plan.json``, the derived ones included."""
+    return {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "meta": _meta(problem, sha256),
+        "solve": _solve(plan, problem),
+        "tensors": _tensors(plan, problem),
+        "tasks": [_task(problem, placement) for placement in plan.placements],
+        "residencies": [_residency(problem, stay) for stay in plan.residencies],
+        "transfers": [_transfer(problem, plan, move) for move in plan.transfers],
+        "cores": derived.of_cores(problem, plan),
+    }
+
+
+def _meta(problem: Problem, sha256: str) -> dict[str, Any]:
+    sources = dict(problem.sources)
+    return {
+        "tool": "spmilp",
+        "tool_version": __version__,
+        "problem": problem.name,
+        "machine": problem.machine.name,
+        **row(model_sha256=sources.get("model"), machine_sha256=sources.get("machine")),
+        "problem_sha256": sha256,
+    }
+
+
+def _solve(plan: Plan, problem: Problem) -> dict[str, Any]:
+    claim = plan.claim
+    value = {
+        Quantity.MAKESPAN: claim.makespan,
+        Quantity.DRAM_TRAFFIC: claim.dram_traffic,
+        Quantity.ENERGY: claim.energy,
+        Quantity.PEAK_SPM: claim.peak_spm,
+    }[problem.objective.first]
+    return {
+        "solver": plan.solver,
+        "options": plan.options,
+        "objective": problem.objective.first.value,
+        "value": value,
+        "bound": claim.bound,
+        "bound_source": claim.bound_source,
+        "gap": (value - claim.bound) / value if value > 0 else 0.0,
+        "makespan": claim.makespan,
+        "dram_traffic": claim.dram_traffic,
+        "energy": claim.energy,
+        "peak_spm": claim.peak_spm,
+    }
+
+
+def _tensors(plan: Plan, problem: Problem) -> list[dict[str, Any]]:
+    rows = []
+    for index, address in enumerate(plan.tensors):
+        fields: dict[str, Any] = {"index": index}
+        if index < len(problem.tensors):
+            tensor = problem.tensors[index]
+            fields |= {
+                "name": tensor.name,
+                "memory": tensor.memory,
+                "memory_name": problem.machine.memories[tensor.memory].name,
+                "bytes": tensor.bytes,
+            }
+        rows.append(fields | {"address": address})
+    return rows
+
+
+def _task(problem: Problem, placement: Placement) -> dict[str, Any]:
+    names = derived.of_task(problem, placement)
+    return row(
+        index=placement.task,
+        name=names.get("name"),
+        core=placement.core,
+        core_name=names.get("core_name"),
+        start=placement.start,
+        cycles=placement.end - placement.start,
+        reads=placement.reads,
+        writes=placement.writes,
+        scratch=placement.scratch,
+    )
+
+
+def _residency(problem: Problem, stay: Residency) -> dict[str, Any]:
+    names = derived.of_residency(problem, stay)
+    return row(
+        index=stay.index,
+        slice=stay.slice,
+        name=names.get("name"),
+        kind=names.get("kind"),
+        memory=stay.memory,
+        memory_name=names.get("memory_name"),
+        offset=stay.offset,
+        bytes=stay.bytes,
+        start=stay.start,
+        end=stay.end,
+        filled_by_task=stay.filled_by_task,
+        filled_by_transfer=stay.filled_by_transfer,
+    )
+
+
+def _transfer(problem: Problem, plan: Plan, move: Transfer) -> dict[str, Any]:
+    more = derived.of_transfer(problem, plan, move)
+    known = row(
+        index=move.index,
+        slice=move.slice,
+        name=more.get("name"),
+        dir=more.get("dir"),
+        engine=move.engine,
+        engine_name=more.get("engine_name"),
+        channel=move.channel,
+        start=move.start,
+        cycles=move.end - move.start,
+        bytes=more.get("bytes"),
+        source=move.source,
+        src=more.get("src"),
+        dst=more.get("dst"),
+    )
+    return {**known, "destinations": move.destinations, "route": move.route}
