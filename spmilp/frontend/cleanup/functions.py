@@ -1,0 +1,38 @@
+"""Operators that ONNX itself defines by others are replaced by those."""
+
+from collections.abc import Collection
+
+import onnx
+import onnx_ir as ir
+from onnx import inliner
+
+from spmilp.frontend.cleanup.parked import parked_constants
+
+
+def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
+    """Return the model with ONNX's own function bodies in place of operators not in ``known``.
+
+    Shapes must have been inferred: some bodies depend on them.
+    """
+    version = model.graph.opset_imports.get("", 0)
+    wanted = sorted(
+        {
+            node.op_type
+            for node in model.graph
+            if node.domain == "" and node.op_type not in known and _has_body(node.op_type, version)
+        }
+    )
+    if not wanted:
+        return model
+    with parked_constants(model) as restore:
+        proto = inliner.inline_selected_functions(
+            ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
+        )
+        return restore(ir.from_proto(proto))
+
+
+def _has_body(kind: str, version: int) -> bool:
+    if not onnx.defs.has(kind, version):
+        return False
+    schema = onnx.defs.get_schema(kind, version)
+    return bool(schema.has_function or schema.has_context_dependent_function)

@@ -1,0 +1,15 @@
+"""Why a node cannot be lowered, noted by the pass that found out."""
+
+import onnx_ir as ir
+
+KEY = "spmilp.reason"
+
+
+def set_reason(node: ir.Node, reason: str) -> None:
+    """Note why a node cannot be lowered."""
+    node.metadata_props[KEY] = reason
+
+
+def reason_of(node: ir.Node) -> str | None:
+    """Return what has been noted of a node, if anything."""
+    return node.metadata_props.get(KEY)

@@ -1,0 +1,16 @@
+"""Shapes are inferred anew; what the file says of inner values may be stale."""
+
+import onnx_ir as ir
+import onnx_ir.passes.common as passes
+
+
+def forget_shapes(model: ir.Model) -> None:
+    """Drop the shapes of all values that nodes give, the network's outputs among them."""
+    for node in model.graph.all_nodes():
+        for value in node.outputs:
+            value.shape = None
+
+
+def infer_shapes(model: ir.Model) -> None:
+    """Infer the shapes that follow from inputs, constants and nodes; keep the others unknown."""
+    passes.ShapeInferencePass(check_type=False, strict_mode=False)(model)

@@ -1,0 +1,131 @@
+"""The cleaned-up model becomes operators and tensors; what cannot be lowered is listed."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx_ir as ir
+
+from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.cleanup.names import name_of
+from spmilp.frontend.cleanup.reasons import reason_of
+from spmilp.frontend.cleanup.shape_only import is_shape_only
+from spmilp.frontend.draft import Draft, unique_names
+from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.node import Node
+from spmilp.frontend.normalise import normalise
+from spmilp.frontend.operators.registry import find_family
+from spmilp.frontend.scales import with_scales
+from spmilp.frontend.values import numpy_dtype, static_shape
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+
+
+def convert(model: ir.Model) -> Draft:
+    """Return the operators and tensors of a cleaned-up model.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        If there are nodes that cannot be lowered; it lists all of them.
+    """
+    conversion = _Conversion(model)
+    if conversion.problems:
+        raise UnsupportedOperatorError(tuple(conversion.problems))
+    names = unique_names([operator.name for operator in conversion.operators])
+    return Draft(
+        operators=tuple(map(_renamed, conversion.operators, names)),
+        tensors=conversion.tensors,
+        inputs=tuple(str(v.name) for v in model.graph.inputs if not is_shape_only(v)),
+        outputs=tuple(str(value.name) for value in model.graph.outputs),
+    )
+
+
+class _Conversion:
+    """Goes through a model once and collects operators, tensors and problems."""
+
+    def __init__(self, model: ir.Model) -> None:
+        self.operators: list[Operator] = []
+        self.tensors: dict[str, Tensor] = {}
+        self.problems: list[tuple[str, str, str]] = []
+        self._unknown: set[str] = set()
+        self._opset = model.graph.opset_imports.get("", 0)
+        for value in (*model.graph.inputs, *model.graph.initializers.values()):
+            try:
+                self.tensors[str(value.name)] = _tensor(value)
+            except ValueError as error:
+                self.problems.append((str(value.name), "input", str(error)))
+                self._unknown.add(str(value.name))
+        for node in model.graph:
+            self._visit(node)
+
+    def _visit(self, node: ir.Node) -> None:
+        # What follows from an earlier problem is not reported again.
+        if any(value is not None and value.name in self._unknown for value in node.inputs):
+            self._take_inferred_outputs(node)
+            return
+        try:
+            self._lower(node)
+        except ValueError as error:
+            self.problems.append((name_of(node), node.op_type, str(error)))
+            self._take_inferred_outputs(node)
+
+    def _lower(self, node: ir.Node) -> None:
+        _is_lowerable(node)
+        view = Node(node, self._opset)
+        results = {str(value.name): value for value in node.outputs}
+        for plain in normalise(view):
+            operator = with_scales(view, plain)
+            inputs = [self.tensors[name] if name else None for name in operator.inputs]
+            family = find_family(operator.kind)
+            if family is None:
+                raise ValueError("the operator is not supported")
+            shape, value = family.output_shape(operator, inputs), results[operator.output]
+            if value.shape is not None and value.shape.is_static() and static_shape(value) != shape:
+                raise ValueError(
+                    f"its output is {list(shape)}, but shape inference says {list(value.shape)}"
+                )
+            self.tensors[operator.output] = Tensor(
+                name=operator.output, shape=shape, dtype=numpy_dtype(value)
+            )
+            self.operators.append(operator)
+
+    def _take_inferred_outputs(self, node: ir.Node) -> None:
+        """Go on with what shape inference knows of the outputs of a node with a problem."""
+        for value in node.outputs:
+            try:
+                self.tensors[str(value.name)] = _tensor(value)
+            except ValueError:
+                self._unknown.add(str(value.name))
+
+
+def _renamed(operator: Operator, name: str) -> Operator:
+    return operator if operator.name == name else replace(operator, name=name)
+
+
+def _is_lowerable(node: ir.Node) -> None:
+    """Raise a ``ValueError`` with the reason for nodes of which no rule has to be asked."""
+    reason = reason_of(node)
+    if reason is not None:
+        raise ValueError(reason)
+    if node.op_type in CONTROL_FLOW:
+        raise ValueError("control flow that depends on data is not supported")
+    if node.domain not in ("", "ai.onnx"):
+        raise ValueError(f"operators of domain {node.domain} are not supported")
+    if node.op_type != "Split" and find_family(node.op_type) is None:
+        raise ValueError("the operator is not supported")
+
+
+def _tensor(value: ir.Value) -> Tensor:
+    data = None
+    if value.const_value is not None:
+        if value.dtype is None:
+            value.type = ir.TensorType(value.const_value.dtype)
+        dtype = numpy_dtype(value)
+        data = np.ascontiguousarray(value.const_value.numpy()).reshape(value.const_value.shape)
+        return Tensor(name=str(value.name), shape=data.shape, dtype=dtype, data=data)
+    return Tensor(
+        name=str(value.name),
+        shape=static_shape(value),
+        dtype=numpy_dtype(value),
+        shape_only=is_shape_only(value),
+    )

@@ -1,0 +1,186 @@
+"""Operators are fused into groups that one task computes, as TVM does.
+
+The rules are those of T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for Deep
+Learning", OSDI 2018, section 3, with post-dominators as in its implementation: a result is fused
+with what reads it only if every path from it goes through the last operator of the group. A group
+thus has one way out, so that groups cannot wait for each other in a circle, and no work is done
+twice but in the halos of tiles.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from spmilp.frontend.dominators import flow_of, without_ones
+from spmilp.frontend.draft import Draft, present_inputs
+from spmilp.frontend.graph import Group, Operator
+from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.outputs import is_view
+from spmilp.machine.machine import CoreKind
+from spmilp.units import Extents
+
+ANCHORS = frozenset({Fusion.COMPLEX, Fusion.REDUCTION})
+BOX_TO_BOX = frozenset({"Pad", "Transpose", "Trilu"})
+"""Injective operators that need of their input a box for each box, and no element twice."""
+
+LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
+
+
+def fuse(draft: Draft, kinds: Sequence[CoreKind] = ()) -> tuple[Group, ...]:
+    """Return the groups of a draft in topological order.
+
+    Parameters
+    ----------
+    draft
+        Its outputs are written by operators that are no views.
+    kinds
+        Operators are only fused if one of these kinds of core can run all of them; with no kinds
+        given, always.
+    """
+    return _Fuser(draft, kinds).groups()
+
+
+class _Fuser:
+    """Grows groups; an operator belongs to the group of which it is a member."""
+
+    def __init__(self, draft: Draft, kinds: Sequence[CoreKind]) -> None:
+        self._draft = draft
+        self._kinds = kinds
+        self._flow = flow_of(draft)
+        self._classes = [family_of(operator.kind).fusion for operator in self._flow.operators]
+        # For each operator the members of its group; members share the set.
+        self._members = [{position} for position in range(len(self._classes))]
+
+    def groups(self) -> tuple[Group, ...]:
+        """Fuse, and return the groups in topological order."""
+        positions = range(len(self._classes))
+        # The last of several results that meet in one operator takes it: nothing then waits.
+        for position in reversed(positions):
+            if self._classes[position] in ANCHORS:
+                self._extend_by_elementwise(position)
+        for position in positions:
+            if self._is_light_alone(position):
+                self._extend_by_light(position)
+        for position in positions:
+            if self._classes[position] is Fusion.REDUCTION:
+                self._take_light_input(position)
+        # Sorted by the last member, which alone is read by others, they are in topological order.
+        last = sorted({max(members) for members in self._members})
+        return tuple(self._group(index, self._members[exit_]) for index, exit_ in enumerate(last))
+
+    def _extend_by_elementwise(self, anchor: int) -> None:
+        """Add the element-wise operators behind an anchor, as long as they keep its shape."""
+        last = anchor
+        while (path := self._path(last)) is not None:
+            if not all(
+                self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(anchor, p) for p in path
+            ):
+                return
+            if not self._merge(last, path):
+                return
+            last = path[-1]
+
+    def _extend_by_light(self, first: int) -> None:
+        """Chain element-wise and injective operators that compute no element more than once."""
+        last = first
+        while (path := self._path(last)) is not None:
+            if len(path) == 1:
+                allowed = self._keeps_work(last, path[0])
+            else:
+                allowed = all(
+                    self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(last, p)
+                    for p in path
+                )
+            if not (allowed and self._merge(last, path)):
+                return
+            last = path[-1]
+
+    def _take_light_input(self, reduction: int) -> None:
+        """Let a reduction compute its first input itself, when nothing else reads it."""
+        source = self._flow.origin.get(self._flow.operators[reduction].inputs[0])
+        if source is None or self._classes[source] not in LIGHT:
+            return
+        if self._flow.readers[source] == (reduction,) and self._is_light(source):
+            own = self._flow.operators[reduction]
+            others = (self._flow.origin.get(name) for name in own.inputs[1:])
+            if source not in others:
+                self._merge(reduction, sorted(self._members[source]))
+
+    def _path(self, last: int) -> tuple[int, ...] | None:
+        """Return the operators up to the dominator of ``last`` if all are free, else ``None``."""
+        dominator = self._flow.dominator[last]
+        if dominator is None:
+            return None
+        path = self._flow.between(last, dominator)
+        return path if all(len(self._members[p]) == 1 for p in path) else None
+
+    def _merge(self, into: int, positions: Iterable[int]) -> bool:
+        """Join operators to the group of ``into``, if some kind of core can run it then."""
+        members = self._members[into] | set(positions)
+        if not self._some_core_runs({self._flow.operators[p].kind for p in members}):
+            return False
+        for position in members:
+            self._members[position] = members
+        return True
+
+    def _some_core_runs(self, operators: set[str]) -> bool:
+        return not self._kinds or any(
+            kind.operators is None or operators <= kind.operators for kind in self._kinds
+        )
+
+    def _is_light(self, position: int) -> bool:
+        return all(self._classes[member] in LIGHT for member in self._members[position])
+
+    def _is_light_alone(self, position: int) -> bool:
+        return len(self._members[position]) == 1 and self._is_light(position)
+
+    def _keeps_work(self, before: int, after: int) -> bool:
+        """Say whether tiles of ``after`` need disjoint parts of what ``before`` gives."""
+        if self._classes[after] is Fusion.ELEMENTWISE:
+            return self._same_shape(before, after)
+        return self._flow.operators[after].kind in BOX_TO_BOX
+
+    def _shape(self, position: int) -> Extents:
+        return self._draft.tensors[self._flow.operators[position].output].shape
+
+    def _same_shape(self, a: int, b: int) -> bool:
+        return without_ones(self._shape(a)) == without_ones(self._shape(b))
+
+    def _group(self, index: int, members: set[int]) -> Group:
+        exit_ = max(members)
+        anchor = next((p for p in sorted(members) if self._classes[p] in ANCHORS), exit_)
+        own = {self._flow.operators[position].output for position in members}
+        operators = _with_views(self._draft, own, self._flow.operators[anchor].output)
+        written = {operator.output for operator in operators}
+        read = dict.fromkeys(name for operator in operators for name in present_inputs(operator))
+        carrier = self._flow.operators[anchor]
+        return Group(
+            index=index,
+            name=carrier.name,
+            operators=operators,
+            anchor=operators.index(carrier),
+            inputs=tuple(name for name in read if name not in written),
+            output=self._flow.operators[exit_].output,
+        )
+
+
+def _with_views(draft: Draft, own: set[str], anchor: str) -> tuple[Operator, ...]:
+    """Return the operators that write ``own`` and the views they read through.
+
+    What the anchor depends on comes first, then the anchor, then the rest.
+    """
+    producers = draft.producers()
+
+    def ancestors(names: Iterable[str]) -> set[str]:
+        found: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            inside = name in own or (name in producers and is_view(producers[name]))
+            if inside and name not in found:
+                found.add(name)
+                waiting.extend(present_inputs(producers[name]))
+        return found
+
+    first, every = ancestors([anchor]), ancestors(own)
+    ordered = [operator for operator in draft.operators if operator.output in every]
+    return tuple(sorted(ordered, key=lambda operator: operator.output not in first))

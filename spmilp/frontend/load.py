@@ -1,0 +1,60 @@
+"""From a model file to a network of fused groups: the front end's straight line."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from spmilp.frontend.cleanup.clean import clean_up
+from spmilp.frontend.convert import convert
+from spmilp.frontend.draft import Draft, without_dead
+from spmilp.frontend.fuse import fuse
+from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.operators.registry import known_kinds
+from spmilp.frontend.outputs import settle_outputs
+from spmilp.frontend.quantise import integerise
+from spmilp.frontend.read import read_model
+from spmilp.machine.machine import CoreKind
+
+NO_DIMENSIONS: Mapping[str, int] = {}
+
+
+def load_network(
+    path: Path, dims: Mapping[str, int] = NO_DIMENSIONS, kinds: Sequence[CoreKind] = ()
+) -> Network:
+    """Read an ONNX model and prepare it for tiling.
+
+    Parameters
+    ----------
+    dims
+        Lengths of the model's dynamic dimensions by name.
+    kinds
+        The machine's kinds of cores; operators are only fused if one of them can run all.
+
+    Raises
+    ------
+    FileError
+        If the file is no sound ONNX model.
+    UnsupportedOperatorError
+        If it has nodes that cannot be lowered; all of them are listed.
+    SpmilpError
+        If a dynamic dimension is unknown or has no length.
+    """
+    model, sha256 = read_model(path)
+    model = clean_up(model, dims, known_kinds())
+    draft = integerise(convert(model))
+    draft = without_dead(settle_outputs(draft))
+    groups = fuse(draft, kinds)
+    return _network(path.stem, draft, groups, sha256)
+
+
+def _network(name: str, draft: Draft, groups: tuple[Group, ...], sha256: str) -> Network:
+    operators = (operator for group in groups for operator in group.operators)
+    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
+    used |= {*draft.inputs, *draft.outputs}
+    return Network(
+        name=name,
+        tensors={name: tensor for name, tensor in draft.tensors.items() if name in used},
+        groups=groups,
+        inputs=draft.inputs,
+        outputs=draft.outputs,
+        sha256=sha256,
+    )

@@ -1,0 +1,182 @@
+"""Model files: finding them by name, reading them, and saying clearly what is wrong with them."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+import networkx as nx
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+
+from spmilp.errors import FileError
+from spmilp.frontend.cleanup.names import name_of
+from spmilp.frontend.cleanup.quiet import quiet_libraries
+
+LIGHT_PREFIX = "onnx:"
+"""Before the name of a graph that the installed ``onnx`` package brings along."""
+
+
+def find_model(name: str) -> Path:
+    """Return the file that a model's name stands for.
+
+    Parameters
+    ----------
+    name
+        A path, or ``onnx:light_resnet50`` for a graph of the installed ``onnx`` package.
+
+    Raises
+    ------
+    FileError
+        If there is none; the message lists names that are near.
+    """
+    if name.startswith(LIGHT_PREFIX):
+        return _find_light_model(name.removeprefix(LIGHT_PREFIX))
+    path = Path(name)
+    if path.is_dir():
+        raise FileError(f"{name} is a directory; name a model file in it")
+    if not path.exists():
+        raise FileError(f"there is no model file {name}{_near_files(path)}")
+    return path
+
+
+def light_models() -> dict[str, Path]:
+    """Return the graphs of the installed ``onnx`` package by name, in order of name."""
+    spec = find_spec("onnx")
+    if spec is None or spec.origin is None:
+        return {}
+    folder = Path(spec.origin).parent / "backend" / "test" / "data" / "light"
+    return {path.stem: path for path in sorted(folder.glob("*.onnx"))}
+
+
+def read_model(path: Path) -> tuple[ir.Model, str]:
+    """Return the model of a file, its nodes in topological order, and the file's SHA-256.
+
+    Tensors in files of their own stay there until they are used; they need not exist.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is no ONNX model, or its graph is broken or cyclic.
+    """
+    content = _bytes_of(path)
+    proto = _decode(path, content)
+    for node in proto.graph.node:
+        node.name = node.name or next(iter(node.output), node.op_type)
+    with quiet_libraries(), _as_file_error(path, "is not a sound ONNX model"):
+        model = ir.from_proto(proto)
+        ir.external_data.set_base_dir(model.graph, path.parent)
+    _is_connected(path, model.graph)
+    _is_acyclic(path, model.graph)
+    _constants_have_their_bytes(path, model.graph)
+    model.graph.sort()
+    return model, hashlib.sha256(content).hexdigest()
+
+
+def _find_light_model(name: str) -> Path:
+    known = light_models()
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, n=3, cutoff=0.5) or list(known)
+    listed = ", ".join(LIGHT_PREFIX + other for other in near)
+    raise FileError(f"the onnx package has no graph {name!r}; it has {listed}")
+
+
+def _near_files(path: Path) -> str:
+    """Return a hint at what may have been meant, or nothing."""
+    siblings = [p.name for p in sorted(path.parent.glob("*.onnx"))] if path.parent.is_dir() else []
+    near = [str(path.parent / n) for n in get_close_matches(path.name, siblings, n=3)]
+    near += [LIGHT_PREFIX + n for n in get_close_matches(path.stem, light_models(), n=1)]
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _bytes_of(path: Path) -> bytes:
+    if path.is_dir():
+        raise FileError(f"{path} is a directory; name a model file in it")
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise FileError(f"there is no model file {path}{_near_files(path)}") from error
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+    if not content:
+        raise FileError(f"{path} is empty; expected an ONNX model")
+    return content
+
+
+def _decode(path: Path, content: bytes) -> onnx.ModelProto:
+    kind = "text" if _is_text(content[:4096]) else "truncated or of another format"
+    try:
+        model = onnx.load_model_from_string(content)
+    except DecodeError as error:
+        raise FileError(
+            f"{path} is not an ONNX model: its {len(content)} bytes are {kind}"
+        ) from error
+    if not model.graph.output:
+        raise FileError(
+            f"{path} is not an ONNX model with a graph: no output is named in its "
+            f"{len(content)} bytes, which are {kind}"
+        )
+    return model
+
+
+def _is_text(start: bytes) -> bool:
+    try:
+        text = start.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(character.isprintable() or character in "\t\r\n" for character in text)
+
+
+@contextmanager
+def _as_file_error(path: Path, verdict: str) -> Iterator[None]:
+    """Say of which file a library complains."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, RuntimeError) as error:
+        raise FileError(f"{path} {verdict}: {error}") from error
+
+
+def _is_connected(path: Path, graph: ir.Graph) -> None:
+    """Raise unless every node and output reads something that exists."""
+    given = {*graph.inputs, *graph.initializers.values()}
+    for node in graph:
+        for value in node.inputs:
+            if value is not None and value.producer() is None and value not in given:
+                raise FileError(
+                    f"{path}: node {name_of(node)} reads {value.name!r}, which nothing gives"
+                )
+    for value in graph.outputs:
+        if value.producer() is None and value not in given:
+            raise FileError(f"{path}: nothing gives the output {value.name!r}")
+
+
+def _is_acyclic(path: Path, graph: ir.Graph) -> None:
+    """Raise unless the nodes can be put in order; name some nodes of a cycle."""
+    order = nx.DiGraph()
+    for node in graph:
+        order.add_edges_from((before, node) for before in node.predecessors())
+    if nx.is_directed_acyclic_graph(order):
+        return
+    cycle = [name_of(node) for node, _ in islice(nx.find_cycle(order), 5)]
+    raise FileError(f"{path}: the graph is cyclic: {' -> '.join([*cycle, '...'])}")
+
+
+def _constants_have_their_bytes(path: Path, graph: ir.Graph) -> None:
+    """Raise unless every constant in the file is empty or as long as its shape says."""
+    for value in graph.initializers.values():
+        tensor = value.const_value
+        if not isinstance(tensor, ir.TensorProtoTensor) or tensor.dtype is ir.DataType.STRING:
+            continue
+        with _as_file_error(path, f"has a broken constant {value.name!r}"):
+            length = len(tensor.tobytes())
+        # A constant without any values stands for its shape alone.
+        if length not in (0, tensor.nbytes):
+            raise FileError(
+                f"{path}: constant {value.name!r} of shape {list(tensor.shape)} has {length} B, "
+                f"expected {tensor.nbytes} B"
+            )

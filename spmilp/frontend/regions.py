@@ -1,0 +1,76 @@
+"""What a tile of a group needs of every tensor, and what it costs."""
+
+from math import prod
+
+from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.operators.boxes import cover, whole
+from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.registry import family_of
+from spmilp.units import Box
+
+
+def group_regions(
+    network: Network, group: Group, box: Box, reduction: tuple[int, int] | None = None
+) -> dict[str, Box]:
+    """Return the box of every tensor that a group touches to compute ``box`` of its output.
+
+    Tensors between its operators are among them. Where several operators read one tensor, the box
+    covers what all of them need; what is not needed at all is missing.
+
+    Parameters
+    ----------
+    reduction
+        The part of the anchor's reduction; ``None`` for all of it.
+    """
+    regions: dict[str, Box] = {group.output: box}
+    for position in reversed(range(len(group.operators))):
+        operator = group.operators[position]
+        needed = regions.get(operator.output)
+        if needed is None:
+            continue
+        part = reduction if position == group.anchor else None
+        reads = family_of(operator.kind).reads(operator, network.tensors, needed, part)
+        for name, read in zip(operator.inputs, reads, strict=True):
+            if name and read is not None:
+                regions[name] = cover(regions[name], read) if name in regions else read
+    return regions
+
+
+def group_work(
+    network: Network, group: Group, box: Box, reduction: tuple[int, int] | None = None
+) -> Work:
+    """Return the work of a group for ``box`` of its output: the anchor's MACs, all vector work."""
+    regions = group_regions(network, group, box, reduction)
+    vector = 0
+    anchor = Work()
+    for position, operator in enumerate(group.operators):
+        if operator.output not in regions:
+            continue
+        part = reduction if position == group.anchor else None
+        work = family_of(operator.kind).work(
+            operator, network.tensors, regions[operator.output], part
+        )
+        vector += work.vector
+        if position == group.anchor:
+            anchor = work
+    return Work(loops=anchor.loops, vector=vector, dtype=anchor.dtype)
+
+
+def group_macs(network: Network, group: Group) -> int:
+    """Return the multiply-accumulates of a group, padding included, as is usual."""
+    work = group_work(network, group, whole(network.tensors[group.output].shape))
+    return prod(trips for _, trips in work.loops) if work.loops else 0
+
+
+def network_macs(network: Network) -> int:
+    """Return the multiply-accumulates of convolutions and products of matrices in a network."""
+    return sum(group_macs(network, group) for group in network.groups)
+
+
+def kinds_to_run(group: Group) -> frozenset[str]:
+    """Return the kinds of operators that a core must run for a group; views need none."""
+    return frozenset(
+        operator.kind
+        for operator in group.operators
+        if family_of(operator.kind).fusion is not Fusion.VIEW
+    )
