@@ -1,0 +1,114 @@
+"""Traffic bounds: what must cross a DRAM's links takes time."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.problem import Problem
+from spmilp.problem.union import bytes_read_of_buffers
+from spmilp.solvers.bounds.movement import Movement, cycles_at
+from spmilp.solvers.bounds.paths import Paths
+from spmilp.units import Bytes, Cycles, MemoryIdx
+
+
+def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
+    """Return the best bound from loads and stores that no plan can avoid.
+
+    Every buffer that lies in a DRAM at first and is read leaves it by at least one transfer, which
+    holds its rate on a link out of the DRAM for all its cycles; the product is at least
+    ``least_load_use``. The buffers whose readers have tails of at least q must be out q cycles
+    before the end, so for each q
+
+        makespan >= ceil(sum of uses / rate of the links out) + q.
+
+    Stores likewise, after the head and the cycles of the task that writes them (Jackson's one
+    machine bound, Carlier, EJOR 11, 1982). Where all transfers cross one link both ways, loads and
+    stores add up on it.
+    """
+    bounds = [0]
+    for dram in problem.machine.drams:
+        loads = _loads(problem, movement, paths, dram.index)
+        stores = _stores(problem, movement, paths, dram.index)
+        bounds.append(_one_machine(loads, movement.rate_out(dram.index)))
+        bounds.append(_one_machine(stores, movement.rate_in(dram.index)))
+        shared = movement.shared_rate(dram.index)
+        if shared is not None and loads and stores:
+            total = sum((use for use, _ in loads + stores), Fraction(0))
+            bounds.append(cycles_at(total, shared))
+    return max(bounds)
+
+
+def compulsory_traffic(problem: Problem) -> Bytes:
+    """Return the bytes that every plan moves from and to DRAM.
+
+    Each byte that some task reads of a buffer that lies in DRAM at first, once; each buffer that
+    must end in DRAM and is written by a task, once.
+    """
+    loads = sum(
+        count
+        for buffer, count in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True)
+        if _is_dram(problem, buffer.starts_in)
+    )
+    stores = sum(
+        buffer.bytes
+        for buffer in problem.buffers
+        if buffer.starts_in is None and _is_dram(problem, buffer.ends_in)
+    )
+    return loads + stores
+
+
+def _is_dram(problem: Problem, memory: MemoryIdx | None) -> bool:
+    return memory is not None and problem.machine.memories[memory].kind is MemoryKind.DRAM
+
+
+def _loads(
+    problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
+) -> list[tuple[Fraction, Cycles]]:
+    """Return use and tail of each buffer that is read from a DRAM.
+
+    The tail is the longest of the tasks that read all that is read of the buffer; where each reads
+    another part, the parts may come one by one, and the shortest tail is safe.
+    """
+    read_bytes = bytes_read_of_buffers(problem)
+    whole: dict[int, Cycles] = {}
+    parts: dict[int, Cycles] = {}
+    for task in problem.tasks:
+        tail = paths.tail[task.index]
+        for read in task.reads:
+            slice_ = problem.slices[read]
+            buffer = slice_.buffer
+            parts[buffer] = min(parts.get(buffer, tail), tail)
+            if slice_.bytes == read_bytes[buffer]:
+                whole[buffer] = max(whole.get(buffer, 0), tail)
+    return [
+        (movement.least_load_use(dram, read_bytes[buffer]), whole.get(buffer, parts[buffer]))
+        for buffer in sorted(parts)
+        if problem.buffers[buffer].starts_in == dram
+    ]
+
+
+def _stores(
+    problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
+) -> list[tuple[Fraction, Cycles]]:
+    """Return use and release of each buffer that a task writes and that must end in a DRAM."""
+    return [
+        (
+            movement.least_store_use(dram, problem.buffers[buffer].bytes),
+            paths.head[task.index] + paths.cycles[task.index],
+        )
+        for task in problem.tasks
+        for buffer in task.writes
+        if problem.buffers[buffer].ends_in == dram
+    ]
+
+
+def _one_machine(jobs: Iterable[tuple[Fraction, Cycles]], rate: Fraction) -> Cycles:
+    """Return the best bound over the jobs whose head (or tail) is at least that of each job."""
+    best = 0
+    total = Fraction(0)
+    if rate == 0:
+        return best
+    for use, apart in sorted(jobs, key=lambda job: -job[1]):
+        total += use
+        best = max(best, cycles_at(total, rate) + apart)
+    return best

@@ -1,0 +1,107 @@
+"""In which order tasks are placed. Each rule returns every task once, after all that it follows."""
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.records import Ints, numbers
+from spmilp.units import TaskIdx
+
+
+def layer_by_layer(problem: Problem) -> Ints:
+    """Return the tasks in the order of the problem: one operator after another."""
+    return numbers(problem.topological_order())
+
+
+def depth_first(problem: Problem) -> Ints:
+    """Return the tasks so that each stands right behind what only it has been waiting for.
+
+    The producers of the first final tile come first, then those of the second that are not there
+    yet: fused rows, where the operators allow it (Alwani et al., "Fused-layer CNN accelerators",
+    MICRO 2016).
+    """
+    before = problem.predecessors()
+    has_follower = {earlier for some in before for earlier in some}
+    order: list[TaskIdx] = []
+    visited = [False] * len(before)
+    for last in range(len(before)):
+        if last not in has_follower:
+            _append_with_predecessors(last, before, visited, order)
+    return numbers(order)
+
+
+def longest_path_first(problem: Problem, noise: NDArray[np.float64] | None = None) -> Ints:
+    """Return the tasks by what must still happen after they start, the longest first.
+
+    Parameters
+    ----------
+    noise
+        One factor for each task that its path is multiplied by; restarts draw several.
+    """
+    path = remaining_cycles(problem)
+    keys: list[float] = [-length for length in path]
+    if noise is not None:
+        keys = [key * float(factor) for key, factor in zip(keys, noise, strict=True)]
+    return by_priority(problem.predecessors(), keys)
+
+
+def remaining_cycles(problem: Problem) -> list[int]:
+    """For each task, the cycles of the longest chain of tasks that starts with it."""
+    path = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
+    before = problem.predecessors()
+    longest = [0] * len(path)
+    for task in reversed(list(problem.topological_order())):
+        path[task] += longest[task]
+        for earlier in before[task]:
+            longest[earlier] = max(longest[earlier], path[task])
+    return path
+
+
+def by_priority(before: Sequence[Sequence[TaskIdx]], keys: Sequence[float]) -> Ints:
+    """Return the tasks in topological order; among those that are ready, the least key first."""
+    followers: list[list[TaskIdx]] = [[] for _ in before]
+    waiting = [len(some) for some in before]
+    for task, some in enumerate(before):
+        for earlier in some:
+            followers[earlier].append(task)
+    ready = [(keys[task], task) for task, count in enumerate(waiting) if count == 0]
+    heapify(ready)
+    order = []
+    while ready:
+        task = heappop(ready)[1]
+        order.append(task)
+        for later in followers[task]:
+            waiting[later] -= 1
+            if waiting[later] == 0:
+                heappush(ready, (keys[later], later))
+    return numbers(order)
+
+
+def _append_with_predecessors(
+    last: TaskIdx,
+    before: Sequence[Sequence[TaskIdx]],
+    visited: list[bool],
+    order: list[TaskIdx],
+) -> None:
+    """Append a task behind its predecessors, each behind its own (a stack instead of recursion)."""
+    stack: list[tuple[TaskIdx, Iterable[TaskIdx]]] = [(last, iter(before[last]))]
+    visited[last] = True
+    while stack:
+        task, earlier = stack[-1]
+        following = next((other for other in earlier if not visited[other]), None)
+        if following is None:
+            order.append(task)
+            stack.pop()
+        else:
+            visited[following] = True
+            stack.append((following, iter(before[following])))
+
+
+ORDERS: dict[str, Callable[[Problem], Ints]] = {
+    "layers": layer_by_layer,
+    "depth": depth_first,
+    "path": longest_path_first,
+}

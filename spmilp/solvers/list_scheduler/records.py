@@ -1,0 +1,40 @@
+"""Array types that compiled code works on.
+
+A table is an array of records: ``table[i].field`` is what compiled code reads and writes, and
+``table["field"]`` a whole column for Python. Missing references are ``NONE``.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Table: TypeAlias = NDArray[Any]
+
+NONE = -1
+NO_LIMIT = 2**62
+
+
+def table(rows: int, *fields: str) -> Table:
+    """Return a table of zeros with 64-bit integer ``fields``."""
+    return np.zeros(rows, record(*fields))
+
+
+def record(*fields: str) -> np.dtype[Any]:
+    """Return the type of a record of 64-bit integers."""
+    return np.dtype([(field, np.int64) for field in fields])
+
+
+def numbers(values: Iterable[int]) -> Ints:
+    """Return an array of 64-bit integers."""
+    return np.fromiter(values, np.int64)
+
+
+def flatten(lists: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return where each list begins (one entry more than lists), and all items in a row."""
+    kept = list(lists)
+    begin = list(accumulate((len(some) for some in kept), initial=0))
+    return numbers(begin), numbers(item for some in kept for item in some)

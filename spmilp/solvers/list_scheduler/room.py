@@ -1,0 +1,249 @@
+"""Room for new bytes: which window of a memory to clear, and how. Compiled."""
+
+from numba import njit
+
+from spmilp.solvers.list_scheduler.lifetimes import (
+    NEVER,
+    close,
+    is_last_copy,
+    new_residency,
+    next_use,
+    padded_size,
+    settle_at,
+)
+from spmilp.solvers.list_scheduler.records import NONE
+from spmilp.solvers.list_scheduler.space import FREE, RESERVED, Space, block_at
+from spmilp.solvers.list_scheduler.state import Board, Stop
+from spmilp.solvers.list_scheduler.transfers import (
+    DONE,
+    NO_WAY,
+    RESIDENCIES_FULL,
+    cycles_on_idle_hardware,
+    earliest_transfer,
+    store,
+    transfer,
+)
+
+BLOCKS_FULL = int(Stop.BLOCKS_FULL)
+DOES_NOT_FIT = int(Stop.DOES_NOT_FIT)
+
+
+@njit(cache=True)
+def make_room(
+    board: Board, what: int, size: int, memory: int, address: int, task: int
+) -> tuple[int, int, int]:
+    """Clear the window at ``address`` and give it to a new residency of ``what``.
+
+    Returns
+    -------
+    tuple
+        The residency, the cycle from which its bytes are free, and why it stopped.
+    """
+    stop = _clear(board, memory, address, size, task)
+    if stop != DONE:
+        return NONE, 0, stop
+    return _take_cleared(board, what, size, memory, address, task)
+
+
+@njit(cache=True)
+def _take_cleared(
+    board: Board, what: int, size: int, memory: int, address: int, task: int
+) -> tuple[int, int, int]:
+    new = new_residency(board, what, memory, size)
+    if new == NONE:
+        return NONE, 0, RESIDENCIES_FULL
+    end = address + padded_size(board, memory, address, size)
+    free = 0
+    block = block_at(board.space, memory, address)
+    while board.space.blocks[memory, block].start < end:
+        free = max(free, board.space.blocks[memory, block].free_from)
+        block += 1
+    if not settle_at(board, new, address):
+        return NONE, 0, BLOCKS_FULL
+    board.state.residencies[new].start = free
+    board.state.residencies[new].pinned = task
+    return new, free, DONE
+
+
+@njit(cache=True)
+def best_window(
+    board: Board,
+    memory: int,
+    size: int,
+    need: int,
+    lead: int,
+    ready: int,
+    task: int,
+    compact: bool,
+) -> int:
+    """Return the address of the cheapest window of ``size`` bytes; -1 when none can be cleared.
+
+    Parameters
+    ----------
+    need
+        Cycle at which the task could start but for this.
+    lead
+        Cycles from the moment the window is free until the task can use it.
+    ready
+        Cycle from which a load could run; ``NEVER`` for bytes that the task itself writes, which
+        prefer a window that has not been idle for long (it leaves the others for loads ahead).
+    compact
+        Take the lowest window that can be cleared.
+    """
+    weights = board.weights
+    blocks = board.space.blocks[memory]
+    count = board.space.length[memory]
+    alignment = board.machine.memories[memory].alignment
+    best, best_cost = NONE, 0.0
+    for first in range(count):
+        address = (blocks[first].start + alignment - 1) // alignment * alignment
+        end = address + size
+        if address >= blocks[first + 1].start:
+            continue
+        if end > blocks[count].start:
+            break
+        free, cost, block = _cost_to_clear(board, memory, first, end, task)
+        if blocks[block].start < end:
+            continue
+        if compact:
+            return address
+        cost += max(0, free + lead - need)
+        if ready == NEVER:
+            cost += weights.idle * max(0, need - free)
+        else:
+            cost += weights.early * max(0, free - ready)
+        cost += 1e-9 * (blocks[block].start - end)
+        if best == NONE or cost < best_cost:
+            best, best_cost = address, cost
+    return best
+
+
+@njit(cache=True)
+def _cost_to_clear(
+    board: Board, memory: int, first: int, end: int, task: int
+) -> tuple[int, float, int]:
+    """Return when the bytes from block ``first`` to ``end`` are free, the cost, the block after.
+
+    The walk ends early at a block that must stay.
+    """
+    blocks = board.space.blocks[memory]
+    free = 0
+    cost = 0.0
+    block = first
+    while blocks[block].start < end:
+        holder = blocks[block].holder
+        if holder == FREE:
+            free = max(free, blocks[block].free_from)
+        elif holder == RESERVED or not _may_go(board, holder, task):
+            break
+        else:
+            gone, price = _price(board, holder, task)
+            free = max(free, gone)
+            cost += price
+        block += 1
+    return free, cost, block
+
+
+@njit(cache=True)
+def _may_go(board: Board, held: int, task: int) -> bool:
+    """Say whether a residency may be evicted while ``task`` is being placed."""
+    residency = board.state.residencies[held]
+    if residency.slice == NONE or residency.pinned == task:
+        return False
+    buffer = board.problem.slices[residency.slice].buffer
+    entry = board.state.buffers[buffer]
+    if entry.home != held:
+        return True
+    if board.problem.buffers[buffer].ends == residency.memory:
+        return False
+    return entry.in_dram != NONE or board.machine.memories[residency.memory].parent != NONE
+
+
+@njit(cache=True)
+def _price(board: Board, held: int, task: int) -> tuple[int, float]:
+    """Return from when a residency's bytes could be free, and what evicting it costs in cycles."""
+    residency = board.state.residencies[held]
+    weights = board.weights
+    gone = max(residency.end, residency.valid)
+    memory = residency.memory
+    parent = board.machine.memories[memory].parent
+    if parent == NONE:
+        return gone, 0.0
+    back = cycles_on_idle_hardware(board.machine, parent, memory, residency.bytes)
+    away = next_use(board, held) - board.state.tasks[task].position
+    tasks_of_a_core = max(0.0, away / board.machine.core_kind.size)
+    price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
+    if is_last_copy(board, held):
+        out = cycles_on_idle_hardware(board.machine, memory, parent, residency.bytes)
+        gone = max(gone, residency.valid + out)
+        price += weights.evict * out
+    return gone, price
+
+
+@njit(cache=True)
+def _clear(board: Board, memory: int, address: int, size: int, task: int) -> int:
+    """Evict every residency in a window."""
+    while True:
+        held = _someone_in(board.space, memory, address, size)
+        if held == NONE:
+            return DONE
+        stop = evict(board, held, task)
+        if stop != DONE:
+            return stop
+
+
+@njit(cache=True)
+def _someone_in(space: Space, memory: int, address: int, size: int) -> int:
+    """Return a residency that lies in a window; -1 when it is free."""
+    block = block_at(space, memory, address)
+    while space.blocks[memory, block].start < address + size:
+        if space.blocks[memory, block].holder != FREE:
+            return int(space.blocks[memory, block].holder)
+        block += 1
+    return NONE
+
+
+@njit(cache=True)
+def evict(board: Board, held: int, task: int) -> int:
+    """End a residency; the last copy of a buffer moves one memory closer to DRAM first."""
+    if is_last_copy(board, held):
+        parent = board.machine.memories[board.state.residencies[held].memory].parent
+        if board.machine.memories[parent].is_dram:
+            stop = store(board, held, parent)
+        else:
+            stop = _move_to_shared_memory(board, held, parent, task)
+        if stop != DONE:
+            return stop
+    close(board, held)
+    return DONE
+
+
+@njit(cache=True)
+def _move_to_shared_memory(board: Board, held: int, parent: int, task: int) -> int:
+    """Copy the last copy of a buffer to a memory next to DRAM; who lies there goes to DRAM.
+
+    Compiled code cannot recurse, so a machine has at most one memory between a scratchpad and DRAM.
+    """
+    what = board.state.residencies[held].slice
+    size = board.state.residencies[held].bytes
+    ready = board.state.residencies[held].valid
+    address = best_window(board, parent, size, ready, 0, ready, task, False)
+    if address == NONE:
+        return DOES_NOT_FIT
+    while True:
+        other = _someone_in(board.space, parent, address, size)
+        if other == NONE:
+            break
+        if is_last_copy(board, other):
+            stop = store(board, other, board.machine.memories[parent].parent)
+            if stop != DONE:
+                return stop
+        close(board, other)
+    new, free, stop = _take_cleared(board, what, size, parent, address, task)
+    if stop != DONE:
+        return stop
+    way, start, end = earliest_transfer(board, what, held, parent, max(free, ready))
+    if way == NONE:
+        return NO_WAY
+    board.state.buffers[board.problem.slices[what].buffer].home = new
+    return transfer(board, what, held, new, way, start, end)

@@ -1,0 +1,134 @@
+"""Small tiled convolution chains, built by hand."""
+
+from fractions import Fraction
+
+from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
+
+
+def star(cores: int, spm: int, rate: int = 8, setup: int = 4) -> Machine:
+    """Return cores with a scratchpad each around one switch, and a DRAM behind a link of ``rate``."""
+    memories = [Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None)]
+    memories += [
+        Memory(index=1 + c, name=f"spm{c}", kind=MemoryKind.SPM, size=spm) for c in range(cores)
+    ]
+    ends = [
+        (name, way)
+        for name in [memory.name for memory in memories]
+        for way in ((name, "switch"), ("switch", name))
+    ]
+    return Machine(
+        name="star",
+        memories=tuple(memories),
+        kinds=(CoreKind(index=0, name="core"),),
+        cores=tuple(Core(index=c, name=f"core{c}", kind=0, memory=1 + c) for c in range(cores)),
+        links=tuple(
+            Link(index=i, source=a, target=b, rate=Fraction(rate), latency=1)
+            for i, (_, (a, b)) in enumerate(ends)
+        ),
+        engines=tuple(
+            Engine(
+                index=c, name=f"dma{c}", owner=1 + c, channels=2, setup=setup, rate=Fraction(rate)
+            )
+            for c in range(cores)
+        ),
+    )
+
+
+def chain(
+    machine: Machine, layers: int, strips: int, rows: int = 4, row: int = 64, weights: int = 256
+) -> Problem:
+    """Return ``layers`` convolutions over ``strips`` strips, each reading a halo row on both sides."""
+    tensors, buffers, slices, tasks = [], [], [], []
+    halos: list[tuple[int, int]] = []
+
+    def tensor(name: str, kind: BufferKind, shape: tuple[int, ...]) -> int:
+        index = len(tensors)
+        tensors.append(
+            DramTensor(index=index, name=name, kind=kind, memory=0, shape=shape, item=1)
+        )
+        return index
+
+    source = tensor("in", BufferKind.INPUT, (strips * rows, row))
+    sink = tensor("out", BufferKind.OUTPUT, (strips * rows, row))
+    filters = [
+        tensor(f"w{n}", BufferKind.WEIGHT, (weights,)) for n in range(layers)
+    ]
+    maps: list[list[int]] = []
+    for level in range(layers + 1):
+        maps.append([])
+        for strip in range(strips):
+            first, last = level == 0, level == layers
+            maps[-1].append(len(buffers))
+            buffers.append(
+                Buffer(
+                    index=len(buffers),
+                    name=f"t{level}[{strip}]",
+                    kind=BufferKind.INTERMEDIATE,
+                    shape=(rows, row),
+                    starts_in=0 if first else None,
+                    ends_in=0 if last else None,
+                    place=Place(source if first else sink, (strip * rows, 0))
+                    if first or last
+                    else None,
+                )
+            )
+    loaded = []
+    for level in range(layers):
+        loaded.append(len(buffers))
+        buffers.append(
+            Buffer(
+                index=len(buffers),
+                name=f"w{level}",
+                kind=BufferKind.WEIGHT,
+                shape=(weights,),
+                starts_in=0,
+                place=Place(filters[level], (0,)),
+            )
+        )
+    for buffer in buffers:
+        slices.append(
+            Slice(
+                index=buffer.index,
+                buffer=buffer.index,
+                start=(0,) * len(buffer.shape),
+                extent=buffer.shape,
+                bytes=buffer.bytes,
+            )
+        )
+
+    def halo(buffer: int, start: int) -> int:
+        if (buffer, start) not in halos:
+            halos.append((buffer, start))
+            slices.append(
+                Slice(
+                    index=len(slices), buffer=buffer, start=(start, 0), extent=(1, row), bytes=row
+                )
+            )
+        return len(buffers) + halos.index((buffer, start))
+
+    for level in range(layers):
+        for strip in range(strips):
+            reads = [maps[level][strip], loaded[level]]
+            if strip > 0:
+                reads.append(halo(maps[level][strip - 1], rows - 1))
+            if strip < strips - 1:
+                reads.append(halo(maps[level][strip + 1], 0))
+            tasks.append(
+                Task(
+                    index=len(tasks),
+                    name=f"conv{level}[{strip}]",
+                    cycles=(50,),
+                    reads=tuple(reads),
+                    writes=(maps[level + 1][strip],),
+                    tile=Tile(of=f"conv{level}", box=((strip * rows, (strip + 1) * rows), (0, row))),
+                )
+            )
+    return Problem(
+        name=f"chain of {layers}",
+        machine=machine,
+        tensors=tuple(tensors),
+        buffers=tuple(buffers),
+        slices=tuple(slices),
+        tasks=tuple(tasks),
+    )
