@@ -1,0 +1,237 @@
+"""Which tilings of a group are worth considering on a machine."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from spmilp.errors import DoesNotFitError
+from spmilp.lowering.cost import cannot_run
+from spmilp.lowering.names import box_name
+from spmilp.lowering.probe import Footprint, Probe
+from spmilp.lowering.rates import MachineRates, usable_bytes
+from spmilp.lowering.tiling import TileGrid, Tiling
+from spmilp.machine.machine import Machine
+from spmilp.units import Bytes, CoreIdx
+
+TILES_PER_CORE = (1, 2, 4)
+SLACK_PIECES = 8
+"""Alignment padding to leave free, in pieces: an operand may consist of several."""
+
+Counts = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A tiling whose tiles fit.
+
+    Parameters
+    ----------
+    cores
+        The cores that can run its tiles and whose memories hold the largest one.
+    """
+
+    tiling: Tiling
+    grid: TileGrid
+    footprint: Footprint
+    cores: tuple[CoreIdx, ...]
+
+    @property
+    def tasks(self) -> int:
+        """Tiles times parts of the reduction."""
+        return self.grid.tiles * len(self.grid.parts)
+
+    @property
+    def split_axes(self) -> tuple[int, ...]:
+        """The axes of the output that it cuts."""
+        return tuple(axis for axis, count in enumerate(self.grid.counts) if count > 1)
+
+
+class CandidateMaker:
+    """Makes the candidate tilings of groups for one machine.
+
+    The strategies are SMAUG's (Xi et al., ACM TACO 17(4), 2020): no cut, or cuts along the batch
+    and at most two further axes of the output, so for convolutions N, C, H, W, CH, CW and HW with
+    or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short; sizes also
+    rounded to the array's dimensions. Where tiles are too large for a scratchpad, the axes (and,
+    as an alternative, the reduction) that shrink the working set most are cut further: until a tile
+    fits, and until each core that shares the memory has room for two, so that the next tile's data
+    can be fetched during a task.
+    """
+
+    def __init__(self, machine: Machine, rates: MachineRates) -> None:
+        self._machine = machine
+        self._slack = SLACK_PIECES * rates.alignment
+        self._sharers = max(rates.sharers)
+
+    def candidates(self, probe: Probe) -> tuple[Candidate, ...]:
+        """Return the candidates of one group, each grid once.
+
+        Raises
+        ------
+        SpmilpError
+            If no kind of core can run the group.
+        DoesNotFitError
+            If even the smallest tile exceeds the memory of every core that can run the group.
+        """
+        able = self._cores_that_can_run(probe)
+        if not able:
+            raise cannot_run(probe.group, probe.dtype, self._machine.kinds)
+        sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
+        found: dict[TileGrid, Candidate] = {}
+        for limit in self._limits(sizes):
+            for splits_reduction in (False, True):
+                for counts in _base_counts(probe, len(able)):
+                    for tiling in _rounded(probe, counts, self._machine):
+                        fitting = _shrink(probe, tiling, limit, splits_reduction)
+                        if fitting is not None:
+                            self._note(probe, fitting, able, found)
+        if not found:
+            raise self._nothing_fits(probe, able)
+        return self._sensible(tuple(found.values()), len(able))
+
+    def _sensible(self, found: tuple[Candidate, ...], cores: int) -> tuple[Candidate, ...]:
+        """Drop tilings of many more tasks than memory forces."""
+        fewest = min(one.tasks for one in found)
+        most = max(2 * fewest, max(TILES_PER_CORE) * cores)
+        return tuple(one for one in found if one.tasks <= most)
+
+    def _cores_that_can_run(self, probe: Probe) -> tuple[CoreIdx, ...]:
+        untiled = probe.footprint(Tiling(counts=(1,) * len(probe.shape)))
+        return tuple(
+            core.index for core in self._machine.cores if untiled.cycles[core.kind] is not None
+        )
+
+    def _limits(self, sizes: Sequence[Bytes]) -> list[Bytes]:
+        """Return the bytes that a tile may take: a memory, half of it, and a core's share of it."""
+        limits = set()
+        for size in {sizes[0], sizes[-1]}:
+            for share in {1, self._sharers}:
+                limits |= {
+                    self._less_padding(size // share),
+                    self._less_padding(size // share // 2),
+                }
+        return sorted(limits, reverse=True)
+
+    def _less_padding(self, size: Bytes) -> Bytes:
+        return size - min(self._slack, size // 16)
+
+    def _note(
+        self,
+        probe: Probe,
+        tiling: Tiling,
+        able: Sequence[CoreIdx],
+        found: dict[TileGrid, Candidate],
+    ) -> None:
+        grid = probe.grid(tiling)
+        if grid in found:
+            return
+        footprint = probe.footprint(tiling)
+        cores = [
+            core
+            for core in able
+            if footprint.bytes <= usable_bytes(self._machine, self._machine.cores[core])
+        ]
+        found[grid] = Candidate(tiling=tiling, grid=grid, footprint=footprint, cores=tuple(cores))
+
+    def _nothing_fits(self, probe: Probe, able: Sequence[CoreIdx]) -> DoesNotFitError:
+        box, footprint = probe.describe_smallest()
+        largest = max(
+            (self._machine.cores[core] for core in able),
+            key=lambda core: usable_bytes(self._machine, core),
+        )
+        capacity = self._less_padding(usable_bytes(self._machine, largest))
+        operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
+        return DoesNotFitError(
+            f"group {probe.group.name}: its smallest tile, "
+            f"{box_name(probe.group.output, box, probe.shape)}, needs {footprint.bytes} B "
+            f"({operands}), but {self._machine.memories[largest.memory].name}, the largest memory "
+            f"of a core that can run it, holds {capacity} B besides alignment: "
+            f"{footprint.bytes - capacity} B over; use a machine with larger scratchpads, a "
+            "smaller data type, or a model with smaller dimensions"
+        )
+
+
+def _base_counts(probe: Probe, cores: int) -> Iterator[Counts]:
+    """Yield the tiles along each axis of every strategy and number of tiles."""
+    axes = [axis for axis, splits in enumerate(probe.splittable) if splits]
+    batch = [axis for axis in axes if axis == 0 and len(probe.shape) > 2]
+    others = [axis for axis in axes if axis not in batch]
+    seen = set()
+    for tiles in sorted({1, *(cores * each for each in TILES_PER_CORE)}):
+        for size in range(min(2, len(others)) + 1):
+            for chosen in combinations(others, size):
+                for prefix in {(), tuple(batch)}:
+                    for counts in _factorised(tiles, (*prefix, *chosen), probe.shape):
+                        if counts not in seen:
+                            seen.add(counts)
+                            yield counts
+
+
+def _factorised(tiles: int, axes: Counts, shape: Counts) -> Iterator[Counts]:
+    """Yield the ways to cut all of some axes into ``tiles`` tiles in all, or as many as there are.
+
+    With one axis, a short one is cut into single positions.
+    """
+    if not axes:
+        if tiles == 1:
+            yield (1,) * len(shape)
+        return
+    first, rest = axes[0], axes[1:]
+    if not rest:
+        if tiles > 1:
+            yield _with(first, min(tiles, shape[first]), (1,) * len(shape))
+        return
+    for factor in range(min(tiles, shape[first]), 1, -1):
+        if tiles % factor == 0:
+            for counts in _factorised(tiles // factor, rest, shape):
+                yield _with(first, factor, counts)
+
+
+def _with(axis: int, count: int, counts: Counts) -> Counts:
+    return (*counts[:axis], count, *counts[axis + 1 :])
+
+
+def _rounded(probe: Probe, counts: Counts, machine: Machine) -> Iterator[Tiling]:
+    """Yield a tiling, and the one with sizes rounded to what the arrays compute side by side."""
+    yield Tiling(counts=counts)
+    multiples = [1] * len(counts)
+    for axis, loop in probe.loops.items():
+        sizes = [
+            size
+            for kind in machine.kinds
+            for array in kind.arrays
+            for name, size in array.unroll
+            if name == loop
+        ]
+        size = max(sizes, default=1)
+        if counts[axis] > 1 and size < probe.shape[axis]:
+            multiples[axis] = size
+    if any(multiple > 1 for multiple in multiples):
+        yield Tiling(counts=counts, multiples=tuple(multiples))
+
+
+def _shrink(probe: Probe, tiling: Tiling, limit: Bytes, splits_reduction: bool) -> Tiling | None:
+    """Return a tiling cut further until its largest tile fits; ``None`` if that cannot be."""
+    while True:
+        footprint = probe.footprint(tiling)
+        if footprint.bytes <= limit:
+            return tiling
+        finer = list(_finer(probe, tiling, splits_reduction))
+        if not finer:
+            return None
+        tiling = min(finer, key=lambda one: probe.footprint(one).bytes)
+
+
+def _finer(probe: Probe, tiling: Tiling, splits_reduction: bool) -> Iterator[Tiling]:
+    """Yield the tilings with twice the tiles along one axis, or twice the parts."""
+    for axis, splits in enumerate(probe.splittable):
+        length, count = probe.shape[axis], tiling.counts[axis]
+        if splits and count < length:
+            counts = _with(axis, min(2 * count, length), tiling.counts)
+            multiples = tiling.multiples
+            if multiples and 2 * count * multiples[axis] > length:
+                multiples = _with(axis, 1, multiples)
+            yield Tiling(counts=counts, parts=tiling.parts, multiples=multiples)
+    if splits_reduction and tiling.parts < probe.reduction:
+        parts = min(2 * tiling.parts, probe.reduction)
+        yield Tiling(counts=tiling.counts, parts=parts, multiples=tiling.multiples)

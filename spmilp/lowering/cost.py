@@ -1,0 +1,150 @@
+"""Cycles and energy of a tile on a kind of core: an analytic model, overridden by measurements."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from spmilp.errors import SpmilpError
+from spmilp.frontend.graph import Group
+from spmilp.frontend.operators.family import Work
+from spmilp.frontend.regions import kinds_to_run
+from spmilp.lowering.cycle_table import CycleTable
+from spmilp.machine.machine import CoreKind, MacArray
+from spmilp.units import Box, Cycles, Femtojoules
+
+Part = tuple[int, int]
+NO_MEASUREMENTS = CycleTable()
+
+
+def task_cycles(work: Work, kind: CoreKind) -> Cycles | None:
+    """Return the cycles of a task: its launch, then its MACs, then its vector work.
+
+    MACs take ``prod(ceil(trip / size))`` steps over the loops that an array spreads, times the trip
+    counts of the other loops; the best of the kind's arrays for the data type counts. Without such
+    an array the vector lanes do the MACs, one per lane and cycle. MACs and vector work are added,
+    which is conservative: many cores overlap the two. ``None`` where the kind has neither the array
+    nor the lanes for it.
+    """
+    lanes = lanes_of(kind, work.dtype)
+    macs = mac_cycles(work, kind)
+    if macs is None or (work.vector > 0 and lanes == 0):
+        return None
+    vector = -(-work.vector // lanes) if work.vector > 0 else 0
+    return max(1, kind.launch + macs + vector)
+
+
+def mac_cycles(work: Work, kind: CoreKind) -> Cycles | None:
+    """Return the cycles of the multiply-accumulates; ``None`` where the kind cannot do them."""
+    if not work.loops:
+        return 0
+    arrays = [array for array in kind.arrays if array.dtype == work.dtype]
+    if arrays:
+        return min(_array_steps(work, array) for array in arrays)
+    lanes = lanes_of(kind, work.dtype)
+    macs = prod(trip for _, trip in work.loops)
+    return -(-macs // lanes) if lanes else None
+
+
+def lanes_of(kind: CoreKind, dtype: str) -> int:
+    """Return the elements per cycle of a data type; 0 where the kind has no vector lanes.
+
+    A type that the machine does not mention gets as many elements as fit the width in bytes of the
+    widest mentioned one, and at least one.
+    """
+    mentioned = dict(kind.lanes)
+    if dtype in mentioned:
+        return mentioned[dtype]
+    if not mentioned:
+        return 0
+    width = max(count * _bits(name) for name, count in kind.lanes)
+    return max(1, width // _bits(dtype))
+
+
+def can_run(kind: CoreKind, group: Group) -> bool:
+    """Say whether a kind of core runs every operator of a group; views need nothing."""
+    return kind.operators is None or kinds_to_run(group) <= kind.operators
+
+
+def cannot_run(group: Group, dtype: str, kinds: Sequence[CoreKind]) -> SpmilpError:
+    """Return the error that no kind of core can run a group."""
+    names = ", ".join(kind.name for kind in kinds)
+    operators = ", ".join(dict.fromkeys(operator.kind for operator in group.operators))
+    return SpmilpError(
+        f"group {group.name} ({operators}; {dtype}): none of the machine's kinds of core ({names}) "
+        "can run it; use another machine, or give one of its kinds the operators and lanes"
+    )
+
+
+def task_energy(work: Work, kind: CoreKind) -> Femtojoules | None:
+    """Return the energy of a task's MACs; ``None`` where the machine does not state it."""
+    if not work.loops:
+        return 0 if kind.mac_energy else None
+    each = dict(kind.mac_energy).get(work.dtype)
+    return None if each is None else each * prod(trip for _, trip in work.loops)
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """What the tiles of groups cost on each kind of core of one machine.
+
+    Parameters
+    ----------
+    kinds
+        The machine's kinds of core, in order.
+    measured
+        Measured cycles; where they have a row for a tile, it replaces the analytic model.
+    """
+
+    kinds: tuple[CoreKind, ...]
+    measured: CycleTable = field(default=NO_MEASUREMENTS)
+
+    def cycles(
+        self, group: Group, box: Box, part: Part | None, work: Work
+    ) -> tuple[Cycles | None, ...]:
+        """Return the cycles of a tile on each kind of core, ``None`` where it cannot run.
+
+        Parameters
+        ----------
+        part
+            The part of the reduction; ``None`` for all of it.
+        work
+            What the tile computes.
+        """
+        found: list[Cycles | None] = []
+        for kind in self.kinds:
+            if not can_run(kind, group):
+                found.append(None)
+                continue
+            measured = self._measured(group, box, part, kind)
+            found.append(task_cycles(work, kind) if measured is None else measured)
+        return tuple(found)
+
+    def energy(self, group: Group, work: Work) -> tuple[Femtojoules | None, ...]:
+        """Return the energy of a tile on each kind; empty when no kind states any."""
+        if not self._some_energy_is_known:
+            return ()
+        return tuple(
+            task_energy(work, kind) if can_run(kind, group) else None for kind in self.kinds
+        )
+
+    def _measured(self, group: Group, box: Box, part: Part | None, kind: CoreKind) -> Cycles | None:
+        if not self.measured:
+            return None
+        names = (group.name, group.operators[group.anchor].kind)
+        return self.measured.find(names, kind.name, box, part)
+
+    @cached_property
+    def _some_energy_is_known(self) -> bool:
+        return any(kind.mac_energy for kind in self.kinds)
+
+
+def _bits(dtype: str) -> int:
+    """Return the bits of a data type, which its name ends with: ``float16``; 8 for others."""
+    digits = dtype[len(dtype.rstrip("0123456789")) :]
+    return int(digits) if digits else 8
+
+
+def _array_steps(work: Work, array: MacArray) -> Cycles:
+    sizes = dict(array.unroll)
+    return prod(-(-trip // sizes.get(loop, 1)) for loop, trip in work.loops)

@@ -1,0 +1,60 @@
+"""Whether the tasks of a problem fit the memories of cores that can run them."""
+
+from collections.abc import Mapping, Sequence
+
+from spmilp.machine.machine import Machine, Memory
+from spmilp.problem.problem import Problem, Task
+from spmilp.units import Bytes, align_up
+
+
+def groups_that_do_not_fit(problem: Problem) -> Mapping[str, str]:
+    """Return the groups with a task that no core's memory holds, and the reason for the worst one.
+
+    What a task reads, writes and needs besides must lie in the memory at one time, each aligned.
+    Bytes that a read and a written buffer may share in place are counted once.
+    """
+    worst: dict[str, tuple[Bytes, str]] = {}
+    memories: dict[tuple[bool, ...], list[Memory]] = {}
+    for task in problem.tasks:
+        able = tuple(cycles is not None for cycles in task.cycles)
+        if able not in memories:
+            memories[able] = _memories(problem.machine, able)
+        over, memory, needed = min(
+            (needed - (memory.usable or needed), memory.index, needed)
+            for memory in memories[able]
+            for needed in (working_set(problem, task, memory.alignment),)
+        )
+        group = task.tile.of if task.tile is not None else task.name
+        if over > 0 and over > worst.get(group, (0, ""))[0]:
+            capacity = problem.machine.memories[memory].usable
+            name = problem.machine.memories[memory].name
+            worst[group] = (
+                over,
+                f"task {task.name}: needs {needed} B at one time, but {name}, the largest memory "
+                f"of a core that can run it, holds {capacity} B: {over} B over; cut group {group} "
+                "into smaller tiles or use a machine with larger scratchpads",
+            )
+    return {group: reason for group, (_, reason) in worst.items()}
+
+
+def working_set(problem: Problem, task: Task, alignment: Bytes) -> Bytes:
+    """Return the bytes that a task needs in its core's memory at one time."""
+    reads = [problem.slices[read].bytes for read in task.reads]
+    writes = [problem.buffers[written].bytes for written in task.writes]
+    total = sum(align_up(size, alignment) for size in (*reads, *writes, task.scratch))
+    shared: set[int] = set()
+    for read, written in task.in_place:
+        if read not in shared and written not in shared:
+            shared |= {read, written}
+            total -= align_up(problem.slices[read].bytes, alignment)
+    return total
+
+
+def _memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
+    """Return the memories of the cores of some kinds, one of each size and alignment."""
+    found: dict[tuple[Bytes | None, Bytes], Memory] = {}
+    for core in machine.cores:
+        if able[core.kind]:
+            memory = machine.memories[core.memory]
+            found.setdefault((memory.usable, memory.alignment), memory)
+    return list(found.values())

@@ -1,0 +1,114 @@
+"""What lowering asks of a fused group: where it may be cut, and what a part of it computes."""
+
+from dataclasses import replace
+
+from spmilp.frontend.graph import Group, Network, Operator, Tensor
+from spmilp.frontend.operators.boxes import volume
+from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.regions import group_regions, group_work
+from spmilp.lowering.tiling import Interval
+from spmilp.units import Box
+
+
+def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
+    """For each axis of the group's output, whether tiles may split it.
+
+    Every operator from the anchor on has a say; where their ranks differ, axes are aligned at the
+    right, as broadcasting does. What comes before the anchor is read as the tile needs it.
+    """
+    shape = network.tensors[group.output].shape
+    allowed = [length > 1 for length in shape]
+    for operator in group.operators[group.anchor :]:
+        if network.tensors[operator.output].shape == () or not shape:
+            continue
+        axes = family_of(operator.kind).tiled_axes(operator, network.tensors)
+        for distance in range(1, min(len(axes), len(shape)) + 1):
+            allowed[-distance] &= axes[-distance]
+    return tuple(allowed)
+
+
+def reduction_length(network: Network, group: Group) -> int:
+    """Length of the reduction that tasks may split into partial sums; 1 if none.
+
+    The sums lie element by element where the group's output will, so the operators after the
+    anchor must keep its shape.
+    """
+    anchor = group.operators[group.anchor]
+    if network.tensors[anchor.output].shape != network.tensors[group.output].shape:
+        return 1
+    if any(not _is_elementwise(operator) for operator in group.operators[group.anchor + 1 :]):
+        return 1
+    return family_of(anchor.kind).reduction(anchor, network.tensors)
+
+
+class Computation:
+    """What the tasks of one group read and compute.
+
+    Only the task of a tile's last part applies what follows the anchor, and reads what that needs;
+    the others compute the group up to its anchor.
+
+    Parameters
+    ----------
+    length
+        Of the reduction of which tasks compute parts.
+    """
+
+    def __init__(self, network: Network, group: Group, length: int) -> None:
+        anchor = group.operators[group.anchor]
+        self._network = network
+        self._group = group
+        self._length = length
+        self._unfinished = replace(
+            group, operators=group.operators[: group.anchor + 1], output=anchor.output
+        )
+
+    def reads(self, box: Box, part: Interval) -> dict[str, Box]:
+        """Return the box of each of the group's inputs that a task reads, in their order."""
+        regions = group_regions(self._network, self._computed(part), box, self._reduction(part))
+        return {name: regions[name] for name in self._group.inputs if name in regions}
+
+    def work(self, box: Box, part: Interval) -> Work:
+        """Return the work of a task; adding to an earlier partial sum counts 1 per element."""
+        work = group_work(self._network, self._computed(part), box, self._reduction(part))
+        if part[0] == 0:
+            return work
+        return replace(work, vector=work.vector + volume(box))
+
+    def _computed(self, part: Interval) -> Group:
+        return self._group if part[1] == self._length else self._unfinished
+
+    def _reduction(self, part: Interval) -> Interval | None:
+        return None if part == (0, self._length) else part
+
+
+def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
+    """Return the inputs of which element ``i`` is needed for element ``i`` of the output alone.
+
+    They reach the output through element-wise operators only, never broadcast, and are used by no
+    other operator of the group; their bytes may be overwritten by the output. What comes before an
+    anchor that is not element-wise is not among them.
+    """
+    output = network.tensors[group.output]
+    found: set[str] = set()
+    spoilt: set[str] = set()
+    aligned = {group.output}
+    for operator in reversed(group.operators):
+        keeps = operator.output in aligned and _is_elementwise(operator)
+        for name in operator.inputs:
+            if not name:
+                continue
+            if keeps and _same_elements(network.tensors[name], output):
+                aligned.add(name)
+                found.add(name)
+            else:
+                spoilt.add(name)
+    return frozenset((found - spoilt) & set(group.inputs))
+
+
+def _is_elementwise(operator: Operator) -> bool:
+    return family_of(operator.kind).fusion is Fusion.ELEMENTWISE
+
+
+def _same_elements(tensor: Tensor, output: Tensor) -> bool:
+    return tensor.shape == output.shape

@@ -1,0 +1,151 @@
+"""A network, a machine and tilings become a problem: tasks, buffers, slices."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import numpy as np
+
+from spmilp.frontend.graph import Network, Tensor
+from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
+from spmilp.lowering.cycle_table import CycleTable
+from spmilp.lowering.grid import Grid
+from spmilp.lowering.homes import DramChooser
+from spmilp.lowering.initial import InitialGrids, whole_below
+from spmilp.lowering.limits import dma_limits
+from spmilp.lowering.probe import PARTIAL_ITEM
+from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.slices import SliceTable
+from spmilp.lowering.storage import Storage, Value
+from spmilp.lowering.tasks import TaskMaker
+from spmilp.lowering.tiles import TiledGroup, tile_group
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import Machine
+from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
+from spmilp.problem.problem import BufferKind, Problem, Task
+from spmilp.units import Box
+
+
+class MemoryOrder(StrEnum):
+    """The order of axes in memory of intermediate tensors with four axes.
+
+    Network inputs, weights and outputs always lie in the model's order.
+    """
+
+    NCHW = "nchw"
+    NHWC = "nhwc"
+
+
+def lower(
+    network: Network,
+    machine: Machine,
+    tilings: Mapping[int, Tiling],
+    *,
+    objective: Objective = DEFAULT_OBJECTIVE,
+    sources: tuple[tuple[str, str], ...] = (),
+    layout: str = MemoryOrder.NCHW,
+    measured: CycleTable = NO_MEASUREMENTS,
+) -> Problem:
+    """Lower a tiled network to a problem.
+
+    Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
+    a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
+    order. No task needs scratch bytes: what a group computes between its operators is assumed to
+    live in registers.
+
+    Parameters
+    ----------
+    tilings
+        One for each group, by its index.
+    sources
+        ``(what, SHA-256)`` of the files that the problem comes from.
+    layout
+        Order of intermediate tensors in memory, ``nchw`` or ``nhwc``.
+    measured
+        Cycles that override the cost model.
+
+    Raises
+    ------
+    SpmilpError
+        If the machine has no DRAM, a tiling does not fit its group, or no kind of core can run a
+        group.
+    """
+    order = MemoryOrder(layout)
+    groups = [tile_group(network, group, tilings[group.index]) for group in network.groups]
+    limits = dma_limits(machine)
+    storage = Storage(limits, DramChooser(machine))
+    _store_what_is_given(network, machine, groups, storage)
+    for group in groups:
+        _store_what_is_computed(network, group, storage, order)
+    slices = SliceTable(storage.buffers, limits)
+    maker = TaskMaker(network, CostModel(machine.kinds, measured), storage, slices)
+    tasks: list[Task] = []
+    for group in groups:
+        tasks += maker.tasks(group, first=len(tasks))
+    return Problem(
+        name=f"{network.name} on {machine.name}",
+        machine=machine,
+        tensors=tuple(storage.tensors),
+        buffers=tuple(storage.buffers),
+        slices=slices.slices,
+        tasks=tuple(tasks),
+        objective=objective,
+        sources=sources,
+    )
+
+
+def _store_what_is_given(
+    network: Network, machine: Machine, groups: list[TiledGroup], storage: Storage
+) -> None:
+    """Make the buffers of network inputs, then of constants in the order of their first use."""
+    computed = {group.group.output for group in groups}
+    reads: dict[str, dict[int, dict[Box, None]]] = {name: {} for name in network.inputs}
+    for group in groups:
+        for task in group.tasks:
+            for name, box in task.reads.items():
+                if name not in computed:
+                    by_group = reads.setdefault(name, {})
+                    by_group.setdefault(group.group.index, {})[box] = None
+    grids = InitialGrids(rates=machine_rates(machine), whole_below=whole_below(machine))
+    for name, by_group in reads.items():
+        if not by_group:
+            continue
+        kind = BufferKind.INPUT if name in network.inputs else BufferKind.WEIGHT
+        value = _value_of(network.tensors[name], kind, MemoryOrder.NCHW)
+        grids.add(storage, value, [list(boxes) for boxes in by_group.values()])
+
+
+def _store_what_is_computed(
+    network: Network, group: TiledGroup, storage: Storage, order: MemoryOrder
+) -> None:
+    """Make the buffers of a group's partial sums and of its output."""
+    tensor = network.tensors[group.group.output]
+    is_output = tensor.name in network.outputs
+    kind = BufferKind.OUTPUT if is_output else BufferKind.INTERMEDIATE
+    value = _value_of(tensor, kind, order)
+    grid = Grid(group.grid.axes)
+    for part, (_, stop) in enumerate(group.grid.parts[:-1]):
+        partial = Value(
+            name=f"{group.group.name}.part{part}",
+            of=group.group.name,
+            kind=BufferKind.PARTIAL,
+            shape=value.shape,
+            item=PARTIAL_ITEM,
+            axes=value.axes,
+            reduction=(0, stop),
+        )
+        storage.add(partial, grid)
+    storage.add(value, grid)
+
+
+def _value_of(tensor: Tensor, kind: BufferKind, order: MemoryOrder) -> Value:
+    permuted = (
+        order is MemoryOrder.NHWC and kind is BufferKind.INTERMEDIATE and len(tensor.shape) == 4
+    )
+    return Value(
+        name=tensor.name,
+        of=tensor.name,
+        kind=kind,
+        shape=tensor.shape,
+        item=np.dtype(tensor.dtype).itemsize,
+        axes=(0, 2, 3, 1) if permuted else (),
+    )

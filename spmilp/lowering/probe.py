@@ -1,0 +1,236 @@
+"""What one group's tiles read, hold and cost, asked again and again for different tilings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.operators.boxes import volume, whole
+from spmilp.lowering.cost import CostModel
+from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
+from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
+from spmilp.units import Box, Bytes, Cycles, align_up
+
+Boxes = NDArray[np.int64]
+"""Boxes of one tensor, one per tile: ``[tile, axis, (start, stop)]``."""
+
+PARTIAL_ITEM: Bytes = 4
+"""Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """What the largest task of a tiling needs at one time.
+
+    Parameters
+    ----------
+    parts
+        ``(name, bytes)`` of each operand, partial sum and output, aligned.
+    cycles
+        Of a whole tile, its partial sums added up, for each kind of core; ``None`` where it cannot
+        run.
+    """
+
+    parts: tuple[tuple[str, Bytes], ...]
+    cycles: tuple[Cycles | None, ...]
+
+    @property
+    def bytes(self) -> Bytes:
+        """The working set."""
+        return sum(size for _, size in self.parts)
+
+
+class Probe:
+    """Answers about one group; what it has computed once it remembers.
+
+    Parameters
+    ----------
+    alignment
+        Of buffers in scratchpads.
+    whole_below
+        Bytes up to which a tensor that lies in DRAM is read as a whole.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        group: Group,
+        costs: CostModel,
+        *,
+        alignment: Bytes,
+        whole_below: Bytes,
+    ) -> None:
+        self.group = group
+        self.shape = network.tensors[group.output].shape
+        self.splittable = splittable_axes(network, group)
+        self.reduction = reduction_length(network, group)
+        self._tensors = network.tensors
+        self._costs = costs
+        self._alignment = alignment
+        self._computation = Computation(network, group, self.reduction)
+        computed = {other.output for other in network.groups}
+        self._small = {
+            name
+            for name in group.inputs
+            if name not in computed and network.tensors[name].bytes <= whole_below
+        }
+        self.input_items = tuple(network.tensors[name].dtype.itemsize for name in group.inputs)
+        self._footprints: dict[Tiling, Footprint] = {}
+
+    def grid(self, tiling: Tiling) -> TileGrid:
+        """Return the tiles of a tiling."""
+        return tile_grid(tiling, self.shape, self.reduction)
+
+    def footprint(self, tiling: Tiling) -> Footprint:
+        """Return the needs of the largest tile: the longest intervals, inner ones before outer."""
+        if tiling not in self._footprints:
+            grid = self.grid(tiling)
+            box = tuple(map(_longest, grid.axes))
+            parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
+            needs = [self._needs(box, part, grid) for part in parts]
+            self._footprints[tiling] = Footprint(
+                parts=max(needs, key=lambda found: sum(size for _, size in found)),
+                cycles=self._cycles(box, grid),
+            )
+        return self._footprints[tiling]
+
+    def reads(self, grid: TileGrid) -> Mapping[str, Boxes]:
+        """Return what each tile reads of each input, all parts together, in row-major order.
+
+        The intervals of an input's axis nearly always depend on one axis of the output; then a few
+        tiles tell all others. Where two drive it (a reshape), every tile is asked.
+        """
+        middle = [axis[len(axis) // 2] for axis in grid.axes]
+        base = self._read(tuple(middle))
+        along = [
+            [self._read((*middle[:a], interval, *middle[a + 1 :])) for interval in axis]
+            for a, axis in enumerate(grid.axes)
+        ]
+        found = {}
+        for name, box in base.items():
+            if any(name not in reads for axis in along for reads in axis):
+                return self._all_reads(grid)
+            columns = self._columns(name, box, along)
+            if columns is None:
+                return self._all_reads(grid)
+            found[name] = columns
+        return found
+
+    def describe_smallest(self) -> tuple[Box, Footprint]:
+        """Return the smallest tile that the group can be cut into, and what it needs."""
+        tiling = Tiling(
+            counts=tuple(
+                length if split else 1
+                for length, split in zip(self.shape, self.splittable, strict=True)
+            ),
+            parts=self.reduction,
+        )
+        return tuple(map(_longest, self.grid(tiling).axes)), self.footprint(tiling)
+
+    @property
+    def dtype(self) -> str:
+        """The data type in which the group computes."""
+        return self._computation.work(whole(self.shape), (0, self.reduction)).dtype
+
+    @cached_property
+    def loops(self) -> dict[int, str]:
+        """The loop of the MACs that each axis of the output drives, where it drives one."""
+        box, part = whole(self.shape), (0, self.reduction)
+        full = dict(self._computation.work(box, part).loops)
+        found = {}
+        for axis, (length, split) in enumerate(zip(self.shape, self.splittable, strict=True)):
+            if split:
+                halved = (*box[:axis], (0, length // 2), *box[axis + 1 :])
+                loops = dict(self._computation.work(halved, part).loops)
+                changed = [loop for loop, trip in full.items() if loops.get(loop) != trip]
+                if len(changed) == 1:
+                    found[axis] = changed[0]
+        return found
+
+    def _needs(self, box: Box, part: Interval, grid: TileGrid) -> tuple[tuple[str, Bytes], ...]:
+        found = []
+        for name, read in self._computation.reads(box, part).items():
+            tensor = self._tensors[name]
+            elements = prod(tensor.shape) if name in self._small else volume(read)
+            found.append((name, self._aligned(elements * tensor.dtype.itemsize)))
+        sums = self._aligned(volume(box) * PARTIAL_ITEM)
+        if part != grid.parts[0]:
+            found.append(("the partial sum before", sums))
+        if part != grid.parts[-1]:
+            found.append(("the partial sum", sums))
+        else:
+            item = self._tensors[self.group.output].dtype.itemsize
+            found.append((self.group.output, self._aligned(volume(box) * item)))
+        return tuple(found)
+
+    def _aligned(self, size: Bytes) -> Bytes:
+        return align_up(size, self._alignment)
+
+    def _cycles(self, box: Box, grid: TileGrid) -> tuple[Cycles | None, ...]:
+        totals: list[Cycles | None] | None = None
+        for part in grid.parts:
+            reduction = part if len(grid.parts) > 1 else None
+            work = self._computation.work(box, part)
+            each = self._costs.cycles(self.group, box, reduction, work)
+            if totals is None:
+                totals = list(each)
+            else:
+                totals = [
+                    None if a is None or b is None else a + b
+                    for a, b in zip(totals, each, strict=True)
+                ]
+        return tuple(totals or ())
+
+    def _read(self, box: Box) -> dict[str, Box]:
+        return self._computation.reads(box, (0, self.reduction))
+
+    def _columns(self, name: str, base: Box, along: list[list[dict[str, Box]]]) -> Boxes | None:
+        """Return an input's boxes for all tiles, ``None`` if two output axes drive one of its."""
+        counts = tuple(map(len, along))
+        result = np.empty((*counts, len(base), 2), dtype=np.int64)
+        result[...] = np.array(base, dtype=np.int64).reshape(len(base), 2)
+        for d, interval in enumerate(base):
+            driving = [
+                a for a, reads in enumerate(along) if any(r[name][d] != interval for r in reads)
+            ]
+            if len(driving) > 1:
+                return None
+            for a in driving:
+                values = np.array([reads[name][d] for reads in along[a]], dtype=np.int64)
+                shape = [1] * len(counts) + [2]
+                shape[a] = counts[a]
+                result[..., d, :] = values.reshape(shape)
+        return result.reshape(-1, len(base), 2)
+
+    def _all_reads(self, grid: TileGrid) -> Mapping[str, Boxes]:
+        """Return what each tile reads, an empty box for an input of which it reads nothing."""
+        reads = [self._read(box) for box in grid.boxes()]
+        names = [name for name in self.group.inputs if any(name in read for read in reads)]
+        found = {}
+        for name in names:
+            rank = len(self._tensors[name].shape)
+            nothing = ((0, 0),) * rank
+            rows = [read.get(name, nothing) for read in reads]
+            found[name] = np.array(rows, dtype=np.int64).reshape(len(reads), rank, 2)
+        return found
+
+
+def output_boxes(grid: TileGrid) -> Boxes:
+    """Return the tiles of a grid as an array, in row-major order."""
+    rows = list(product(*grid.axes))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(grid.axes), 2)
+
+
+def _longest(axis: tuple[Interval, ...]) -> Interval:
+    """Return the longest interval, the one nearest the middle: halos are clipped at the ends."""
+    middle = (len(axis) - 1) / 2
+    best = min(
+        range(len(axis)),
+        key=lambda i: (axis[i][0] - axis[i][1], abs(i - middle)),
+    )
+    return axis[best]

@@ -1,0 +1,160 @@
+"""What an estimate needs of a machine: how much its parts hold, and how fast data moves."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from spmilp.machine.machine import Core, Engine, Machine, MemoryKind
+from spmilp.machine.routes import Routes
+from spmilp.units import Bytes, Cycles, KindIdx, MemoryIdx
+
+SAMPLED_PAIRS = 64
+"""Pairs of scratchpads of which the mean route is taken, about."""
+
+NO_LIMIT: Bytes = 1 << 62
+"""Stands for the size of a memory without limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineRates:
+    """Capacities and rates of a machine, as floats: for estimates, not for plans.
+
+    Parameters
+    ----------
+    dram_out, dram_in
+        Bytes per cycle that all DRAMs together can send, and take; infinite without links.
+    inbound
+        Bytes per cycle that one core's memory can take, divided by the cores that share it.
+    setup
+        Cycles that a transfer costs its channel besides its bytes: set-up and latency.
+    channels
+        Transfers at one time into one core's memory, divided by the cores that share it; at least
+        one tenth.
+    on_chip
+        Bytes per cycle of all links on routes between scratchpads, divided by the mean number of
+        links of such a route: what the cores can exchange in all. Zero where no transfer leads
+        from one scratchpad to another.
+    capacity
+        Usable bytes of each core's memory, by core.
+    alignment
+        The largest of the cores' memories.
+    sharers
+        Cores that share each core's memory, by core.
+    aggregate
+        Usable bytes of all memories in which cores work.
+    """
+
+    dram_out: float
+    dram_in: float
+    inbound: float
+    setup: float
+    channels: float
+    on_chip: float
+    capacity: tuple[Bytes, ...]
+    alignment: Bytes
+    sharers: tuple[int, ...]
+    aggregate: Bytes
+
+    @property
+    def pieces_are_shared(self) -> bool:
+        """Whether a core can use what another one has loaded, without DRAM."""
+        return self.on_chip > 0 or max(self.sharers) > 1
+
+
+def machine_rates(machine: Machine) -> MachineRates:
+    """Summarise a machine."""
+    routes = Routes(machine)
+    homes = tuple(dict.fromkeys(core.memory for core in machine.cores))
+    sharers = {home: sum(core.memory == home for core in machine.cores) for home in homes}
+    inbound = {home: _inbound(machine, home, homes) for home in homes}
+    slowest = min(homes, key=lambda home: inbound[home][0] / sharers[home])
+    rate, channels, setup = inbound[slowest]
+    return MachineRates(
+        dram_out=dram_rate(machine, outgoing=True),
+        dram_in=dram_rate(machine, outgoing=False),
+        inbound=rate / sharers[slowest],
+        setup=setup + _latency_from_dram(machine, routes, slowest),
+        channels=max(0.1, channels / sharers[slowest]),
+        on_chip=_exchange_rate(machine, routes, homes),
+        capacity=tuple(usable_bytes(machine, core) for core in machine.cores),
+        alignment=max(machine.memories[home].alignment for home in homes),
+        sharers=tuple(sharers[core.memory] for core in machine.cores),
+        aggregate=sum(machine.memories[home].usable or NO_LIMIT for home in homes),
+    )
+
+
+def usable_bytes(machine: Machine, core: Core) -> Bytes:
+    """Return the bytes that plans may use in a core's memory."""
+    usable = machine.memories[core.memory].usable
+    return NO_LIMIT if usable is None else usable
+
+
+def least_capacity(machine: Machine, kinds: Iterable[KindIdx]) -> Bytes:
+    """Return the bytes of the smallest memory among the cores of some kinds."""
+    wanted = set(kinds)
+    return min(usable_bytes(machine, core) for core in machine.cores if core.kind in wanted)
+
+
+def dram_rate(machine: Machine, *, outgoing: bool) -> float:
+    """Return the bytes per cycle over all links that leave, or enter, a DRAM."""
+    drams = {memory.name for memory in machine.drams}
+    total = sum(
+        (
+            link.rate
+            for link in machine.links
+            if (link.source if outgoing else link.target) in drams
+        ),
+        start=Fraction(0),
+    )
+    return float(total) if total else float("inf")
+
+
+def _inbound(
+    machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]
+) -> tuple[float, float, Cycles]:
+    """Return bytes per cycle, channels and set-up cycles of transfers into a core's memory.
+
+    An engine that serves several cores' memories counts for each with its share. What other cores
+    push is left out: that keeps their engines busy.
+    """
+    rate, channels, setup = 0.0, 0.0, 0
+    for engine in machine.engines:
+        if engine.owner in homes and engine.owner != home:
+            continue
+        served = [one for one in homes if _loads(machine, engine, one)]
+        if home in served:
+            share = engine.channels / (1 if engine.owner == home else len(served))
+            rate += float(engine.rate) * share
+            channels += share
+            setup = max(setup, engine.setup)
+    name = machine.memories[home].name
+    port = float(sum(link.rate for link in machine.links if link.target == name))
+    return min(rate or float("inf"), port or float("inf")), channels, setup
+
+
+def _loads(machine: Machine, engine: Engine, home: MemoryIdx) -> bool:
+    return any(
+        engine.serves(memory.index, home) for memory in machine.memories if memory.index != home
+    )
+
+
+def _latency_from_dram(machine: Machine, routes: Routes, home: MemoryIdx) -> Cycles:
+    found = (routes.between(dram.index, home) for dram in machine.drams)
+    return max((route.latency for route in found if route is not None), default=0)
+
+
+def _exchange_rate(machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]) -> float:
+    count = len(homes)
+    step = -(-count * (count - 1) // SAMPLED_PAIRS) or 1
+    pairs = (divmod(number, count - 1) for number in range(0, count * (count - 1), step))
+    hops = []
+    for first, other in pairs:
+        source, destination = homes[first], homes[(first + 1 + other) % count]
+        route = routes.between(source, destination)
+        if route is not None and routes.engines_for(source, destination):
+            hops.append(route.hops)
+    drams = {m.name for m in machine.memories if m.kind is MemoryKind.DRAM}
+    inner = [link.rate for link in machine.links if not {link.source, link.target} & drams]
+    if not hops or not inner:
+        return 0.0
+    return float(sum(inner)) * len(hops) / max(1, sum(hops))

@@ -1,0 +1,100 @@
+"""The slices that tasks read; equal ones are shared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from spmilp.lowering.limits import DmaLimits
+from spmilp.lowering.storage import Stored
+from spmilp.lowering.tiling import split
+from spmilp.problem.problem import Buffer, Slice
+from spmilp.units import Box, BufferIdx, Extents, SliceIdx
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One slice of what a task reads.
+
+    Parameters
+    ----------
+    whole
+        The cell of the grid that it is; ``None`` when it is a part of one.
+    """
+
+    index: SliceIdx
+    whole: Box | None
+
+
+class SliceTable:
+    """Numbers slices: the whole buffers first, then others in the order in which they are read."""
+
+    def __init__(self, buffers: Sequence[Buffer], limits: DmaLimits) -> None:
+        self._limits = limits
+        self._slices = [
+            Slice(
+                index=buffer.index,
+                buffer=buffer.index,
+                start=(0,) * len(buffer.shape),
+                extent=buffer.shape,
+                bytes=buffer.bytes,
+            )
+            for buffer in buffers
+        ]
+        self._known: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
+        self._pieces: dict[tuple[Extents, int, Extents], tuple[int, ...]] = {}
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """All slices so far."""
+        return tuple(self._slices)
+
+    def covering(self, stored: Stored, box: Box) -> list[Piece]:
+        """Return the slices that cover a box of a value: its shares of the value's buffers.
+
+        A share whose copy would exceed the DMA's limits is cut into several slices.
+        """
+        found = []
+        for number, cell, shared in stored.grid.overlapping(box):
+            buffer = stored.first + number
+            if stored.read_whole or shared == cell:
+                found.append(Piece(buffer, cell))
+            else:
+                found += self._parts(stored, buffer, cell, shared)
+        return found
+
+    def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> list[Piece]:
+        order = stored.value.in_memory_order
+        start = order(a - b for (a, _), (b, _) in zip(shared, cell, strict=True))
+        extent = order(stop - start for start, stop in shared)
+        item = stored.value.item
+        counts = self._counts(extent, item, stored.strides_around(cell))
+        intervals = map(split, extent, counts)
+        found = []
+        for part in product(*intervals):
+            begin = tuple(s + first for s, (first, _) in zip(start, part, strict=True))
+            size = tuple(last - first for first, last in part)
+            found.append(Piece(self._number(buffer, begin, size, item), None))
+        return found
+
+    def _counts(self, extent: Extents, item: int, strides: Extents) -> tuple[int, ...]:
+        key = extent, item, strides
+        if key not in self._pieces:
+            self._pieces[key] = self._limits.pieces(extent, item, strides)
+        return self._pieces[key]
+
+    def _number(self, buffer: BufferIdx, start: Extents, extent: Extents, item: int) -> SliceIdx:
+        key = buffer, start, extent
+        if key not in self._known:
+            index = len(self._slices)
+            self._known[key] = index
+            self._slices.append(
+                Slice(
+                    index=index,
+                    buffer=buffer,
+                    start=start,
+                    extent=extent,
+                    bytes=prod(extent) * item,
+                )
+            )
+        return self._known[key]

@@ -1,0 +1,178 @@
+"""Where values lie: the buffers of every tensor and of every partial sum, and DRAM tensors."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import prod
+
+from spmilp.lowering.grid import Grid
+from spmilp.lowering.limits import DmaLimits
+from spmilp.lowering.names import box_name
+from spmilp.lowering.tiling import Interval
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Tile
+from spmilp.problem.strides import row_major_strides
+from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, TensorIdx
+
+Key = tuple[str, Interval | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """Something that tasks read or write: a tensor, or the partial sums of one part of a group.
+
+    Parameters
+    ----------
+    name
+        For people.
+    of
+        What ``Tile.of`` says: the tensor, or for partial sums the group.
+    shape
+        Elements along each axis, in the model's order.
+    axes
+        The model's axis that each axis in memory is; empty when the orders are the same.
+    reduction
+        What a partial sum covers; ``None`` for a tensor.
+    """
+
+    name: str
+    of: str
+    kind: BufferKind
+    shape: Extents
+    item: Bytes
+    axes: tuple[int, ...] = ()
+    reduction: Interval | None = None
+
+    def in_memory_order(self, values: Iterable[int]) -> tuple[int, ...]:
+        """Return values for each axis, reordered as the axes lie in memory; ``(v,)`` for none."""
+        given = tuple(values)
+        if not self.shape:
+            return given or (1,)
+        return tuple(given[axis] for axis in self.axes) if self.axes else given
+
+    def in_model_order(self, values: Iterable[int]) -> tuple[int, ...]:
+        """Return values for each axis in memory, reordered as in the model."""
+        given = tuple(values)
+        if not self.shape:
+            return ()
+        if not self.axes:
+            return given
+        return tuple(given[self.axes.index(axis)] for axis in range(len(given)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The buffers of a value: one for each cell of a grid, numbered in row-major order.
+
+    Parameters
+    ----------
+    first
+        The buffer of the first cell.
+    home_strides
+        Bytes between neighbours along each axis of its DRAM tensor, in memory order; ``None`` when
+        it has none.
+    read_whole
+        Tasks read whole buffers of it, even where they need a part.
+    """
+
+    value: Value
+    grid: Grid
+    first: BufferIdx
+    home_strides: Extents | None
+    read_whole: bool = False
+
+    def strides_around(self, cell: Box) -> Extents:
+        """Return the strides, in memory order, of what a slice of a cell is copied from.
+
+        That is the DRAM tensor where there is one: a slice needs no more nested strides when it is
+        copied from its packed buffer.
+        """
+        if self.home_strides is not None:
+            return self.home_strides
+        extent = self.value.in_memory_order(stop - start for start, stop in cell)
+        return row_major_strides(extent, self.value.item)
+
+
+class Storage:
+    """Collects buffers and DRAM tensors in the order in which values are added.
+
+    Parameters
+    ----------
+    choose_dram
+        Gives the DRAM for a tensor of so many bytes.
+    """
+
+    def __init__(self, limits: DmaLimits, choose_dram: Callable[[str, Bytes], MemoryIdx]) -> None:
+        self.limits = limits
+        self.buffers: list[Buffer] = []
+        self.tensors: list[DramTensor] = []
+        self._stored: dict[Key, Stored] = {}
+        self._choose_dram = choose_dram
+
+    def add(self, value: Value, grid: Grid, *, read_whole: bool = False) -> None:
+        """Make the buffers of a value: the cells of a grid, cut further to what DMA can move."""
+        home = self._home(value)
+        strides = None if home is None else row_major_strides(home.shape, home.item)
+        refined = self.cut_to_limits(value, grid)
+        self._stored[value.of, value.reduction] = Stored(
+            value=value,
+            grid=refined,
+            first=len(self.buffers),
+            home_strides=strides,
+            read_whole=read_whole,
+        )
+        for cell in refined.boxes():
+            self.buffers.append(_buffer(len(self.buffers), value, cell, home))
+
+    def find(self, of: str, reduction: Interval | None = None) -> Stored:
+        """Return the buffers of a tensor, or of a group's partial sums over ``reduction``."""
+        return self._stored[of, reduction]
+
+    def cut_to_limits(self, value: Value, grid: Grid) -> Grid:
+        """Return the grid with cells that one transfer can move.
+
+        A cell without a home in DRAM lies packed everywhere, so that only its bytes count.
+        """
+        largest = value.in_memory_order(grid.largest)
+        at_home = value.kind in HAVE_A_HOME
+        around = value.in_memory_order(value.shape) if at_home else largest
+        strides = row_major_strides(around, value.item)
+        pieces = self.limits.pieces(largest, value.item, strides)
+        return grid.refined(value.in_model_order(pieces)) if prod(pieces) > 1 else grid
+
+    def _home(self, value: Value) -> DramTensor | None:
+        if value.kind not in HAVE_A_HOME:
+            return None
+        index: TensorIdx = len(self.tensors)
+        shape = value.in_memory_order(value.shape)
+        memory = self._choose_dram(value.name, prod(shape) * value.item)
+        home = DramTensor(
+            index=index,
+            name=value.of,
+            kind=value.kind,
+            memory=memory,
+            shape=shape,
+            item=value.item,
+        )
+        self.tensors.append(home)
+        return home
+
+
+HAVE_A_HOME = frozenset({BufferKind.INPUT, BufferKind.WEIGHT, BufferKind.OUTPUT})
+
+
+def _buffer(index: BufferIdx, value: Value, cell: Box, home: DramTensor | None) -> Buffer:
+    place = None
+    if home is not None:
+        start = value.in_memory_order(start for start, _ in cell) if value.shape else (0,)
+        place = Place(home.index, start)
+    is_output = value.kind is BufferKind.OUTPUT
+    return Buffer(
+        index=index,
+        name=box_name(value.name, cell, value.shape),
+        kind=value.kind,
+        shape=value.in_memory_order(stop - start for start, stop in cell),
+        item=value.item,
+        starts_in=None if home is None or is_output else home.memory,
+        ends_in=home.memory if home is not None and is_output else None,
+        place=place,
+        tile=Tile(of=value.of, box=cell, axes=value.axes, reduction=value.reduction),
+    )

@@ -1,0 +1,106 @@
+"""How a group's output is cut into tiles, and its reduction into parts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from spmilp.units import Box, Extents
+
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiling:
+    """A grid of output tiles of one group.
+
+    Parameters
+    ----------
+    counts
+        Tiles along each axis of the group's output; at least 1 each, none for a scalar.
+    parts
+        Parts of the anchor's reduction; each tile is then a chain of that many partial sums.
+    multiples
+        Tile sizes along each axis are multiples of this, but for the last tile; empty for 1.
+        There may then be fewer tiles than ``counts`` says.
+    """
+
+    counts: tuple[int, ...]
+    parts: int = 1
+    multiples: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(count < 1 for count in (*self.counts, self.parts, *self.multiples)):
+            raise ValueError(f"tiling {self.describe()}: counts and multiples must be positive")
+        if self.multiples and len(self.multiples) != len(self.counts):
+            raise ValueError(
+                f"tiling {self.describe()}: {len(self.multiples)} multiples for "
+                f"{len(self.counts)} axes"
+            )
+
+    def describe(self) -> str:
+        """Return the counts for people: ``1x2x8x1``, and ``/4`` for four parts."""
+        counts = "x".join(map(str, self.counts)) or "1"
+        return counts if self.parts == 1 else f"{counts}/{self.parts}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileGrid:
+    """The tiles of one group.
+
+    Parameters
+    ----------
+    axes
+        Half-open intervals of elements along each axis of the output, in order.
+    parts
+        Half-open intervals of the reduction, in order.
+    """
+
+    axes: tuple[tuple[Interval, ...], ...]
+    parts: tuple[Interval, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Tiles along each axis."""
+        return tuple(map(len, self.axes))
+
+    @property
+    def tiles(self) -> int:
+        """Number of output tiles."""
+        return prod(self.counts)
+
+    def boxes(self) -> Iterator[Box]:
+        """Yield the output boxes in row-major order."""
+        return product(*self.axes)
+
+
+def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
+    """Return the tiles of an output of ``shape`` whose anchor reduces ``reduction`` elements.
+
+    Raises
+    ------
+    ValueError
+        If the tiling has another number of axes than the output.
+    """
+    if len(tiling.counts) != len(shape):
+        raise ValueError(
+            f"tiling {tiling.describe()}: {len(tiling.counts)} counts for {len(shape)} axes"
+        )
+    multiples = tiling.multiples or (1,) * len(shape)
+    return TileGrid(
+        axes=tuple(map(split, shape, tiling.counts, multiples)),
+        parts=split(reduction, tiling.parts),
+    )
+
+
+def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
+    """Cut ``length`` elements into at most ``count`` pieces, as equal as possible.
+
+    Sizes are multiples of ``multiple``, but for the last one. Piece ``i`` begins at the floor of
+    ``i * length / count`` (in units of ``multiple``): cuts of two tensors of different lengths into
+    equally many pieces then lie at proportional places, so that strips of successive layers match.
+    """
+    units = -(-length // multiple)
+    count = min(count, units)
+    starts = [index * units // count * multiple for index in range(count)]
+    return tuple(zip(starts, [*starts[1:], length], strict=True))
