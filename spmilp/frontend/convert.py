@@ -121,7 +121,7 @@ def _tensor(value: ir.Value) -> Tensor:
         if value.dtype is None:
             value.type = ir.TensorType(value.const_value.dtype)
         dtype = numpy_dtype(value)
-        data = np.ascontiguousarray(value.const_value.numpy()).reshape(value.const_value.shape)
+        data = np.asarray(value.const_value.numpy(), order="C")
         return Tensor(name=str(value.name), shape=data.shape, dtype=dtype, data=data)
     return Tensor(
         name=str(value.name),

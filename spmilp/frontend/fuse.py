@@ -46,6 +46,8 @@ class _Fuser:
         self._draft = draft
         self._kinds = kinds
         self._flow = flow_of(draft)
+        self._producers = draft.producers()
+        self._order = {name: at for at, name in enumerate(self._producers)}
         self._classes = [family_of(operator.kind).fusion for operator in self._flow.operators]
         # For each operator the members of its group; members share the set.
         self._members = [{position} for position in range(len(self._classes))]
@@ -149,7 +151,7 @@ class _Fuser:
         exit_ = max(members)
         anchor = next((p for p in sorted(members) if self._classes[p] in ANCHORS), exit_)
         own = {self._flow.operators[position].output for position in members}
-        operators = _with_views(self._draft, own, self._flow.operators[anchor].output)
+        operators = self._with_views(own, self._flow.operators[anchor].output)
         written = {operator.output for operator in operators}
         read = dict.fromkeys(name for operator in operators for name in present_inputs(operator))
         carrier = self._flow.operators[anchor]
@@ -162,25 +164,24 @@ class _Fuser:
             output=self._flow.operators[exit_].output,
         )
 
+    def _with_views(self, own: set[str], anchor: str) -> tuple[Operator, ...]:
+        """Return the operators that write ``own`` and the views they read through.
 
-def _with_views(draft: Draft, own: set[str], anchor: str) -> tuple[Operator, ...]:
-    """Return the operators that write ``own`` and the views they read through.
+        What the anchor depends on comes first, then the anchor, then the rest.
+        """
+        first, every = self._ancestors([anchor], own), self._ancestors(own, own)
+        ordered = sorted(every, key=lambda name: (name not in first, self._order[name]))
+        return tuple(self._producers[name] for name in ordered)
 
-    What the anchor depends on comes first, then the anchor, then the rest.
-    """
-    producers = draft.producers()
-
-    def ancestors(names: Iterable[str]) -> set[str]:
+    def _ancestors(self, names: Iterable[str], own: set[str]) -> set[str]:
+        """Return the results among ``own``, and the views between them, that ``names`` need."""
         found: set[str] = set()
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            inside = name in own or (name in producers and is_view(producers[name]))
-            if inside and name not in found:
-                found.add(name)
-                waiting.extend(present_inputs(producers[name]))
+            producer = self._producers.get(name)
+            if name in found or producer is None or not (name in own or is_view(producer)):
+                continue
+            found.add(name)
+            waiting.extend(present_inputs(producer))
         return found
-
-    first, every = ancestors([anchor]), ancestors(own)
-    ordered = [operator for operator in draft.operators if operator.output in every]
-    return tuple(sorted(ordered, key=lambda operator: operator.output not in first))

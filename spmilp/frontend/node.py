@@ -122,7 +122,7 @@ def _with_defaults(node: ir.Node, opset: int) -> Mapping[str, Attribute]:
     if node.domain == "" and onnx.defs.has(node.op_type, opset):
         for name, given in onnx.defs.get_schema(node.op_type, opset).attributes.items():
             if given.default_value.type != onnx.AttributeProto.UNDEFINED:
-                _add(found, name, ir.from_proto(given.default_value))
+                _add(found, name, ir.serde.deserialize_attribute(given.default_value))
             elif given.required and name not in node.attributes:
                 raise ValueError(f"attribute {name} is missing")
     for name, attribute in node.attributes.items():

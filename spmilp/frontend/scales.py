@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Operator, Quantisation, Scale
 from spmilp.frontend.node import Node
@@ -52,12 +51,8 @@ def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
     if not per_tensor and (scale.ndim != 1 or not -rank <= axis < rank):
         raise ValueError(f"scales of shape {scale.shape} along axis {axis} are not supported")
     return Scale(
-        scale=_flat(scale),
-        zero_point=_flat(zero).astype(np.int32),
+        scale=scale.reshape(-1),
+        zero_point=zero.reshape(-1).astype(np.int32),
         axis=None if per_tensor else axis % rank,
         dtype=dtype,
     )
-
-
-def _flat(values: NDArray[np.generic]) -> NDArray[np.float32]:
-    return values.reshape(-1)

@@ -39,7 +39,7 @@ def _foldable_producer(norm: ir.Node) -> ir.Node | None:
         or len(between.uses()) != 1
         or between.is_graph_output()
         or any(value.uses() for value in norm.outputs[1:])
-        or norm.attributes.get_int("training_mode", 0)
+        or norm.attributes.get_int("training_mode", 0) != 0
         or not all(map(_is_constant, (*before.inputs[1:], *norm.inputs[1:])))
     ):
         return None
@@ -122,7 +122,7 @@ def _add_constant(
     """Add a constant of the data type of ``like`` to a graph."""
     dtype = ir.DataType.FLOAT if like.dtype is None else like.dtype
     tensor = ir.tensor(array.astype(dtype.numpy()), name=name)
-    value = ir.Value(name=name, shape=ir.Shape(tensor.shape), type=ir.TensorType(tensor.dtype))
+    value = ir.Value(name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype))
     value.const_value = tensor
     graph.register_initializer(value)
     return value

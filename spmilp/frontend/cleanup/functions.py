@@ -15,13 +15,8 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
     Shapes must have been inferred: some bodies depend on them.
     """
     version = model.graph.opset_imports.get("", 0)
-    wanted = sorted(
-        {
-            node.op_type
-            for node in model.graph
-            if node.domain == "" and node.op_type not in known and _has_body(node.op_type, version)
-        }
-    )
+    foreign = {node.op_type for node in model.graph if node.domain == ""}.difference(known)
+    wanted = sorted(kind for kind in foreign if onnx.defs.has(kind, version))
     if not wanted:
         return model
     with parked_constants(model) as restore:
@@ -29,10 +24,3 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
             ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
         )
         return restore(ir.from_proto(proto))
-
-
-def _has_body(kind: str, version: int) -> bool:
-    if not onnx.defs.has(kind, version):
-        return False
-    schema = onnx.defs.get_schema(kind, version)
-    return bool(schema.has_function or schema.has_context_dependent_function)

@@ -21,7 +21,7 @@ def parked_constants(model: ir.Model) -> Iterator[Callable[[ir.Model], ir.Model]
         tensor = value.const_value
         if value.name and tensor is not None and tensor.nbytes > LARGE:
             parked[value.name] = tensor
-            value.shape, value.type = ir.Shape(tensor.shape), ir.TensorType(tensor.dtype)
+            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
             del graph.initializers[value.name]
             value.const_value = None
             graph.inputs.append(value)

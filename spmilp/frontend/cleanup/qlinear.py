@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx_ir as ir
+from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
 from spmilp.frontend.cleanup.names import name_of
@@ -42,12 +43,12 @@ def _expand(graph: ir.Graph, node: ir.Node) -> None:
     ir.convenience.replace_nodes_and_values(graph, node, [node], tape.nodes, node.outputs, [result])
 
 
-def _bias_scale(*scales: ir.Value | None) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+def _bias_scale(*scales: ir.Value | None) -> NDArray[np.float32]:
     """Return the product of the scales of input and weight."""
-    product = np.float32(1)
+    product = np.ones((), dtype=np.float32)
     for scale in scales:
         if scale is None or scale.const_value is None:
             raise ValueError("the scales of an integer operator are not constants")
         values = scale.const_value.numpy().astype(np.float32)
-        product = product * values.reshape(() if values.size == 1 else -1)
-    return np.asarray(product, dtype=np.float32)
+        product = np.multiply(product, values.reshape(() if values.size == 1 else -1))
+    return product

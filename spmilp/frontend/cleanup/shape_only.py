@@ -43,7 +43,7 @@ def mark_missing_values(model: ir.Model) -> None:
     for value in list(graph.initializers.values()):
         tensor = value.const_value
         if tensor is not None and not _has_values(tensor):
-            value.shape, value.type = ir.Shape(tensor.shape), ir.TensorType(tensor.dtype)
+            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
             del graph.initializers[value.name or ""]
             value.const_value = None
             mark_shape_only(value)

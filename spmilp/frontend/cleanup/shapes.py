@@ -12,5 +12,9 @@ def forget_shapes(model: ir.Model) -> None:
 
 
 def infer_shapes(model: ir.Model) -> None:
-    """Infer the shapes that follow from inputs, constants and nodes; keep the others unknown."""
-    passes.ShapeInferencePass(check_type=False, strict_mode=False)(model)
+    """Infer the shapes that follow from inputs, constants and nodes; keep the others unknown.
+
+    Shapes that are themselves computed (``data_prop``) follow when constants are folded; ONNX would
+    take seconds over them where large constants are computed, too.
+    """
+    passes.ShapeInferencePass(check_type=False, strict_mode=False, data_prop=False)(model)
