@@ -16,6 +16,7 @@ from spmilp.machine.fields import (
     FileModel,
     Flag,
     Rate,
+    Ratio,
     field_names,
     what_is_wrong,
 )
@@ -106,7 +107,7 @@ class EngineModel(FileModel):
 class RemoteModel(FileModel):
     """Reads of operands in remote scratchpads."""
 
-    cycles_per_byte_hop: Rate
+    cycles_per_byte_hop: Ratio
     longest_route: Count | None
 
 

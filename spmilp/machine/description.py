@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from spmilp.machine.fields import Amount, Count, FileModel, Flag, Name, Rate
+from spmilp.machine.fields import Amount, Count, FileModel, Flag, Name, Rate, Ratio
 from spmilp.units import Bytes
 
 DType: TypeAlias = Literal["float32", "float16", "int8"]
@@ -229,7 +229,7 @@ class CentralEngine(EngineFields):
 class RemoteFields(FileModel):
     """Cores read operands in other scratchpads; see ``RemoteReads``."""
 
-    cycles_per_byte_hop: Rate
+    cycles_per_byte_hop: Ratio
     longest_route_links: Count | None = None
 
 

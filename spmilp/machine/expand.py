@@ -204,6 +204,10 @@ class _Expansion:
         ]
 
     def _numbered_links(self) -> Iterator[Link]:
+        memories = {memory.name for memory in self._memories}
+        both = sorted(memories & self._topology.routers)
+        if both:
+            raise ValueError(f"{both[0]} names a memory and a router; rename the memory")
         taken: set[tuple[str, str]] = set()
         for index, connection in enumerate(self._connections):
             ends = connection.source, connection.target

@@ -36,38 +36,57 @@ def rate_from(value: object) -> Fraction:
     ValueError
         If the value is no number, not positive, or not of a denominator that solvers can scale.
     """
+    rate = ratio_from(value)
+    if rate == 0:
+        raise ValueError("expected a number > 0")
+    return rate
+
+
+def ratio_from(value: object) -> Fraction:
+    """Return a rate that may be zero.
+
+    Raises
+    ------
+    ValueError
+        If the value is no number, negative, or not of a denominator that solvers can scale.
+    """
     written = repr(value) if isinstance(value, int | float) else value
     if not isinstance(written, str) or isinstance(value, bool) or not _RATE.fullmatch(written):
         raise ValueError('expected a positive number such as 8, 23.5 or "47/2"')
-    rate = Fraction(written)
-    if not 0 < rate <= LARGEST:
-        raise ValueError("expected a number > 0")
-    if rate.denominator > LARGEST_DENOMINATOR:
+    ratio = Fraction(written)
+    if ratio > LARGEST:
+        raise ValueError(f"expected a number of at most {LARGEST}")
+    if ratio.denominator > LARGEST_DENOMINATOR:
         raise ValueError(
             f"expected a fraction whose denominator is at most {LARGEST_DENOMINATOR}, "
-            f"{rate.denominator} is too fine"
+            f"{ratio.denominator} is too fine"
         )
-    return rate
+    return ratio
 
 
 def _shown(rate: Fraction) -> str:
     return f"{rate.numerator}/{rate.denominator}"
 
 
+_WRITTEN = PlainSerializer(_shown, return_type=str)
+_TEXT = {"type": "string", "pattern": r"^\d+(/\d+|\.\d+)?$"}
+
 Rate: TypeAlias = Annotated[
     Fraction,
     PlainValidator(rate_from),
-    PlainSerializer(_shown, return_type=str),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0},
-                {"type": "string", "pattern": r"^\d+(/\d+|\.\d+)?$"},
-            ],
-            "description": 'Exact: 8, 23.5 or "47/2".',
-        }
-    ),
+    _WRITTEN,
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEXT]}),
 ]
+"""An exact number > 0: 8, 23.5 or "47/2"."""
+
+Ratio: TypeAlias = Annotated[
+    Fraction,
+    PlainValidator(ratio_from),
+    _WRITTEN,
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, _TEXT]}),
+]
+"""An exact number that may be zero."""
+
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
 Amount: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
 Flag: TypeAlias = Annotated[bool, Field(strict=True)]

@@ -42,8 +42,9 @@ def provenance_of(
 ) -> tuple[Provenance, ...]:
     """Return the origin of each number in a file's content, in the file's order.
 
-    The entry with the longest matching path counts, among equals the first. A number without an
-    entry is unverified and has an empty source. Without entries there is nothing to say.
+    The entry with the longest matching path counts, among equals the one with the fewest ``*``,
+    then the first. A number without an entry is unverified and has an empty source. Without entries
+    there is nothing to say.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def provenance_of(
         matching = [(p, entry) for p, entry in patterns if _matches(p, path)]
         if not matching and not is_number:
             continue
-        best = max(matching, key=lambda match: len(match[0]), default=None)
+        best = max(matching, key=lambda match: _precision(match[0]), default=None)
         found.append(
             Provenance(
                 field=".".join(path),
@@ -74,6 +75,11 @@ def provenance_of(
             )
         )
     return tuple(found)
+
+
+def _precision(pattern: tuple[str, ...]) -> tuple[int, int]:
+    """Return a measure by which an entry's path says more than another's."""
+    return len(pattern), -sum("*" in part for part in pattern)
 
 
 def _leaves(path: tuple[str, ...], content: object) -> Iterator[Leaf]:

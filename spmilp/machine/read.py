@@ -1,13 +1,10 @@
 """Reading machine files: YAML in, a complete and usable machine out, or one clear message."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from spmilp.errors import FileError
@@ -16,6 +13,7 @@ from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
 from spmilp.machine.fields import field_names, what_is_wrong
 from spmilp.machine.machine import Machine
+from spmilp.machine.parse import fields_of
 from spmilp.machine.provenance import Provenance, provenance_of
 from spmilp.machine.routes import Routes
 
@@ -82,7 +80,7 @@ def read_machine(data: bytes, origin: str) -> MachineFile:
     FileError
         If it is no YAML, breaks the format, or describes a machine that cannot be used.
     """
-    content = _content(data, origin)
+    content = fields_of(data, origin)
     try:
         description = MachineDescription.model_validate(content)
         provenance = provenance_of(content, description.provenance)
@@ -122,39 +120,3 @@ def every_core_is_fed(machine: Machine) -> None:
         raise ValueError(
             f"core {core.name}: no engine moves data {missing}; add a link or an engine"
         )
-
-
-def _content(data: bytes, origin: str) -> dict[str, object]:
-    """Parse YAML whose top is a mapping."""
-    try:
-        # The loader descends from yaml.SafeLoader: it makes plain data only.
-        content = yaml.load(data, _UniqueKeys)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f" at line {mark.line + 1}" if mark else ""
-        raise FileError(f"{origin}: no valid YAML{where}: {error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise FileError(f"{origin}: no valid YAML: {reason}") from error
-    if not isinstance(content, dict):
-        raise FileError(
-            f"{origin}: expected the fields of a machine (name, core_kinds, scratchpads, dram), "
-            f"got {type(content).__name__}"
-        )
-    return content
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a mapping in which a key occurs twice; YAML forbids it, PyYAML takes the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping of a node."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen and isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the field {key.value} is given twice", key.start_mark
-                )
-            if isinstance(key, yaml.ScalarNode):
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
