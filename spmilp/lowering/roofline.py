@@ -1,0 +1,207 @@
+"""What no tiling and no plan can beat: the arithmetic and the compulsory traffic of a network."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.operators.boxes import whole
+from spmilp.frontend.operators.family import Work
+from spmilp.frontend.regions import group_work
+from spmilp.lowering.compulsory import compulsory_bytes, needed_by_groups
+from spmilp.lowering.cost import can_run, cannot_run, lanes_of
+from spmilp.lowering.rates import dram_rate
+from spmilp.machine.machine import CoreKind, Machine
+from spmilp.units import Bytes, Cycles
+
+MARGIN = 1e-9
+"""Relative margin by which bounds are lowered, against rounding in floating point."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRoofline:
+    """The bound of one group alone.
+
+    Parameters
+    ----------
+    compute
+        Cycles of its multiply-accumulates on all cores together, with the best use of the arrays.
+    dram
+        Cycles of its weights and network inputs from DRAM, and of a network output to it.
+    dram_bytes
+        Those bytes.
+    """
+
+    name: str
+    macs: int
+    compute: float
+    dram: float
+    dram_bytes: Bytes
+
+    @property
+    def bound_by(self) -> str:
+        """``compute`` or ``dram``, whichever takes longer."""
+        return "compute" if self.compute >= self.dram else "dram"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline:
+    """The bound of a network on a machine.
+
+    Parameters
+    ----------
+    compute, dram
+        Cycles, before rounding up.
+    loads, stores
+        Compulsory bytes from DRAM and to it.
+    """
+
+    compute: float
+    dram: float
+    loads: Bytes
+    stores: Bytes
+    groups: tuple[GroupRoofline, ...]
+
+    @property
+    def cycles(self) -> Cycles:
+        """A lower bound on the makespan of every plan of every tiling."""
+        return ceil(max(self.compute, self.dram) * (1 - MARGIN))
+
+    @property
+    def bound_by(self) -> str:
+        """``compute`` or ``dram``, whichever takes longer."""
+        return "compute" if self.compute >= self.dram else "dram"
+
+
+def roofline(network: Network, machine: Machine) -> Roofline:
+    """Return a lower bound on the makespan that holds for every tiling of a network.
+
+    It rests on the analytic cost model; measured cycles may be lower.
+
+    *Arithmetic.* A tile whose loop ``l`` makes ``t`` trips on an array that spreads ``l`` over
+    ``s`` multipliers takes ``ceil(t / s)`` steps for it. With ``T`` the most trips of any tile,
+    ``ceil(t / s) >= max(t / s, 1) >= t / min(s, T)``, so a tile takes at least its MACs divided by
+    the product of ``min(s, T)``, and the group's tiles together at least the group's MACs divided
+    by it: ``c[g, k]`` core cycles on kind ``k``. Launches and vector work add to that. Let
+    ``x[g, k]`` be the share of group ``g`` that kind ``k`` computes and ``n[k]`` its cores: every
+    plan has ``sum_g x[g, k] c[g, k] <= n[k] T`` for each kind. For any prices ``y[k] >= 0``
+    with ``sum_k n[k] y[k] = 1``, adding these up gives
+    ``T >= sum_g sum_k x[g, k] y[k] c[g, k] >= sum_g min_k y[k] c[g, k]`` (weak duality). The
+    largest value over some natural prices is taken.
+
+    *Traffic.* DRAM sends at least :func:`~spmilp.lowering.compulsory.compulsory_bytes` over links
+    whose rates are never exceeded, and takes the outputs over others.
+
+    Raises
+    ------
+    SpmilpError
+        If no kind of core can run a group.
+    """
+    bound = _Arithmetic(network, machine)
+    outgoing = dram_rate(machine, outgoing=True)
+    incoming = dram_rate(machine, outgoing=False)
+    groups = []
+    for group, needed in zip(network.groups, needed_by_groups(network), strict=True):
+        loads = sum(needed.values())
+        stores = network.tensors[group.output].bytes if group.output in network.outputs else 0
+        groups.append(
+            GroupRoofline(
+                name=group.name,
+                macs=bound.macs[group.index],
+                compute=bound.of([group.index]),
+                dram=max(loads / outgoing, stores / incoming),
+                dram_bytes=loads + stores,
+            )
+        )
+    loads, stores = compulsory_bytes(network)
+    return Roofline(
+        compute=bound.of(range(len(network.groups))),
+        dram=max(loads / outgoing, stores / incoming),
+        loads=loads,
+        stores=stores,
+        groups=tuple(groups),
+    )
+
+
+class _Arithmetic:
+    """The bound on multiply-accumulates for any set of groups."""
+
+    def __init__(self, network: Network, machine: Machine) -> None:
+        self.macs: list[int] = []
+        self._cycles: list[dict[int, float]] = []
+        self._cores = [0] * len(machine.kinds)
+        for core in machine.cores:
+            self._cores[core.kind] += 1
+        present = [kind for kind in machine.kinds if self._cores[kind.index] > 0]
+        for group in network.groups:
+            work = group_work(network, group, whole(network.tensors[group.output].shape))
+            self.macs.append(prod(trip for _, trip in work.loops) if work.loops else 0)
+            self._cycles.append(_core_cycles(group, work, present))
+        self._prices = list(self._natural_prices())
+
+    def of(self, groups: Sequence[int]) -> float:
+        """Return the bound in cycles for some groups."""
+        return max(
+            sum(
+                min(price[kind] * cycles for kind, cycles in self._cycles[group].items())
+                for group in groups
+            )
+            for price in self._prices
+        )
+
+    def _natural_prices(self) -> Iterator[list[float]]:
+        """Yield prices: equal ones for each set of able kinds, and each group's speeds."""
+        yield self._normalised([1.0] * len(self._cores))
+        seen = set()
+        for cycles in self._cycles:
+            able = frozenset(cycles)
+            speeds = tuple(sorted((kind, 1 / each) for kind, each in cycles.items() if each > 0))
+            for prices in ((able, dict.fromkeys(able, 1.0)), (speeds, dict(speeds))):
+                key, values = prices
+                if key and key not in seen:
+                    seen.add(key)
+                    yield self._normalised(
+                        [values.get(kind, 0.0) for kind in range(len(self._cores))]
+                    )
+
+    def _normalised(self, prices: list[float]) -> list[float]:
+        total = sum(count * price for count, price in zip(self._cores, prices, strict=True))
+        return [price / total for price in prices]
+
+
+def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[int, float]:
+    """Return the least core cycles of a group's MACs on each kind that can run it."""
+    found = {}
+    for kind in kinds:
+        speed = _macs_per_cycle(work, kind)
+        if can_run(kind, group) and speed > 0:
+            found[kind.index] = prod(trip for _, trip in work.loops) / speed if work.loops else 0.0
+    if not found:
+        raise cannot_run(group, work.dtype, kinds)
+    return found
+
+
+def _macs_per_cycle(work: Work, kind: CoreKind) -> float:
+    """Return the MACs per cycle of the best array; of the lanes where no array has the type."""
+    if not work.loops:
+        return 1.0
+    trips = most_trips(work)
+    arrays = [dict(array.unroll) for array in kind.arrays if array.dtype == work.dtype]
+    if not arrays:
+        return float(lanes_of(kind, work.dtype))
+    return max(
+        float(prod(min(sizes.get(loop, 1), trip) for loop, trip in trips.items()))
+        for sizes in arrays
+    )
+
+
+def most_trips(work: Work) -> dict[str, int]:
+    """Return the most trips that each loop makes in any tile, from the work of the whole group.
+
+    They are the group's own, but for the loop over groups of a grouped convolution: a tile that
+    cuts through groups counts its channels as groups of one.
+    """
+    trips = dict(work.loops)
+    if trips.get("G", 1) > 1:
+        trips["G"] *= trips.get("K", 1)
+    return trips
