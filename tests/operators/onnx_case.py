@@ -40,6 +40,11 @@ class Case:
     quantisation: Quantisation | None = None
     reference: bool = False
 
+    def __post_init__(self) -> None:
+        """Make arrays of the scalars to which NumPy turns results without axes."""
+        arrays = [None if array is None else np.asarray(array) for array in self.arrays]
+        object.__setattr__(self, "arrays", arrays)
+
     def expected(self) -> Array:
         """Run the node as a model, on whole tensors."""
         feeds, names, constants = {}, [], []

@@ -1,11 +1,12 @@
 """Operators that move elements, and Resize, against onnxruntime."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from operators.claims import boxes_equal_the_whole, every_face_of_what_is_read_matters
@@ -77,7 +78,7 @@ def reshape(draw: Draw) -> Case:
     def grouped() -> tuple[int, ...]:
         cuts = sorted(draw(st.sets(st.integers(0, len(factors)), max_size=4)))
         edges = [0, *cuts, len(factors)]
-        return tuple(prod(factors[a:b]) for a, b in zip(edges, edges[1:], strict=False))
+        return tuple(prod(factors[a:b]) for a, b in pairwise(edges))
 
     source, target = grouped(), grouped()
     if draw(st.booleans()):
@@ -248,6 +249,8 @@ def resize(draw: Draw) -> Case:
         scales = tuple(size / length for size, length in zip(sizes, shape, strict=True))
         side = [None, None, _int64(sizes)]
     if roi is not None:
+        # onnxruntime does not crop an axis that keeps its length.
+        assume(all(size != length for size, length in zip(sizes[2:], shape[2:], strict=True)))
         side[0] = np.asarray(roi, dtype=np.float32)
         attributes["roi"] = roi
     return Case(
