@@ -17,7 +17,7 @@ USUAL_NAMES = {"scratchpads": "spm", "dram": "dram", "dma": "dma"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """The origin of one number of a machine file.
+    """The origin of one value, mostly a number, of a machine file.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def provenance_of(
     """Return the origin of each number in a file's content, in the file's order.
 
     The entry with the longest matching path counts, among equals the one with the fewest ``*``,
-    then the first. A number without an entry is unverified and has an empty source. Without entries
-    there is nothing to say.
+    then the first. A number without an entry is unverified and has an empty source. A value that is
+    no number counts when an entry names its whole path. Without entries there is nothing to say.
 
     Raises
     ------
@@ -63,7 +63,8 @@ def provenance_of(
     found = []
     for path, value, is_number in leaves:
         matching = [(p, entry) for p, entry in patterns if _matches(p, path)]
-        if not matching and not is_number:
+        named = any(len(p) == len(path) and p[-1] != "*" for p, _ in matching)
+        if not is_number and not named:
             continue
         best = max(matching, key=lambda match: _precision(match[0]), default=None)
         found.append(

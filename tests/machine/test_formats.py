@@ -119,6 +119,15 @@ def test_the_longest_path_says_where_a_number_comes_from() -> None:
     assert not by_field["scratchpads.spm.size_kib"].verified
 
 
+def test_what_is_no_number_counts_when_it_is_named() -> None:
+    everything = entry("*", source="guess")
+    fields = {origin.field for origin in provenance_of(content(), [everything])}
+    assert "topology.columns" in fields
+    assert "topology.type" not in fields
+    named = provenance_of(content(), [everything, entry("topology.type", source="photo")])
+    assert ("topology.type", "photo") in {(origin.field, origin.source) for origin in named}
+
+
 def test_a_number_without_an_entry_is_unverified() -> None:
     found = provenance_of(content(), [entry("topology", source="sheet")])
     dram = next(origin for origin in found if origin.field == "dram.dram.rate_bytes_per_cycle")
