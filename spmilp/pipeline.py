@@ -5,6 +5,7 @@ frozen value to the next; the command line adds options, tables and exit codes a
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,13 +120,25 @@ def write_outputs(mapped: Mapped, folder: Path) -> tuple[Path, ...]:
     """Write ``problem.json`` and ``plan.json``, and return what was written.
 
     An accepted plan replaces what the folder held. A rejected one is kept beside it as
-    ``rejected-problem.json`` and ``rejected-plan.json``, for the report of the defect; without a
-    plan nothing is written.
+    ``rejected-plan.json`` with ``rejected-problem.json``, for the report of the defect, as far as
+    it can be written at all. Without a plan nothing is written.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be written.
     """
-    if mapped.result.plan is None:
-        return ()
-    prefix = "rejected-" if mapped.violations else ""
+    if mapped.plan is not None:
+        return _write_pair(mapped.problem, mapped.plan, folder, "")
+    if mapped.result.plan is not None:
+        # The format holds no plan whose indices lead nowhere; the violations say enough of those.
+        with suppress(ValueError, IndexError):
+            return _write_pair(mapped.problem, mapped.result.plan, folder, "rejected-")
+    return ()
+
+
+def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str) -> tuple[Path, Path]:
     problem_file, plan_file = folder / f"{prefix}problem.json", folder / f"{prefix}plan.json"
-    write_problem(mapped.problem, problem_file)
-    write_plan(mapped.result.plan, mapped.problem, plan_file)
+    write_problem(problem, problem_file)
+    write_plan(plan, problem, plan_file)
     return problem_file, plan_file

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import spmilp
-from spmilp.cli import check, inspect, machines, replay, solve
+from spmilp.cli import check, machines, solve
 from spmilp.cli.failures import FailuresGroup
 from spmilp.cli.output import print_error
 from spmilp.errors import ExitCode
@@ -34,8 +34,6 @@ app = typer.Typer(
 )
 app.command("solve", epilog=EXIT_CODES)(solve.solve)
 app.command("check", epilog=EXIT_CODES)(check.check)
-app.command("replay", epilog=EXIT_CODES)(replay.replay)
-app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("machines", epilog=EXIT_CODES)(machines.machines)
 
 
@@ -67,7 +65,7 @@ def settings(
 def main() -> None:
     """Run the command line; an error that nobody foresaw gives exit code 70."""
     try:
-        app()
+        app(prog_name="spmilp")
     except Exception as error:
         if "--debug" in sys.argv or os.environ.get("SPMILP_DEBUG"):
             traceback.print_exc()

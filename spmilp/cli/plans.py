@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from spmilp.errors import FileError
-from spmilp.files import sha256_of
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import read_plan
 from spmilp.problem.problem import Problem
@@ -26,12 +25,4 @@ def open_plan(plan_file: Path, problem_file: Path | None) -> tuple[Problem, Plan
             f"{beside}: no such file; a plan is read with its problem: name it with --problem"
         )
     problem = read_problem(beside)
-    plan = read_plan(plan_file, problem)
-    found = sha256_of(beside)
-    if plan.problem_sha256 and plan.problem_sha256 != found:
-        raise FileError(
-            f"{plan_file} was made for another problem: it names SHA-256 "
-            f"{plan.problem_sha256[:12]}…, and {beside} has {found[:12]}…; name the right one with "
-            "--problem"
-        )
-    return problem, plan
+    return problem, read_plan(plan_file, problem)

@@ -18,7 +18,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.registry import find_solver
+from spmilp.solvers.registry import solver_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Request:
 def run(request: Request) -> ExitCode:
     """Solve, check, write, print; return the exit code."""
     started = time.perf_counter()
-    find_solver(request.solver)
+    _solver_exists(request.solver)
     with interrupts_noted() as interrupts, progress_line() as progress:
         problem = _problem(request, progress)
         outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
@@ -60,6 +60,12 @@ def run(request: Request) -> ExitCode:
     )
     print_answer(answer, as_json=request.as_json)
     return _exit_code(request, answer, interrupts.code)
+
+
+def _solver_exists(name: str) -> None:
+    """Refuse an unknown solver before the model is read."""
+    if name not in solver_names():
+        raise typer.BadParameter(f"--solver {name}: there are {', '.join(solver_names())}")
 
 
 def _problem(request: Request, progress: ProgressLine) -> Problem:

@@ -157,7 +157,7 @@ def test_a_value_that_an_option_cannot_have_is_wrong_usage(
     ended = run("solve", MODEL, *arguments, "-o", tmp_path / "out")
 
     assert (ended.code, ended.out) == (2, "")
-    assert arguments[1] in ended.err
+    assert arguments[0] in ended.err
     assert not (tmp_path / "out").exists()
 
 

@@ -28,8 +28,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answering:
     """Let every solver be the given one; return the worked example's problem file."""
 
     def use(solver: FakeSolver) -> Path:
-        for module in ("spmilp.pipeline", "spmilp.cli.solving"):
-            monkeypatch.setattr(f"{module}.find_solver", lambda name: solver)
+        monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: solver)
         file = tmp_path / "example.json"
         write_problem(PROBLEM, file)
         return file
