@@ -1,4 +1,4 @@
-"""Paths through the links of a machine: the shortest ones, and those along x and then along y."""
+"""Shortest paths through the links of a machine, and the machine as a graph."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from spmilp.units import Cycles, LinkIdx
 
 Node: TypeAlias = tuple[str, bool]
 """A node of the graph of links; an end is two nodes, one to leave and one (``True``) to enter."""
-
-Position: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -124,93 +122,6 @@ class ShortestPaths:
         return name, name in self._ends
 
 
-class XyPaths:
-    """Paths along x and then along y over the routers that have a position.
-
-    Raises
-    ------
-    ValueError
-        If two routers share a position.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        self._position = dict(machine.positions)
-        self._router = {position: router for router, position in machine.positions}
-        if len(self._router) < len(machine.positions):
-            raise ValueError(f"machine {machine.name}: two routers share a position")
-        self._columns = _span(x for x, _ in self._router)
-        self._rows = _span(y for _, y in self._router)
-        on_grid = [link for link in machine.links if self._lies_on_grid(link)]
-        self._step: dict[tuple[str, str], Link] = {}
-        for link in sorted(on_grid, key=lambda link: (link.latency, link.index)):
-            self._step.setdefault((link.source, link.target), link)
-        names = frozenset(memory.name for memory in machine.memories)
-        self._access = ShortestPaths(
-            (link for link in machine.links if not self._lies_on_grid(link)),
-            names | frozenset(self._position),
-        )
-        self._onto: dict[str, tuple[tuple[str, Path], ...]] = {}
-        self._off: dict[str, tuple[tuple[str, Path], ...]] = {}
-
-    def between(self, source: str, target: str) -> Path | None:
-        """Return the least path from one memory to another, ``None`` if there is none."""
-        beside = self._access.between(source, target)
-        candidates = [] if beside is None else [beside]
-        for first, onto in self._ways_onto_the_grid(source):
-            for last, off in self._ways_off_the_grid(target):
-                across = self._across(first, last)
-                if across is not None:
-                    candidates.append(onto.then(across, off))
-        return min(candidates, default=None)
-
-    def _ways_onto_the_grid(self, memory: str) -> tuple[tuple[str, Path], ...]:
-        if memory not in self._onto:
-            routers = (n for n in self._access.reached_from(memory) if n in self._position)
-            ways = ((router, self._access.between(memory, router)) for router in routers)
-            self._onto[memory] = tuple((router, path) for router, path in ways if path)
-        return self._onto[memory]
-
-    def _ways_off_the_grid(self, memory: str) -> tuple[tuple[str, Path], ...]:
-        if memory not in self._off:
-            routers = (n for n in self._access.reaching(memory) if n in self._position)
-            ways = ((router, self._access.between(router, memory)) for router in routers)
-            self._off[memory] = tuple((router, path) for router, path in ways if path)
-        return self._off[memory]
-
-    def _across(self, first: str, last: str) -> Path | None:
-        """Walk along x and then along y from one router to another."""
-        (x, y), goal = self._position[first], self._position[last]
-        along_x = self._along(0, (x, y), goal[0], self._columns)
-        along_y = self._along(1, (goal[0], y), goal[1], self._rows)
-        return along_x.then(along_y) if along_x and along_y else None
-
-    def _along(self, axis: int, start: Position, goal: int, span: tuple[int, int]) -> Path | None:
-        """Walk along one axis: the shorter way, the increasing one when both are equal."""
-        first, count = span
-        ahead = (goal - start[axis]) % count
-        for steps, direction in sorted([(ahead, 1), ((-ahead) % count, -1)], key=_fewer_steps):
-            here, links = start, []
-            for _ in range(steps):
-                moved = first + (here[axis] + direction - first) % count
-                there = (moved, here[1]) if axis == 0 else (here[0], moved)
-                link = self._link(here, there)
-                if link is None:
-                    break
-                links.append(link)
-                here = there
-            else:
-                latency = sum(link.latency for link in links)
-                return Path(latency, len(links), tuple(link.index for link in links))
-        return None
-
-    def _link(self, here: Position, there: Position) -> Link | None:
-        ends = self._router.get(here, ""), self._router.get(there, "")
-        return self._step.get(ends)
-
-    def _lies_on_grid(self, link: Link) -> bool:
-        return link.source in self._position and link.target in self._position
-
-
 def as_graph(machine: Machine) -> Any:
     """Return the machine as a ``networkx.DiGraph`` of memories and routers.
 
@@ -232,14 +143,3 @@ def as_graph(machine: Machine) -> Any:
             link.source, link.target, link=link.index, rate=link.rate, latency=link.latency
         )
     return graph
-
-
-def _span(coordinates: Iterable[int]) -> tuple[int, int]:
-    """Return the least coordinate and the number of positions up to the greatest."""
-    found = list(coordinates)
-    return (min(found), max(found) - min(found) + 1) if found else (0, 1)
-
-
-def _fewer_steps(way: tuple[int, int]) -> tuple[int, int]:
-    steps, direction = way
-    return steps, -direction

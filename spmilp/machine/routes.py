@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from spmilp.machine.machine import Engine, Machine, Routing
-from spmilp.machine.paths import STAY, Path, ShortestPaths, XyPaths, as_graph
+from spmilp.machine.paths import STAY, Path, ShortestPaths, as_graph
 from spmilp.machine.staging import staging_path
+from spmilp.machine.xy import XyPaths
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 __all__ = ["Route", "Routes", "as_graph", "multicast_route", "transfer_cycles", "transfer_rate"]
