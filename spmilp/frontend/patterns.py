@@ -70,6 +70,7 @@ class PatternFinder:
             return self._up_to_quantisation(operator, operands) if fits else None
         if not self._products_fit(operator, operands):
             return None
+        operands = (*operands[:2], *self._bias(operator, operands))
         floats = Pattern(operator=operator, operands=operands, output=operator.output, scale=None)
         return self._up_to_quantisation(operator, operands) or floats
 
@@ -104,12 +105,21 @@ class PatternFinder:
             return False
         if max(left.dtype.itemsize, right.dtype.itemsize) > 1:
             return False
-        return all(
-            not name
-            or (scale is not None and scale.dtype == np.int32)
-            or (scale is None and _is_constant(self._tensors[name]))
-            for name, scale in operands[2:]
-        )
+        return all(not name or _is_constant(self._tensors[name]) for name, _ in operands[2:])
+
+    def _bias(self, operator: Operator, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        """Return the bias as integers if they count steps of the sums, else as the reals it is."""
+        (_, left), (_, right) = operands[:2]
+        if len(operands) < 3 or left is None or right is None:
+            return ()
+        name, scale = operands[2]
+        if scale is None or (
+            scale.dtype == np.int32
+            and not scale.zero_point.any()
+            and np.allclose(scale.scale, left.scale * right.scale, rtol=1e-5, atol=0)
+        ):
+            return ((name, scale),)
+        return ((operator.inputs[2], None),)
 
     def _up_to_quantisation(
         self, operator: Operator, operands: tuple[Operand, ...]

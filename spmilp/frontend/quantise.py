@@ -10,8 +10,8 @@ from math import isfinite
 import numpy as np
 
 from spmilp.frontend.draft import Draft
-from spmilp.frontend.graph import Attribute, Operator, Quantisation, Scale, Tensor
-from spmilp.frontend.patterns import WEIGHTED, Operand, Pattern, PatternFinder
+from spmilp.frontend.graph import Attribute, Operator, Quantisation
+from spmilp.frontend.patterns import Pattern, PatternFinder
 from spmilp.frontend.scales import same_scale
 from spmilp.frontend.weights import compute_constant_reals, transpose_integer_weights
 
@@ -31,19 +31,18 @@ def integerise(draft: Draft) -> Draft:
     finder = PatternFinder(draft)
     operators: list[Operator] = []
     absorbed: set[str] = set()
-    tensors = dict(draft.tensors)
     for operator in draft.operators:
         pattern = None if operator.output in absorbed else finder.pattern(operator)
         if pattern is not None:
             absorbed.update(pattern.absorbed)
-            operators.append(_integer_operator(pattern, tensors))
+            operators.append(_integer_operator(pattern))
         elif operator.output not in absorbed:
             operators.append(operator)
-    draft = replace(draft, operators=tuple(operators), tensors=tensors)
+    draft = replace(draft, operators=tuple(operators))
     return compute_constant_reals(_without_unread_reals(draft))
 
 
-def _integer_operator(pattern: Pattern, tensors: dict[str, Tensor]) -> Operator:
+def _integer_operator(pattern: Pattern) -> Operator:
     operator = pattern.operator
     if _only_moves(pattern):
         return replace(
@@ -52,15 +51,12 @@ def _integer_operator(pattern: Pattern, tensors: dict[str, Tensor]) -> Operator:
             output=pattern.output,
             attributes=_integer_attributes(pattern),
         )
-    operands = pattern.operands
-    if operator.kind in WEIGHTED and len(operands) > 2 and operands[2][0]:
-        operands = (*operands[:2], _integer_bias(operator.name, operands, tensors))
     return replace(
         operator,
-        inputs=tuple(name for name, _ in operands),
+        inputs=tuple(name for name, _ in pattern.operands),
         output=pattern.output,
         quantisation=Quantisation(
-            inputs=tuple(scale for _, scale in operands),
+            inputs=tuple(scale for _, scale in pattern.operands),
             output=pattern.scale,
             low=pattern.low if isfinite(pattern.low) else None,
             high=pattern.high if isfinite(pattern.high) else None,
@@ -90,39 +86,6 @@ def _integer_attributes(pattern: Pattern) -> dict[str, Attribute]:
         integer = np.rint(np.float32(value) / pattern.scale.scale[0]) + pattern.scale.zero_point[0]
         attributes["value"] = int(np.clip(integer, limits.min, limits.max))
     return attributes
-
-
-def _integer_bias(who: str, operands: tuple[Operand, ...], tensors: dict[str, Tensor]) -> Operand:
-    """Return a bias as int32 with the scale of the sums it is added to.
-
-    A bias of floats is rounded to ``input scale * weight scale``, as onnxruntime does with the bias
-    of a quantised operator (its graph transformer WeightBiasQuantization).
-    """
-    (_, left), (_, right), (name, scale) = operands
-    if scale is not None or left is None or right is None:
-        return name, scale
-    steps = (left.scale * right.scale).astype(np.float32)
-    scale = Scale(
-        scale=steps,
-        zero_point=np.zeros(steps.shape, dtype=np.int32),
-        axis=None if steps.size == 1 else len(tensors[name].shape) - 1,
-        dtype=np.dtype(np.int32),
-    )
-    bias = tensors[name]
-    data = None
-    if bias.data is not None:
-        limits = np.iinfo(np.int32)
-        rounded = np.rint(bias.data.astype(np.float64) / steps)
-        data = np.clip(rounded, limits.min, limits.max).astype(np.int32)
-    integer = f"{who}/bias"
-    tensors[integer] = Tensor(
-        name=integer,
-        shape=bias.shape,
-        dtype=scale.dtype,
-        data=data,
-        shape_only=bias.shape_only,
-    )
-    return integer, scale
 
 
 def _without_unread_reals(draft: Draft) -> Draft:

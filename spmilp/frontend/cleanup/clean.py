@@ -45,6 +45,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         forget_shapes(model)
         infer_shapes(model)
         mark_filled_weights(model)
+        fold_shapes(model)
         fold_constants(model)
         infer_shapes(model)
         expand_qlinear(model)

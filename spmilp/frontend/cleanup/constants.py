@@ -18,7 +18,6 @@ RULES = (
     rules.cast_cast_rule,
     rules.no_op_cast_rule,
     rules.no_op_expand_rule,
-    *rules.expand_before_binary_op_rules,
     rules.no_op_transpose_rule,
     rules.transpose_transpose_rule,
     rules.materialize_reshape_shape_rule,
@@ -39,6 +38,10 @@ ConvTranspose, which :mod:`~spmilp.frontend.cleanup.batch_norm` does).
 """
 
 
+RULES_FOR_EXPAND = tuple(rules.expand_before_binary_op_rules)
+"""One for each operator and operand: tried only where a model has Expand."""
+
+
 def fold_constants(model: ir.Model) -> None:
     """Fold constants, simplify what surrounds them, and remove what is then dead or double.
 
@@ -54,7 +57,7 @@ def fold_constants(model: ir.Model) -> None:
             should_fold=_may_fold,
         )
         nodes = model.graph.num_nodes()
-        rewriter.rewrite(model, RULES)
+        rewriter.rewrite(model, _rules_for(model))
         passes.IdentityEliminationPass()(model)
         passes.RemoveUnusedNodesPass()(model)
         if not folded.modified and model.graph.num_nodes() == nodes:
@@ -64,6 +67,11 @@ def fold_constants(model: ir.Model) -> None:
     passes.CommonSubexpressionEliminationPass()(model)
     passes.RemoveUnusedNodesPass()(model)
     passes.NameFixPass()(model)
+
+
+def _rules_for(model: ir.Model) -> tuple[rewriter.RewriteRule, ...]:
+    expands = any(node.op_type == "Expand" for node in model.graph)
+    return (*RULES, *RULES_FOR_EXPAND) if expands else RULES
 
 
 def _constants_become_initializers(model: ir.Model) -> None:
