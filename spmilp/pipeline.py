@@ -11,11 +11,12 @@ from pathlib import Path
 
 from spmilp.checker.check import check
 from spmilp.checker.violation import Violation
+from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
 from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.lower import lower
-from spmilp.machine.read import load_machine
+from spmilp.machine.read import MachineFile, load_machine
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import write_plan
 from spmilp.problem.objective import Objective, Quantity
@@ -27,6 +28,14 @@ from spmilp.solvers.registry import find_solver
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
 DEFAULT_OPTIONS = SolveOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loaded:
+    """A network that is ready to be tiled, and the machine it is for."""
+
+    network: Network
+    target: MachineFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +102,25 @@ def problem_from_model(
     dims: Mapping[str, int] | None = None,
     objective: Quantity = Quantity.MAKESPAN,
 ) -> Problem:
-    """Load a model and a machine, tile the network and lower it; see :func:`map_model`."""
+    """Load a model and a machine, and lower the network; see :func:`map_model`."""
+    return lower_network(load(model, machine, dims=dims), objective)
+
+
+def load(
+    model: str | Path,
+    machine: str | Path = DEFAULT_MACHINE,
+    *,
+    dims: Mapping[str, int] | None = None,
+) -> Loaded:
+    """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
     target = load_machine(str(machine))
     network = load_network(find_model(str(model)), dims or {}, target.machine.kinds)
+    return Loaded(network=network, target=target)
+
+
+def lower_network(loaded: Loaded, objective: Quantity = Quantity.MAKESPAN) -> Problem:
+    """Choose tile sizes and lower to a problem that carries the hashes of both files."""
+    network, target = loaded.network, loaded.target
     return lower(
         network,
         target.machine,

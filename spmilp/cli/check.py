@@ -16,8 +16,8 @@ def check(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Its problem.  [default: problem.json beside the plan]",
-            show_default=False,
+            help="Its problem.",
+            show_default="problem.json beside the plan",
         ),
     ] = None,
     as_json: Annotated[

@@ -11,16 +11,23 @@ from typing import Annotated
 import typer
 
 import spmilp
-from spmilp.cli import check, machines, solve
+from spmilp.cli import check, inspect, machines, solve
 from spmilp.cli.failures import FailuresGroup
 from spmilp.cli.output import print_error
 from spmilp.errors import ExitCode
 
 EXIT_CODES = """\
-Exit codes: 0 done (a plan is feasible and checked), 2 wrong usage, 3 invalid input or unsupported
-operator, 4 no plan exists, 5 limit reached without a plan, 6 gap not reached (with --strict-gap),
-7 the plan is invalid, 8 export impossible, 70 internal error, 130 or 143 interrupted (a plan found
-until then is checked and written)."""
+Exit codes:
+  0  done; a plan is feasible and checked
+  2  wrong usage
+  3  invalid input, or an operator that cannot be lowered
+  4  no plan exists
+  5  limit reached without a plan
+  6  gap not reached (with --strict-gap)
+  7  the plan is invalid, or its outputs differ
+  8  export impossible for the target
+ 70  internal error
+130, 143  interrupted; a plan found until then is checked and written"""
 
 app = typer.Typer(
     name="spmilp",
@@ -34,6 +41,7 @@ app = typer.Typer(
 )
 app.command("solve", epilog=EXIT_CODES)(solve.solve)
 app.command("check", epilog=EXIT_CODES)(check.check)
+app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("machines", epilog=EXIT_CODES)(machines.machines)
 
 
@@ -62,6 +70,12 @@ def settings(
     """Map neural networks onto many-core machines with scratchpad memories."""
 
 
+def shortened(message: str, longest: int = 300) -> str:
+    """Return the first line of a message, cut where it is too long to read."""
+    line = message.partition("\n")[0]
+    return line if len(line) <= longest else f"{line[:longest]}…"
+
+
 def main() -> None:
     """Run the command line; an error that nobody foresaw gives exit code 70."""
     try:
@@ -70,7 +84,7 @@ def main() -> None:
         if "--debug" in sys.argv or os.environ.get("SPMILP_DEBUG"):
             traceback.print_exc()
         print_error(
-            f"internal error: {type(error).__name__}: {error}\n"
+            f"internal error: {type(error).__name__}: {shortened(str(error))}\n"
             "This is a defect of spmilp. Please report it with the command and its input; "
             "spmilp --debug ... shows the traceback."
         )

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-PLAIN_WIDTH = 120
+PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
 
 
@@ -30,10 +30,20 @@ def print_error(message: str) -> None:
 
 
 def table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Container[int] = ()
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Container[int] = (),
+    show_headings: bool = True,
 ) -> Table:
     """Return a table; the columns at the positions ``numbers`` are set flush right."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    made = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+        show_header=show_headings,
+    )
     for position, heading in enumerate(headings):
         flush_right = position in numbers
         made.add_column(heading, justify="right" if flush_right else "left", overflow="fold")

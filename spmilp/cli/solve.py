@@ -26,8 +26,8 @@ def solve(
             "-m",
             metavar="NAME|FILE.yaml",
             help="A preset (see spmilp machines) or a machine file. A problem file carries its own "
-            "machine.  [default: mesh4x4]",
-            show_default=False,
+            "machine.",
+            show_default="mesh4x4",
         ),
     ] = None,
     dim: Annotated[
@@ -38,8 +38,8 @@ def solve(
     objective: Annotated[
         Quantity | None,
         typer.Option(
-            help="What to make small.  [default: makespan, or what the problem file says]",
-            show_default=False,
+            help="What to make small.",
+            show_default="makespan, or what the problem file says",
         ),
     ] = None,
     time_limit: Annotated[
@@ -72,8 +72,8 @@ def solve(
             "-o",
             metavar="OUTDIR",
             file_okay=False,
-            help="Folder for problem.json and plan.json.  [default: out/NAME-MACHINE]",
-            show_default=False,
+            help="Folder for problem.json and plan.json.",
+            show_default="out/NAME-MACHINE",
         ),
     ] = None,
     as_json: Annotated[
@@ -82,8 +82,9 @@ def solve(
 ) -> None:
     """Map a network onto a machine: load, lower, solve, check, write.
 
-    Writes OUTDIR/problem.json and OUTDIR/plan.json, both only once the checker has accepted the
-    plan. Ctrl-C ends the search; the best plan so far is checked and written.
+    Writes OUTDIR/problem.json and OUTDIR/plan.json once the checker has
+    accepted the plan. Ctrl-C ends the search; the best plan so far is checked
+    and written.
     """
     from spmilp.cli.solving import Request, run
 

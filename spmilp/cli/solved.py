@@ -8,9 +8,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from spmilp.cli import output as out
+from spmilp.lowering.roofline import Roofline
 from spmilp.pipeline import Mapped
 from spmilp.problem.objective import Quantity
-from spmilp.report.summary import Summary, summarise
+from spmilp.report.summary import Summary, network_name, summarise
 
 MOST_CORES = 20
 """Cores that get a row of their own; of more, the table shows the spread."""
@@ -22,6 +23,8 @@ class Answer:
 
     Parameters
     ----------
+    roofline
+        The network's bound for every tiling; ``None`` when only the problem is known.
     files
         What was written.
     seconds
@@ -29,6 +32,7 @@ class Answer:
     """
 
     mapped: Mapped
+    roofline: Roofline | None
     files: tuple[Path, ...]
     solver: str
     seconds: float
@@ -81,11 +85,12 @@ def as_object(answer: Answer, summary: Summary | None) -> dict[str, object]:
     mapped = answer.mapped
     figures = asdict(summary) if summary is not None else dict.fromkeys(Summary.__slots__)
     names = {
-        "problem": mapped.problem.name,
+        "network": network_name(mapped.problem),
         "machine": mapped.problem.machine.name,
         "quantity": str(mapped.problem.objective.first),
         "bound": mapped.result.bound,
         "bound_source": mapped.result.bound_source,
+        "roofline": answer.roofline.cycles if answer.roofline is not None else None,
         "unverified": list(mapped.problem.machine.unverified),
     }
     how = {
@@ -115,7 +120,7 @@ def _print_tables(to: Console, answer: Answer, summary: Summary) -> None:
     how = ", interrupted" if answer.interrupted else ""
     cores = out.count(len(summary.cores), "core")
     to.print(
-        f"[bold]{escape(summary.problem)}[/] on [bold]{escape(summary.machine)}[/] ({cores}): "
+        f"[bold]{escape(summary.network)}[/] on [bold]{escape(summary.machine)}[/] ({cores}): "
         f"{status}{how}, [green]checked[/]"
     )
     to.print(_figures(answer, summary))
@@ -140,22 +145,38 @@ def _figures(answer: Answer, summary: Summary) -> Table:
         ("makespan", f"{summary.makespan:,} cycles", _as_time(answer, summary)),
         *_objective(summary),
         ("lower bound", _quantity(summary, summary.bound), summary.bound_source),
+        *_roofline(answer),
         ("gap", out.percent(summary.gap), "optimal" if summary.gap == 0 else ""),
         ("DRAM traffic", out.size(summary.dram_traffic), _against_compulsory(summary)),
         ("peak SPM", out.size(summary.peak_spm), _against_capacity(summary)),
+        *_energy(summary),
         ("tasks", f"{summary.tasks:,}", ""),
         ("transfers", f"{summary.transfers:,}", ""),
         ("solver", solver_of(answer), f"{answer.seconds:.1f} s in all"),
     ]
-    figures = out.table(("", "", ""), rows, numbers={1})
-    figures.show_header = False
-    return figures
+    return out.table(("", "", ""), rows, numbers={1}, show_headings=False)
 
 
 def _objective(summary: Summary) -> list[tuple[str, str, str]]:
     if summary.quantity is Quantity.MAKESPAN:
         return []
     return [("objective", _quantity(summary, summary.objective), summary.quantity.value)]
+
+
+def _energy(summary: Summary) -> list[tuple[str, str, str]]:
+    """Show the energy, unless the machine states none."""
+    if not summary.energy:
+        return []
+    return [("energy", f"{summary.energy / 1e9:,.3f} µJ", "of what the machine states")]
+
+
+def _roofline(answer: Answer) -> list[tuple[str, str, str]]:
+    """Show how fast any tiling could be, for a bad tiling hides behind its own bound."""
+    line = answer.roofline
+    if line is None:
+        return []
+    why = f"{line.bound_by}, whatever the tiles"
+    return [("roofline", f"{line.cycles:,} cycles", why)]
 
 
 def _quantity(summary: Summary, value: int) -> str:

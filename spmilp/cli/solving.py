@@ -14,9 +14,11 @@ from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.cli.solved import Answer, print_answer
 from spmilp.errors import ExitCode
+from spmilp.lowering.roofline import Roofline, roofline
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.report.summary import network_name
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.registry import solver_names
 
@@ -44,7 +46,7 @@ def run(request: Request) -> ExitCode:
     started = time.perf_counter()
     _solver_exists(request.solver)
     with interrupts_noted() as interrupts, progress_line() as progress:
-        problem = _problem(request, progress)
+        problem, ceiling = _problem(request, progress)
         outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
         result = pipeline.solve_problem(problem, request.solver, _options(request, progress))
         interrupts.finishing = True
@@ -53,6 +55,7 @@ def run(request: Request) -> ExitCode:
         files = pipeline.write_outputs(mapped, outdir)
     answer = Answer(
         mapped=mapped,
+        roofline=ceiling,
         files=files,
         solver=request.solver,
         seconds=time.perf_counter() - started,
@@ -68,16 +71,20 @@ def _solver_exists(name: str) -> None:
         raise typer.BadParameter(f"--solver {name}: there are {', '.join(solver_names())}")
 
 
-def _problem(request: Request, progress: ProgressLine) -> Problem:
-    """Read the problem, or make it from the model and the machine."""
-    if not request.source.endswith(".json"):
-        progress.say(f"reading and lowering {request.source}")
-        return pipeline.problem_from_model(
-            request.source,
-            request.machine or pipeline.DEFAULT_MACHINE,
-            dims=request.dims,
-            objective=request.objective or Quantity.MAKESPAN,
-        )
+def _problem(request: Request, progress: ProgressLine) -> tuple[Problem, Roofline | None]:
+    """Read the problem, or make it from the model and the machine; a model has a roofline too."""
+    if request.source.endswith(".json"):
+        return _problem_of_file(request, progress), None
+    progress.say(f"reading {request.source}")
+    machine = request.machine or pipeline.DEFAULT_MACHINE
+    loaded = pipeline.load(request.source, machine, dims=request.dims)
+    progress.say("choosing tiles and lowering")
+    problem = pipeline.lower_network(loaded, request.objective or Quantity.MAKESPAN)
+    return problem, roofline(loaded.network, loaded.target.machine)
+
+
+def _problem_of_file(request: Request, progress: ProgressLine) -> Problem:
+    """Read a problem file, with the objective of the command line if there is one."""
     if request.machine is not None or request.dims:
         raise typer.BadParameter(
             f"{request.source} is a problem file, which carries its machine and its sizes; "
@@ -103,7 +110,7 @@ def _options(request: Request, progress: ProgressLine) -> SolveOptions:
 
 def _folder_name(source: str, problem: Problem) -> str:
     """Return ``NAME-MACHINE`` from the model's file name, or from the problem's name."""
-    name = problem.name if source.endswith(".json") else Path(source.split(":")[-1]).stem
+    name = network_name(problem) if source.endswith(".json") else Path(source.split(":")[-1]).stem
     return f"{_plain(name)}-{_plain(problem.machine.name)}"
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from spmilp.errors import MissingExtraError
+from spmilp.problem.problem import Problem
+from spmilp.report.summary import network_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,3 +63,8 @@ def legend_of_colours(figure: "Figure", colours: Mapping[str, str], shown: Itera
 def without_markup(name: str) -> str:
     """Return a name from a model as plain text: matplotlib reads ``$`` as mathematics."""
     return name.replace("$", r"\$")
+
+
+def title(problem: Problem) -> str:
+    """Say which network is mapped onto which machine."""
+    return without_markup(f"{network_name(problem)} on {problem.machine.name}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import grid_of_axes, legend_of_colours, without_markup
+from spmilp.report.figures import grid_of_axes, legend_of_colours, title, without_markup
 from spmilp.report.live_bytes import live_bytes
 from spmilp.report.palette import BLACK, KIND_COLOURS, PURPLE, SCRATCH, VERMILION
 from spmilp.units import Bytes, Cycles
@@ -43,9 +43,7 @@ def memory_map(problem: Problem, plan: Plan, memories: Sequence[str] | None = No
     drawn = _chosen(problem, memories, stays)
     columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
     figure, axes = grid_of_axes(len(drawn), columns, 3.2 if columns == 1 else 2.1, share_y=False)
-    figure.suptitle(
-        f"{without_markup(problem.name)} on {without_markup(problem.machine.name)}: memory map"
-    )
+    figure.suptitle(f"{title(problem)}: memory map")
     for position, (axis, memory) in enumerate(zip(axes, drawn, strict=True)):
         _draw_memory(axis, problem, memory, stays[memory.index], plan.claim.makespan)
         if position % columns == 0:

@@ -62,7 +62,7 @@ class Summary:
         Bytes to and from DRAM that no plan can avoid.
     """
 
-    problem: str
+    network: str
     machine: str
     quantity: Quantity
     objective: int
@@ -99,7 +99,7 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
     claim, machine = plan.claim, problem.machine
     objective = claimed(claim, problem.objective.first)
     return Summary(
-        problem=problem.name,
+        network=network_name(problem),
         machine=machine.name,
         quantity=problem.objective.first,
         objective=objective,
@@ -118,6 +118,11 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
         memories=use_of_memories(machine, plan),
         unverified=machine.unverified,
     )
+
+
+def network_name(problem: Problem) -> str:
+    """Return the problem's name without the machine's, which lowering appends."""
+    return problem.name.removesuffix(f" on {problem.machine.name}")
 
 
 def claimed(claim: Claim, quantity: Quantity) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import grid_of_axes, legend_of_colours, without_markup
+from spmilp.report.figures import grid_of_axes, legend_of_colours, title, without_markup
 from spmilp.report.palette import BLACK, BLUE, GROUP_COLOURS, ORANGE, SKY_BLUE
 from spmilp.units import Cycles
 
@@ -37,10 +37,7 @@ def timeline(problem: Problem, plan: Plan) -> "Figure":
     cores = rows_of_cores(problem, plan)
     channels = rows_of_channels(problem, plan)
     figure, axes = grid_of_axes(2 if channels else 1, 1, _height(cores, channels), share_y=False)
-    figure.suptitle(
-        f"{without_markup(problem.name)} on {without_markup(problem.machine.name)}: "
-        f"{plan.claim.makespan:,} cycles"
-    )
+    figure.suptitle(f"{title(problem)}: {plan.claim.makespan:,} cycles")
     _draw_rows(axes[0], cores, "core")
     if channels:
         _draw_rows(axes[1], channels, "DMA channel")

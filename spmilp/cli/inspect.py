@@ -1,0 +1,112 @@
+"""``spmilp inspect``: what the front end and the tiling make of a model."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spmilp.cli import options as read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from spmilp.report.inspection import Inspection
+    from spmilp.units import Extents
+
+
+def inspect(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL.onnx",
+            help="An ONNX model, or onnx:NAME for a graph of the onnx package.",
+            show_default=False,
+        ),
+    ],
+    machine: Annotated[
+        str,
+        typer.Option(
+            "--machine", "-m", metavar="NAME|FILE.yaml", help="A preset or a machine file."
+        ),
+    ] = "mesh4x4",
+    dim: Annotated[
+        list[str] | None,
+        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+) -> None:
+    """Show operators, work, bytes, fused groups, tiles, and what bounds them; nothing is solved."""
+    from dataclasses import asdict
+
+    from spmilp import pipeline
+    from spmilp.cli import output as out
+    from spmilp.lowering.choose import choose_tilings
+    from spmilp.report.inspection import inspect_network
+
+    loaded = pipeline.load(model, machine, dims=read.dimensions(dim or ()))
+    network, target = loaded.network, loaded.target.machine
+    found = inspect_network(network, target, choose_tilings(network, target))
+    if as_json:
+        out.print_json(asdict(found))
+        return
+    to = out.console()
+    to.print(f"{found.network} on {found.machine}", markup=False, style="bold")
+    to.print(_whole(found))
+    to.print()
+    to.print(_groups(found))
+
+
+def _whole(found: "Inspection") -> "Table":
+    from spmilp.cli import output as out
+
+    operators = ", ".join(f"{number} {kind}" for kind, number in found.operators.items())
+    groups, tiles = len(found.groups), sum(group.tiles for group in found.groups)
+    rows = [
+        ("inputs", _shapes(found.inputs)),
+        ("outputs", _shapes(found.outputs)),
+        ("operators", operators),
+        ("groups", f"{out.count(groups, 'fused group')} in {out.count(tiles, 'tile')}"),
+        ("work", f"{found.macs:,} MAC"),
+        ("parameters", out.size(found.parameters)),
+        ("intermediates", out.size(found.intermediates)),
+        ("DRAM traffic", f"{out.size(found.compulsory_dram_traffic)} at least"),
+        (
+            "roofline",
+            f"{found.roofline_cycles:,} cycles at least for any tiling: compute "
+            f"{found.compute_cycles:,.0f}, dram {found.dram_cycles:,.0f}",
+        ),
+    ]
+    return out.table(("", ""), rows, show_headings=False)
+
+
+def _groups(found: "Inspection") -> "Table":
+    from spmilp.cli import output as out
+
+    rows = [
+        (
+            group.name,
+            " ".join(group.operators),
+            "x".join(map(str, group.output_shape)),
+            f"{group.macs:,}",
+            out.size(group.reads),
+            out.size(group.constants),
+            out.size(group.writes),
+            group.tiling,
+            f"{group.tiles:,}",
+            f"{max(group.compute_cycles, group.dram_cycles):,.0f}",
+            group.bound_by,
+        )
+        for group in found.groups
+    ]
+    headings = (
+        *("group", "operators", "output", "MAC", "reads", "constants", "writes"),
+        *("tiling", "tiles", "cycles ≥", "bound by"),
+    )
+    return out.table(headings, rows, numbers=range(3, 10))
+
+
+def _shapes(tensors: "Mapping[str, Extents]") -> str:
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in tensors.items())

@@ -1,0 +1,143 @@
+"""What the front end and the tiling make of a model, as plain data; nothing is solved."""
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from spmilp.frontend.graph import Group, Network
+from spmilp.lowering.groups import reduction_length
+from spmilp.lowering.roofline import GroupRoofline, roofline
+from spmilp.lowering.tiling import Tiling, tile_grid
+from spmilp.machine.machine import Machine
+from spmilp.units import Bytes, Cycles, Extents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigures:
+    """One fused group.
+
+    Parameters
+    ----------
+    operators
+        ONNX operator types, in order.
+    reads
+        Bytes of the tensors that it reads, constants left aside.
+    constants
+        Bytes of the constants that it reads.
+    writes
+        Bytes of its output.
+    tiles
+        Tasks that it becomes, and ``tiling`` how: tiles along each axis of the output.
+    compute_cycles, dram_cycles
+        Lower bounds for the group alone: its MACs on all cores that can run it, and what it must
+        bring from DRAM and store there.
+    bound_by
+        ``compute`` or ``dram``.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    output_shape: Extents
+    macs: int
+    reads: Bytes
+    constants: Bytes
+    writes: Bytes
+    tiles: int
+    tiling: str
+    compute_cycles: float
+    dram_cycles: float
+    bound_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """A network on a machine before anything is solved.
+
+    Parameters
+    ----------
+    operators
+        How many of each ONNX type there are after clean-up.
+    parameters
+        Bytes of all constants.
+    intermediates
+        Bytes of the tensors between groups.
+    roofline_cycles
+        A lower bound on the makespan for every tiling, and ``bound_by`` what sets it.
+    """
+
+    network: str
+    machine: str
+    operators: Mapping[str, int]
+    inputs: Mapping[str, Extents]
+    outputs: Mapping[str, Extents]
+    macs: int
+    parameters: Bytes
+    intermediates: Bytes
+    compulsory_dram_traffic: Bytes
+    roofline_cycles: Cycles
+    compute_cycles: float
+    dram_cycles: float
+    bound_by: str
+    groups: tuple[GroupFigures, ...]
+
+
+def inspect_network(
+    network: Network, machine: Machine, tilings: Mapping[int, Tiling]
+) -> Inspection:
+    """Return the figures of a network that is to be tiled as ``tilings`` says.
+
+    Raises
+    ------
+    SpmilpError
+        If no kind of core can run a group.
+    """
+    line = roofline(network, machine)
+    operators = Counter(each.kind for group in network.groups for each in group.operators)
+    computed = {group.output for group in network.groups}
+    read = {name for group in network.groups for name in group.inputs}
+    constants = read - computed - set(network.inputs)
+    return Inspection(
+        network=network.name,
+        machine=machine.name,
+        operators=dict(sorted(operators.items())),
+        inputs={name: network.tensors[name].shape for name in network.inputs},
+        outputs={name: network.tensors[name].shape for name in network.outputs},
+        macs=sum(group.macs for group in line.groups),
+        parameters=_bytes(network, constants),
+        intermediates=_bytes(network, computed - set(network.outputs)),
+        compulsory_dram_traffic=line.loads + line.stores,
+        roofline_cycles=line.cycles,
+        compute_cycles=line.compute,
+        dram_cycles=line.dram,
+        bound_by=line.bound_by,
+        groups=tuple(
+            _figures(network, group, tilings[group.index], of_group, constants)
+            for group, of_group in zip(network.groups, line.groups, strict=True)
+        ),
+    )
+
+
+def _figures(
+    network: Network, group: Group, tiling: Tiling, line: GroupRoofline, constants: Set[str]
+) -> GroupFigures:
+    shape = network.tensors[group.output].shape
+    grid = tile_grid(tiling, shape, reduction_length(network, group))
+    read = set(group.inputs)
+    return GroupFigures(
+        name=group.name,
+        operators=tuple(operator.kind for operator in group.operators),
+        output_shape=shape,
+        macs=line.macs,
+        reads=_bytes(network, read - constants),
+        constants=_bytes(network, read & constants),
+        writes=network.tensors[group.output].bytes,
+        tiles=grid.tiles * len(grid.parts),
+        tiling=tiling.describe(),
+        compute_cycles=line.compute,
+        dram_cycles=line.dram,
+        bound_by=line.bound_by,
+    )
+
+
+def _bytes(network: Network, names: Set[str]) -> Bytes:
+    return sum(network.tensors[name].bytes for name in names)
