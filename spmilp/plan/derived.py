@@ -136,8 +136,9 @@ def _most_live_bytes(stays: Iterable[Residency]) -> Bytes:
     """Return the most bytes occupied at one cycle; a pair in place, at one offset, counts once."""
     events = []
     for stay in stays:
-        events.append((stay.start, 1, stay.offset, stay.bytes))
-        events.append((stay.end, 0, stay.offset, stay.bytes))
+        if stay.start < stay.end:
+            events.append((stay.start, 1, stay.offset, stay.bytes))
+            events.append((stay.end, 0, stay.offset, stay.bytes))
     alive: dict[Bytes, list[Bytes]] = {}
     total = most = 0
     for _, begins, offset, size in sorted(events):

@@ -1,7 +1,7 @@
 """The format of ``plan.json``: its fields and their types; ``docs/format.md`` explains them.
 
-A field whose default is ``None`` and whose comment says *derived* repeats, for whoever reads the
-file alone, what follows from the other fields and the problem.
+Fields marked ``DERIVED`` repeat, for whoever reads the file alone, what follows from the other
+fields and the problem.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -16,6 +16,8 @@ from spmilp.problem.problem import BufferKind
 FORMAT = "spmilp-plan"
 VERSION = "1.0"
 
+DERIVED = Field(description="Follows from the other fields and the problem; may be left out.")
+
 Number: TypeAlias = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)]
 Direction: TypeAlias = Literal["load", "store", "move"]
 
@@ -25,10 +27,10 @@ class MetaModel(FileModel):
 
     tool: str | None = None
     tool_version: str | None = None
-    problem: str | None = None  # derived
-    machine: str | None = None  # derived
-    model_sha256: str | None = None  # derived
-    machine_sha256: str | None = None  # derived
+    problem: Annotated[str | None, DERIVED] = None
+    machine: Annotated[str | None, DERIVED] = None
+    model_sha256: Annotated[str | None, DERIVED] = None
+    machine_sha256: Annotated[str | None, DERIVED] = None
     problem_sha256: str = ""
 
 
@@ -37,11 +39,11 @@ class SolveModel(FileModel):
 
     solver: str
     options: tuple[tuple[str, str], ...] = ()
-    objective: Quantity | None = None  # derived
-    value: Number | None = None  # derived
+    objective: Annotated[Quantity | None, DERIVED] = None
+    value: Annotated[Number | None, DERIVED] = None
     bound: Number
     bound_source: str
-    gap: float | None = None
+    gap: Annotated[float | None, Field(allow_inf_nan=False)] = None
     makespan: Total
     dram_traffic: Total
     energy: Total
@@ -52,20 +54,20 @@ class TensorModel(FileModel):
     """The address of a DRAM tensor, in bytes."""
 
     index: Amount
-    name: str | None = None  # derived
-    memory: Amount | None = None  # derived
-    memory_name: str | None = None  # derived
+    name: Annotated[str | None, DERIVED] = None
+    memory: Annotated[Amount | None, DERIVED] = None
+    memory_name: Annotated[str | None, DERIVED] = None
     address: Amount
-    bytes: Amount | None = None  # derived
+    bytes: Annotated[Amount | None, DERIVED] = None
 
 
 class TaskModel(FileModel):
     """A task on a core, ``cycles`` long; the residencies of its operands, results and scratch."""
 
     index: Amount
-    name: str | None = None  # derived
+    name: Annotated[str | None, DERIVED] = None
     core: Amount
-    core_name: str | None = None  # derived
+    core_name: Annotated[str | None, DERIVED] = None
     start: Amount
     cycles: Count
     reads: tuple[Amount, ...] = ()
@@ -78,10 +80,10 @@ class ResidencyModel(FileModel):
 
     index: Amount
     slice: Amount | None = None
-    name: str | None = None  # derived
-    kind: BufferKind | Literal["scratch"] | None = None  # derived
+    name: Annotated[str | None, DERIVED] = None
+    kind: Annotated[BufferKind | Literal["scratch"] | None, DERIVED] = None
     memory: Amount
-    memory_name: str | None = None  # derived
+    memory_name: Annotated[str | None, DERIVED] = None
     offset: Amount
     bytes: Count
     start: Amount
@@ -118,18 +120,18 @@ class TransferModel(FileModel):
 
     index: Amount
     slice: Amount
-    name: str | None = None  # derived
-    dir: Direction | None = None  # derived
+    name: Annotated[str | None, DERIVED] = None
+    dir: Annotated[Direction | None, DERIVED] = None
     engine: Amount
-    engine_name: str | None = None  # derived
+    engine_name: Annotated[str | None, DERIVED] = None
     channel: Amount
     start: Amount
     cycles: Count
-    bytes: Count | None = None  # derived
+    bytes: Annotated[Count | None, DERIVED] = None
     source: Amount
     destinations: tuple[Amount, ...]
-    src: SourceEndModel | None = None  # derived
-    dst: tuple[DestinationEndModel, ...] | None = None  # derived
+    src: Annotated[SourceEndModel | None, DERIVED] = None
+    dst: Annotated[tuple[DestinationEndModel, ...] | None, DERIVED] = None
     route: tuple[Amount, ...]
 
 
@@ -159,4 +161,4 @@ class PlanModel(FileModel):
     tasks: tuple[TaskModel, ...]
     residencies: tuple[ResidencyModel, ...]
     transfers: tuple[TransferModel, ...]
-    cores: tuple[CoreModel, ...] | None = None  # derived
+    cores: Annotated[tuple[CoreModel, ...] | None, DERIVED] = None

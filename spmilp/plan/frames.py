@@ -1,0 +1,131 @@
+"""A plan as pandas frames, one row for each task, residency, transfer and core.
+
+Bytes and cycles are integers; intervals are half-open. Columns of names stand beside those of
+indices.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from spmilp.plan import derived
+from spmilp.plan.plan import Placement, Plan, Residency, Transfer
+from spmilp.problem.problem import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TASKS = (
+    *("task", "name", "operator", "core", "core_name", "start", "end", "cycles"),
+    *("bytes_read", "bytes_written", "scratch"),
+)
+RESIDENCIES = (
+    *("residency", "slice", "name", "kind", "memory", "memory_name", "offset", "bytes"),
+    *("start", "end", "filled_by"),
+)
+TRANSFERS = (
+    *("transfer", "slice", "name", "direction", "engine", "engine_name", "channel", "source"),
+    *("destination", "destinations", "bytes", "start", "end", "cycles", "hops"),
+)
+CORES = (
+    *("core", "name", "memory", "memory_name", "tasks", "busy", "utilisation"),
+    *("peak", "live_peak", "reserved", "capacity"),
+)
+
+
+def task_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
+    """Return the tasks: where and when they run, and what the model calls them."""
+    return _frame([_task(problem, placement) for placement in plan.placements], TASKS)
+
+
+def residency_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
+    """Return the residencies; ``slice`` and ``filled_by`` are missing where there is none."""
+    rows = [_residency(problem, stay) for stay in plan.residencies]
+    return _frame(rows, RESIDENCIES).astype({"slice": "Int64"})
+
+
+def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
+    """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
+    return _frame([_transfer(problem, plan, move) for move in plan.transfers], TRANSFERS)
+
+
+def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
+    """Return the cores: tasks, busy cycles, share of the makespan, bytes of their memory.
+
+    ``peak`` ends the highest residency; ``live_peak`` is the most occupied at one time, a lower
+    bound on it. Cores that share a memory have the same. ``capacity`` is missing without limit.
+    """
+    makespan = plan.claim.makespan
+    rows = []
+    for core in derived.of_cores(problem, plan):
+        share = core["busy"] / makespan if makespan else 0.0
+        fields = {**core, "core": core["index"], "utilisation": share}
+        rows.append(tuple(fields.get(name) for name in CORES))
+    return _frame(rows, CORES).astype({"capacity": "Int64"})
+
+
+def _task(problem: Problem, placement: Placement) -> tuple[Any, ...]:
+    task = problem.tasks[placement.task]
+    return (
+        task.index,
+        task.name,
+        None if task.tile is None else task.tile.of,
+        placement.core,
+        problem.machine.cores[placement.core].name,
+        placement.start,
+        placement.end,
+        placement.end - placement.start,
+        sum(problem.slices[read].bytes for read in task.reads),
+        sum(problem.buffers[buffer].bytes for buffer in task.writes),
+        task.scratch,
+    )
+
+
+def _residency(problem: Problem, stay: Residency) -> tuple[Any, ...]:
+    names = derived.of_residency(problem, stay)
+    filler = None
+    if stay.filled_by_task is not None:
+        filler = f"task {stay.filled_by_task}"
+    elif stay.filled_by_transfer is not None:
+        filler = f"transfer {stay.filled_by_transfer}"
+    return (
+        stay.index,
+        stay.slice,
+        names.get("name"),
+        names["kind"],
+        stay.memory,
+        names["memory_name"],
+        stay.offset,
+        stay.bytes,
+        stay.start,
+        stay.end,
+        filler,
+    )
+
+
+def _transfer(problem: Problem, plan: Plan, move: Transfer) -> tuple[Any, ...]:
+    memories = problem.machine.memories
+    known = derived.of_transfer(problem, plan, move)
+    ends = [memories[plan.residencies[end].memory].name for end in move.destinations]
+    return (
+        move.index,
+        move.slice,
+        known["name"],
+        known.get("dir"),
+        move.engine,
+        known["engine_name"],
+        move.channel,
+        memories[plan.residencies[move.source].memory].name,
+        "+".join(ends),
+        len(ends),
+        known["bytes"],
+        move.start,
+        move.end,
+        move.end - move.start,
+        len(move.route),
+    )
+
+
+def _frame(rows: list[tuple[Any, ...]], columns: tuple[str, ...]) -> "pd.DataFrame":
+    """Return a frame whose index is the first column; pandas takes a second to load."""
+    import pandas as pd
+
+    return pd.DataFrame.from_records(rows, columns=list(columns)).set_index(columns[0])

@@ -1,0 +1,117 @@
+"""What is written is read back equal, byte for byte the same each time, and after its schema."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from checker.worked_example import MACHINE, PLAN, PROBLEM
+from hypothesis import given, settings
+
+from formats.instances import naming, plans, problems
+from spmilp.checker.check import check
+from spmilp.errors import FileError
+from spmilp.plan import schema as plan_schema_file
+from spmilp.plan.plan import Plan
+from spmilp.plan.read import read_plan
+from spmilp.plan.schema import plan_schema
+from spmilp.plan.write import plan_text, write_plan
+from spmilp.problem import schema as problem_schema_file
+from spmilp.problem.problem import Problem, Task
+from spmilp.problem.read import read_problem
+from spmilp.problem.schema import problem_schema
+from spmilp.problem.write import problem_sha256, problem_text, write_problem
+
+MANY = settings(max_examples=80, deadline=None, derandomize=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files")
+
+
+def test_the_worked_example_is_read_back_equal(tmp_path: Path) -> None:
+    write_problem(PROBLEM, tmp_path / "problem.json")
+    write_plan(PLAN, PROBLEM, tmp_path / "plan.json")
+
+    problem = read_problem(tmp_path / "problem.json")
+    plan = read_plan(tmp_path / "plan.json", problem)
+
+    assert problem == PROBLEM
+    assert plan == naming(PLAN, problem_sha256(PROBLEM))
+    assert check(problem, plan) == ()
+
+
+@MANY
+@given(problem=problems())
+def test_problems_are_read_back_equal(folder: Path, problem: Problem) -> None:
+    write_problem(problem, folder / "problem.json")
+    assert read_problem(folder / "problem.json") == problem
+
+
+@MANY
+@given(problem=problems(), plan=plans())
+def test_plans_are_read_back_equal_valid_or_not(folder: Path, problem: Problem, plan: Plan) -> None:
+    """Derived fields of what leads nowhere are left out, so even a broken plan can be looked at."""
+    write_plan(plan, problem, folder / "plan.json")
+    expected = naming(plan, problem_sha256(problem))
+    assert read_plan(folder / "plan.json") == expected
+    assert read_plan(folder / "plan.json", problem) == expected
+
+
+def test_the_hash_in_a_plan_is_that_of_the_problem_file(tmp_path: Path) -> None:
+    from spmilp.files import sha256_of
+
+    write_problem(PROBLEM, tmp_path / "problem.json")
+    assert sha256_of(tmp_path / "problem.json") == problem_sha256(PROBLEM)
+    assert json.loads(plan_text(PLAN, PROBLEM))["meta"]["problem_sha256"] == problem_sha256(PROBLEM)
+
+
+def test_equal_objects_give_equal_bytes() -> None:
+    assert problem_text(PROBLEM) == problem_text(PROBLEM)
+    assert plan_text(PLAN, PROBLEM) == plan_text(naming(PLAN, problem_sha256(PROBLEM)), PROBLEM)
+
+
+def test_tables_have_one_row_per_line() -> None:
+    lines = plan_text(PLAN, PROBLEM).splitlines()
+    assert sum(line.startswith('    {"index": ') for line in lines) == 2 + 5 + 23 + 13 + 3
+
+
+def test_the_shipped_schemas_are_current() -> None:
+    """When this fails: ``python -m spmilp.problem.schema``, ``python -m spmilp.plan.schema``."""
+    assert problem_schema_file.PUBLISHED.read_text() == problem_schema()
+    assert plan_schema_file.PUBLISHED.read_text() == plan_schema()
+
+
+PROBLEM_SCHEMA = jsonschema.Draft202012Validator(json.loads(problem_schema()))
+PLAN_SCHEMA = jsonschema.Draft202012Validator(json.loads(plan_schema()))
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(problem=problems(), plan=plans())
+def test_files_obey_the_shipped_schemas(problem: Problem, plan: Plan) -> None:
+    PROBLEM_SCHEMA.validate(json.loads(problem_text(problem)))
+    PLAN_SCHEMA.validate(json.loads(plan_text(plan, problem)))
+
+
+def test_a_schema_refuses_what_the_reader_refuses(tmp_path: Path) -> None:
+    document = json.loads(problem_text(PROBLEM))
+    document["tasks"][0]["cycles"] = [-20, None]
+    with pytest.raises(jsonschema.ValidationError, match="-20"):
+        PROBLEM_SCHEMA.validate(document)
+    (tmp_path / "problem.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match=r"tasks\.0\.cycles\.0"):
+        read_problem(tmp_path / "problem.json")
+
+
+def test_a_plan_is_not_written_for_another_problem(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="answers a problem of SHA-256 0123"):
+        write_plan(naming(PLAN, "0123"), PROBLEM, tmp_path / "plan.json")
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_numbers_that_the_format_cannot_hold_are_not_written(tmp_path: Path) -> None:
+    long = Problem(name="p", machine=MACHINE, tasks=(Task(index=0, name="t", cycles=(2**50, 1)),))
+    with pytest.raises(ValueError, match=r"tasks\.0\.cycles\.0.*1125899906842624"):
+        write_problem(long, tmp_path / "problem.json")
+    assert not (tmp_path / "problem.json").exists()
