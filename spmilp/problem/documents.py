@@ -1,7 +1,7 @@
 """Versioned JSON files: how problems and plans are written, line by line, and read with care."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,7 +58,8 @@ def read_document(path: Path | str, model: type[M], name: str, version: str) -> 
     except ValidationError as error:
         if minor > known_minor and _only_unknown_fields(error):
             return model.model_validate(_without_unknown_fields(data, error))
-        raise FileError(f"{path}: {what_is_wrong(error, field_names(model))}") from error
+        known = field_names(model) if _has_unknown_fields(error) else ()
+        raise FileError(f"{path}: {what_is_wrong(error, known)}") from error
 
 
 def as_text(document: Mapping[str, Any]) -> str:
@@ -105,10 +106,16 @@ def _numbers(path: Path | str, version: str) -> tuple[int, int]:
 
 
 def _only_unknown_fields(error: ValidationError) -> bool:
-    return all(
-        detail["type"] == "extra_forbidden"
-        for detail in error.errors(include_url=False, include_context=False, include_input=False)
-    )
+    return all(kind == "extra_forbidden" for kind in _kinds(error))
+
+
+def _has_unknown_fields(error: ValidationError) -> bool:
+    return any(kind == "extra_forbidden" for kind in _kinds(error))
+
+
+def _kinds(error: ValidationError) -> Iterator[str]:
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        yield detail["type"]
 
 
 def _without_unknown_fields(data: bytes, error: ValidationError) -> Any:

@@ -1,0 +1,318 @@
+"""Whatever a file holds, its reader gives one clear message and never anything else."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from checker.worked_example import PLAN, PROBLEM
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spmilp.checker.check import check
+from spmilp.errors import FileError
+from spmilp.plan.read import read_plan
+from spmilp.plan.write import plan_text
+from spmilp.problem.read import read_problem
+from spmilp.problem.write import problem_text
+
+PROBLEM_JSON = json.loads(problem_text(PROBLEM))
+PLAN_JSON = json.loads(plan_text(PLAN, PROBLEM))
+
+Step = str | int
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bad")
+
+
+def _changed(document: Any, path: tuple[Step, ...], value: Any) -> Any:
+    copy = json.loads(json.dumps(document))
+    parent = copy
+    for step in path[:-1]:
+        parent = parent[step]
+    parent[path[-1]] = value
+    return copy
+
+
+def _problem(folder: Path, document: Any) -> str:
+    """Return what the reader says of a problem file."""
+    (folder / "problem.json").write_text(json.dumps(document))
+    with pytest.raises(FileError) as caught:
+        read_problem(folder / "problem.json")
+    return str(caught.value).removeprefix(f"{folder / 'problem.json'}: ")
+
+
+def _plan(folder: Path, document: Any) -> str:
+    """Return what the reader says of a plan file, read with its problem."""
+    (folder / "plan.json").write_text(json.dumps(document))
+    with pytest.raises(FileError) as caught:
+        read_plan(folder / "plan.json", PROBLEM)
+    return str(caught.value).removeprefix(f"{folder / 'plan.json'}: ")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"nowhere\.json: cannot be read: No such file"):
+        read_problem(tmp_path / "nowhere.json")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be read: Is a directory"):
+        read_plan(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"hello", b"\xff\xfe\x00", b"[1, 2]", b"null"])
+@pytest.mark.parametrize("read", [read_problem, read_plan])
+def test_what_is_no_json_object_is_no_file_of_ours(
+    content: bytes, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(FileError, match=r"x\.json: no spmilp-"):
+        read(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"format": "spmilp-plan", "format_version": "1.0", "a": ' + b"[" * 100_000,
+        b'{"format": "spmilp-plan", "format_version": "1.0", "a": ' + b"9" * 10_000 + b"}",
+        b'{"format": "spmilp-plan", "format_version": "1.0", "tensors": NaN}',
+        b'{"format": "spmilp-plan", "format_version": "1.0", "\\ud800": 1}',
+    ],
+    ids=["deep", "digits", "nan", "surrogate"],
+)
+def test_hostile_json_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(FileError, match=r"x\.json: "):
+        read_plan(tmp_path / "x.json")
+
+
+def test_a_plan_is_no_problem(tmp_path: Path) -> None:
+    said = _problem(tmp_path, PLAN_JSON)
+    assert said == "format: expected 'spmilp-problem', got 'spmilp-plan'"
+
+
+@pytest.mark.parametrize("version", ["2.0", "0.9"])
+def test_another_major_version_is_refused(version: str, tmp_path: Path) -> None:
+    said = _problem(tmp_path, PROBLEM_JSON | {"format_version": version})
+    assert said == f"format_version: {version} cannot be read; expected 1.x"
+
+
+@pytest.mark.parametrize("version", ["1", "1.", "1.x", "", "1.0.0", "1.-1", "²."])
+def test_a_version_is_major_and_minor(version: str, tmp_path: Path) -> None:
+    said = _problem(tmp_path, PROBLEM_JSON | {"format_version": version})
+    assert said.startswith("format_version: expected major.minor, got ")
+
+
+def test_what_a_newer_minor_version_adds_is_ignored(tmp_path: Path) -> None:
+    newer = _changed(PROBLEM_JSON, ("tasks", 3, "colour"), "red") | {"mood": 1}
+    newer["format_version"] = "1.7"
+    (tmp_path / "problem.json").write_text(json.dumps(newer))
+    assert read_problem(tmp_path / "problem.json") == PROBLEM
+
+
+def test_an_unknown_field_of_this_version_is_refused_with_a_suggestion(tmp_path: Path) -> None:
+    said = _problem(tmp_path, _changed(PROBLEM_JSON, ("buffers", 3, "end_in"), 0))
+    assert said.startswith("buffers.3.end_in: unknown field; did you mean ends_in")
+
+
+BAD_PROBLEMS: list[tuple[tuple[Step, ...], Any, str]] = [
+    (("tasks", 0, "cycles", 0), 0, "tasks.0.cycles.0: Input should be greater than or equal to 1"),
+    (("tasks", 0, "cycles", 0), 1.5, "tasks.0.cycles.0: Input should be a valid integer"),
+    (("tasks", 0, "cycles", 0), "20", "tasks.0.cycles.0: Input should be a valid integer"),
+    (("tasks", 0, "cycles", 0), True, "tasks.0.cycles.0: Input should be a valid integer"),
+    (("tasks", 0, "cycles", 0), 2**60, "tasks.0.cycles.0: Input should be less than or equal to"),
+    (("tasks", 0, "cycles"), [5], "task first: cycles for 1 kinds of core"),
+    (("tasks", 0, "energy"), [5], "task first: energy on 1 kinds of core"),
+    (("tasks", 0, "reads"), [99], "task first: slice 99 does not exist: there are 10"),
+    (("tasks", 0, "index"), 7, "task 7 stands at position 0"),
+    (("tasks", 0, "after"), [4], "the order of the tasks is cyclic"),
+    (("tasks", 1, "in_place"), [[0, 4]], "task add: in-place pair (slice 0, buffer 4)"),
+    (("tasks", 0), None, "tasks.0: "),
+    (("tasks",), {}, "tasks: "),
+    (("slices", 0, "index"), 12, "slice 12 stands at position 8"),
+    (("slices", 0, "bytes"), 33, "slice 8 of x0: 33 B, but its extent holds 32 B"),
+    (("slices", 0, "start"), [0, 9], "slice 8 of x0: [9, 17) leaves an axis of 16"),
+    (("slices", 0, "start"), [0], "slice 8 of x0: 2 axes in a parent of 2"),
+    (("slices", 0, "buffer"), 50, "slice 8: buffer 50 does not exist: there are 8"),
+    (("buffers", 0, "bytes"), 65, "buffers.0.bytes: is 65, but the shape and item give 64"),
+    (("buffers", 0, "shape"), [2**40, 2**40], "buffers.0.bytes: the shape and item give"),
+    (("buffers", 0, "shape"), [1] * 33, "buffers.0.shape: Tuple should have at most 32"),
+    (("buffers", 0, "kind"), "snack", "buffers.0.kind: Input should be 'input', 'weight',"),
+    (("buffers", 0, "starts_in"), 9, "buffer x0: memory 9 does not exist: there are 4"),
+    (("buffers", 0, "starts_in"), None, "buffer x0: 0 origins"),
+    (("buffers", 0, "place"), None, "buffer x0: starts or ends in DRAM, has no place"),
+    (("buffers", 0, "place", "tensor"), 2, "x0: tensor 2 does not exist: there are 2"),
+    (("tensors", 0, "memory"), 1, "tensor x: lies in l2, which is shared, not dram"),
+    (("tensors", 0, "memory"), 4, "tensor x: memory 4 does not exist: there are 4"),
+    (("machine", "links", 0, "rate"), "0/1", "machine.links.0.rate: "),
+    (("machine", "links", 0, "rate"), "1/0", "machine.links.0.rate: "),
+    (("machine", "cores", 0, "memory"), 17, "core c0: no memory 17"),
+    (("machine", "memories", 1, "size"), -5, "machine.memories.1.size: "),
+    (("machine", "memories", 1, "alignment"), 3, "memory l2: alignment 3 B, no power of 2"),
+    (("objective",), ["makespan"], "objective order"),
+    (("format",), 5, "no spmilp-problem file: format: "),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD_PROBLEMS)
+def test_a_bad_problem_is_refused(
+    path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
+) -> None:
+    assert _problem(tmp_path, _changed(PROBLEM_JSON, path, value)).startswith(message)
+
+
+def test_a_missing_field_is_named(tmp_path: Path) -> None:
+    document = json.loads(json.dumps(PROBLEM_JSON))
+    del document["tasks"][2]["cycles"]
+    assert _problem(tmp_path, document) == "tasks.2.cycles: is missing"
+
+
+CONTRADICTIONS: list[tuple[tuple[Step, ...], Any, str]] = [
+    (("tasks", 0, "name"), "last", "tasks.0.name: is 'last', but the other fields and"),
+    (("tasks", 0, "core_name"), "c1", "tasks.0.core_name: is 'c1', but"),
+    (("residencies", 0, "kind"), "weight", "residencies.0.kind: is "),
+    (("residencies", 0, "memory_name"), "l2", "residencies.0.memory_name: is 'l2', but"),
+    (("transfers", 9, "src", "address"), 4, "transfers.9.src.address: is 4, but the other fields"),
+    (("transfers", 9, "dst", 0, "address"), 4, "transfers.9.dst.0.address: is 4, but the"),
+    (("transfers", 9, "dst", 0, "dims", 0, "dst_stride"), 8, "transfers.9.dst.0.dims.0.dst_str"),
+    (("transfers", 9, "dst", 0, "dims"), [], "transfers.9.dst.0.dims: is (), but"),
+    (("transfers", 9, "bytes"), 64, "transfers.9.bytes: is 64, but"),
+    (("transfers", 9, "dir"), "load", "transfers.9.dir: is 'load', but"),
+    (("tensors", 1, "bytes"), 63, "tensors.1.bytes: is 63, but"),
+    (("cores", 0, "peak"), 300, "cores.0.peak: is 300, but"),
+    (("solve", "value"), 195, "solve.value: is 195, but"),
+    (("meta", "machine"), "mesh", "meta.machine: is 'mesh', but"),
+    (("meta", "problem_sha256"), "00" * 32, "meta.problem_sha256: the plan was made for another"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), CONTRADICTIONS)
+def test_a_plan_that_contradicts_itself_is_refused(
+    path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
+) -> None:
+    assert _plan(tmp_path, _changed(PLAN_JSON, path, value)).startswith(message)
+
+
+@pytest.mark.parametrize(("path", "value", "message"), CONTRADICTIONS[:-1])
+def test_derived_fields_may_be_left_out(
+    path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
+) -> None:
+    top = path[:3] if path[0] in ("tasks", "residencies", "transfers", "tensors") else path[:2]
+    document = json.loads(json.dumps(PLAN_JSON))
+    if path[0] == "cores":
+        del document["cores"]
+    else:
+        parent = document
+        for step in top[:-1]:
+            parent = parent[step]
+        del parent[top[-1]]
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert check(PROBLEM, read_plan(tmp_path / "plan.json", PROBLEM)) == ()
+
+
+def test_what_the_plan_does_not_need_is_not_compared(tmp_path: Path) -> None:
+    document = _changed(PLAN_JSON, ("meta", "tool_version"), "99")
+    document = _changed(document, ("solve", "gap"), 0.5)
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert check(PROBLEM, read_plan(tmp_path / "plan.json", PROBLEM)) == ()
+
+
+def test_without_the_problem_derived_fields_are_not_looked_at(tmp_path: Path) -> None:
+    document = _changed(PLAN_JSON, ("transfers", 9, "src", "address"), 4)
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert check(PROBLEM, read_plan(tmp_path / "plan.json")) == ()
+
+
+def test_a_plan_whose_references_lead_nowhere_is_left_to_the_checker(tmp_path: Path) -> None:
+    document = _changed(PLAN_JSON, ("transfers", 9, "source"), 99)
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    found = check(PROBLEM, read_plan(tmp_path / "plan.json", PROBLEM))
+    assert [violation.message for violation in found] == [
+        "transfer 9: refers to residency 99, but there are 23"
+    ]
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 30),
+    st.sampled_from([2**48, 2**48 + 1, 2**63, 10**400, -(2**70)]),
+    st.floats(),
+    st.text(max_size=3),
+    st.lists(st.integers(-1, 5) | st.none(), max_size=3),
+    st.dictionaries(st.sampled_from(["index", "start", "x"]), st.integers(0, 3), max_size=2),
+)
+
+
+@st.composite
+def _garbled(draw: st.DrawFn, document: Any) -> Any:
+    """A good document with some fields replaced, removed or added anywhere."""
+    document = json.loads(json.dumps(document))
+    for _ in range(draw(st.integers(1, 3))):
+        parent = document
+        while True:
+            keys = list(parent) if isinstance(parent, dict) else list(range(len(parent)))
+            if not keys:
+                break
+            key = draw(st.sampled_from(keys))
+            child = parent[key]
+            if not isinstance(child, dict | list) or not draw(st.integers(0, 9)):
+                action = draw(st.sampled_from(["replace", "remove", "double"]))
+                if action == "remove":
+                    del parent[key]
+                elif action == "double" and isinstance(parent, list):
+                    parent.append(child)
+                else:
+                    parent[key] = draw(VALUES)
+                break
+            parent = child
+    return document
+
+
+def _attempt(read: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what is read, or what is said of the file."""
+    try:
+        return read(), ""
+    except FileError as error:
+        return None, str(error)
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(_garbled(PROBLEM_JSON))
+def test_a_garbled_problem_is_read_or_refused_and_nothing_else(folder: Path, document: Any) -> None:
+    file = folder / "problem.json"
+    file.write_text(json.dumps(document))
+    problem, said = _attempt(lambda: read_problem(file))
+    assert problem is not None or said.startswith(f"{file}: ")
+    if problem is not None:
+        check(problem, PLAN)
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(_garbled(PLAN_JSON))
+def test_a_garbled_plan_is_read_or_refused_and_nothing_else(folder: Path, document: Any) -> None:
+    file = folder / "plan.json"
+    file.write_text(json.dumps(document))
+    plan, said = _attempt(lambda: read_plan(file, PROBLEM))
+    assert plan is not None or said.startswith(f"{file}: ")
+    if plan is not None:
+        check(PROBLEM, plan)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.integers(0, len(problem_text(PROBLEM)) - 3), st.binary(max_size=3))
+def test_a_truncated_or_overwritten_file_is_refused(
+    folder: Path, position: int, patch: bytes
+) -> None:
+    file = folder / "problem.json"
+    text = problem_text(PROBLEM).encode()
+    file.write_bytes(text[:position])
+    with pytest.raises(FileError):
+        read_problem(file)
+    file.write_bytes(text[:position] + patch + text[position + len(patch) :])
+    problem, said = _attempt(lambda: read_problem(file))
+    assert problem is not None or said.startswith(f"{file}: ")
