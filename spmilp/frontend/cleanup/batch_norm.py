@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from spmilp.frontend.cleanup.names import name_of
 from spmilp.frontend.cleanup.shape_only import is_shape_only, new_shape_only
 
 INTO = ("Conv", "ConvTranspose", "Gemm")
@@ -57,16 +58,16 @@ def _fold(graph: ir.Graph, before: ir.Node, norm: ir.Node) -> None:
     if weight is None or weight.shape is None or len(parameters) != 4:
         return
     known = [weight, *parameters] + ([] if bias is None else [bias])
-    bias_name = f"{weight.name}/bias" if bias is None else bias.name
+    names = f"{name_of(before)}/weight", f"{name_of(before)}/bias"
     if any(map(is_shape_only, known)):
         channels = parameters[0].shape or ir.Shape([])
         shape = channels if bias is None or bias.shape is None else _widest(bias.shape, channels)
-        new_weight = new_shape_only(graph, f"{weight.name}/normalised", weight.shape, weight.dtype)
-        new_bias = new_shape_only(graph, f"{bias_name}/normalised", shape, weight.dtype)
+        new_weight = new_shape_only(graph, names[0], weight.shape, weight.dtype)
+        new_bias = new_shape_only(graph, names[1], shape, weight.dtype)
     else:
         arrays = _folded(before, norm, weight, bias, parameters)
-        new_weight = _add_constant(graph, f"{weight.name}/normalised", arrays[0], weight)
-        new_bias = _add_constant(graph, f"{bias_name}/normalised", arrays[1], weight)
+        new_weight = _add_constant(graph, names[0], arrays[0], weight)
+        new_bias = _add_constant(graph, names[1], arrays[1], weight)
     before.replace_input_with(1, new_weight)
     before.resize_inputs(3)
     before.replace_input_with(2, new_bias)

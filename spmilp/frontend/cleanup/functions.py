@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import onnx
 import onnx_ir as ir
+import onnx_ir.passes.common as passes
 from onnx import inliner
 
 from spmilp.frontend.cleanup.parked import parked_constants
@@ -19,6 +20,8 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
     wanted = sorted(kind for kind in foreign if onnx.defs.has(kind, version))
     if not wanted:
         return model
+    # A body refers to attributes by name; ONNX's inliner does not know their defaults.
+    passes.AddDefaultAttributesPass()(model)
     with parked_constants(model) as restore:
         proto = inliner.inline_selected_functions(
             ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True

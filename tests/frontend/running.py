@@ -1,0 +1,102 @@
+"""Small models as text or nodes, and both ways to compute what they say."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime as ort
+from numpy.typing import NDArray
+from onnx import parser
+
+from spmilp.checker.values.kernels.registry import compute
+from spmilp.frontend.cleanup.clean import clean_up
+from spmilp.frontend.graph import Network, Operator
+from spmilp.frontend.load import load_network
+from spmilp.frontend.operators.boxes import slices, whole
+from spmilp.frontend.operators.registry import family_of, known_kinds
+from spmilp.frontend.read import read_model
+from spmilp.machine.machine import CoreKind
+
+Array = NDArray[Any]
+
+
+def model_of(graph: str, opset: int = 18) -> onnx.ModelProto:
+    """Return a model whose graph is given in ONNX's text syntax."""
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{graph}')
+
+
+def saved(folder: Path, model: onnx.ModelProto) -> Path:
+    """Write a model to a file."""
+    path = folder / "model.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def loaded(
+    folder: Path,
+    model: onnx.ModelProto | str,
+    dims: Mapping[str, int] | None = None,
+    kinds: Sequence[CoreKind] = (),
+) -> Network:
+    """Load a model as the front end does."""
+    proto = model_of(model) if isinstance(model, str) else model
+    return load_network(saved(folder, proto), dims or {}, kinds)
+
+
+def cleaned(
+    folder: Path, model: onnx.ModelProto, dims: Mapping[str, int] | None = None
+) -> ir.Model:
+    """Read and clean up a model."""
+    read, _ = read_model(saved(folder, model))
+    return clean_up(read, dims or {}, known_kinds())
+
+
+def given(shapes: Mapping[str, tuple[int, ...]], seed: int = 0) -> dict[str, Array]:
+    """Return random float32 inputs."""
+    numbers = np.random.default_rng(seed)
+    return {name: numbers.standard_normal(s).astype(np.float32) for name, s in shapes.items()}
+
+
+def onnxruntime_outputs(
+    model: onnx.ModelProto | Path, inputs: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Compute with onnxruntime, its own optimisations switched off."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    source = str(model) if isinstance(model, Path) else model.SerializeToString()
+    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+
+
+def network_outputs(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Compute a network group by group with the project's kernels."""
+    values = dict(inputs)
+    for name, tensor in network.tensors.items():
+        if tensor.data is not None:
+            values[name] = tensor.data
+    for group in network.groups:
+        inner = {name: values[name] for name in group.inputs}
+        for operator in group.operators:
+            inner[operator.output] = _computed(network, operator, inner)
+        values[group.output] = inner[group.output]
+    return {name: values[name] for name in network.outputs}
+
+
+def kinds_of(network: Network) -> list[tuple[str, ...]]:
+    """Return the kinds of the operators of each group."""
+    return [tuple(operator.kind for operator in group.operators) for group in network.groups]
+
+
+def _computed(network: Network, operator: Operator, values: Mapping[str, Array]) -> Array:
+    box = whole(network.tensors[operator.output].shape)
+    boxes = family_of(operator.kind).reads(operator, network.tensors, box)
+    arrays = [
+        None if read is None else values[name][slices(read, (0,) * len(read))]
+        for name, read in zip(operator.inputs, boxes, strict=True)
+    ]
+    return compute(operator, network.tensors, arrays, boxes, box)

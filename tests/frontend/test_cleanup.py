@@ -1,0 +1,237 @@
+"""The clean-up changes no number that the network computes."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.frontend.running import cleaned, given, model_of, onnxruntime_outputs
+
+
+def kinds(model: ir.Model) -> Counter[str]:
+    """Count the nodes of each kind."""
+    return Counter(node.op_type for node in model.graph)
+
+
+def assert_same_numbers(
+    before: onnx.ModelProto, after: ir.Model, shapes: dict[str, tuple[int, ...]]
+) -> None:
+    """Run both with onnxruntime on the same input."""
+    inputs = given(shapes)
+    expected = onnxruntime_outputs(before, inputs)
+    found = onnxruntime_outputs(ir.to_proto(after), inputs)
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-5)
+
+
+def with_constants(graph: str, seed: int = 1, **shapes: tuple[int, ...]) -> onnx.ModelProto:
+    """Return a model with random positive constants added."""
+    model = model_of(graph)
+    numbers = np.random.default_rng(seed)
+    for name, shape in shapes.items():
+        values = numbers.uniform(0.5, 1.5, shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    return model
+
+
+NORM = {"g": (6,), "b": (6,), "m": (6,), "v": (6,)}
+
+
+def test_batch_norm_is_folded_into_a_convolution(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2,3,5,5] x) => (float[2,6,3,3] y)
+    { c = Conv(x, w) y = BatchNormalization<epsilon=0.1>(c, g, b, m, v) }
+    """
+    model = with_constants(graph, w=(6, 3, 3, 3), **NORM)
+    after = cleaned(tmp_path, model)
+    assert kinds(after) == {"Conv": 1}
+    assert_same_numbers(model, after, {"x": (2, 3, 5, 5)})
+
+
+def test_batch_norm_is_folded_into_a_grouped_transposed_convolution(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2,4,5,5] x) => (float[2,6,7,7] y)
+    {
+        c = ConvTranspose<group=2>(x, w, o)
+        y = BatchNormalization(c, g, b, m, v)
+    }
+    """
+    model = with_constants(graph, w=(4, 3, 3, 3), o=(6,), **NORM)
+    after = cleaned(tmp_path, model)
+    assert kinds(after) == {"ConvTranspose": 1}
+    assert_same_numbers(model, after, {"x": (2, 4, 5, 5)})
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+@pytest.mark.parametrize("c", [(6,), (1, 6), (4, 1), ()])
+def test_batch_norm_is_folded_into_gemm_whatever_its_c(
+    tmp_path: Path, transposed: int, c: tuple[int, ...]
+) -> None:
+    graph = f"""
+    agraph (float[4,3] x) => (float[4,6] y)
+    {{
+        a = Gemm<transB={transposed}, alpha=0.5, beta=2.0>(x, w, o)
+        y = BatchNormalization(a, g, b, m, v)
+    }}
+    """
+    model = with_constants(graph, w=(6, 3) if transposed else (3, 6), o=c, **NORM)
+    after = cleaned(tmp_path, model)
+    assert kinds(after) == {"Gemm": 1}
+    assert_same_numbers(model, after, {"x": (4, 3)})
+
+
+def test_batch_norm_stays_when_something_else_reads_the_convolution(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2,3,5,5] x) => (float[2,6,3,3] y, float[2,6,3,3] z)
+    { c = Conv(x, w) y = BatchNormalization(c, g, b, m, v) z = Relu(c) }
+    """
+    model = with_constants(graph, w=(6, 3, 3, 3), **NORM)
+    after = cleaned(tmp_path, model)
+    assert kinds(after)["BatchNormalization"] == 1
+    assert_same_numbers(model, after, {"x": (2, 3, 5, 5)})
+
+
+def test_two_batch_norms_may_share_one_weight(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,3,5,5] x, float[1,3,5,5] u) => (float[1,6,3,3] y, float[1,6,3,3] z)
+    {
+        c = Conv(x, w)
+        y = BatchNormalization(c, g, b, m, v)
+        d = Conv(u, w)
+        z = BatchNormalization(d, b, g, v, m)
+    }
+    """
+    model = with_constants(graph, w=(6, 3, 3, 3), **NORM)
+    after = cleaned(tmp_path, model)
+    assert kinds(after) == {"Conv": 2}
+    assert_same_numbers(model, after, {"x": (1, 3, 5, 5), "u": (1, 3, 5, 5)})
+
+
+def test_dropout_and_identity_vanish(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[4] x) => (float[4] y)
+    { a = Identity(x) b, mask = Dropout(a) c = Relu(b) y = Identity(c) }
+    """
+    after = cleaned(tmp_path, model_of(graph))
+    assert kinds(after) == {"Relu": 1}
+    assert after.graph.outputs[0].name == "y"
+
+
+def test_equal_nodes_become_one_and_dead_ones_none(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[4] x) => (float[4] y)
+    { a = Relu(x) b = Relu(x) dead = Sqrt(x) y = Add(a, b) }
+    """
+    assert kinds(cleaned(tmp_path, model_of(graph))) == {"Relu": 1, "Add": 1}
+
+
+def test_stale_shapes_in_the_file_are_ignored(tmp_path: Path) -> None:
+    model = model_of("agraph (float[2,3] x) => (float[2,3] y) { a = Relu(x) y = Sqrt(a) }")
+    model.graph.value_info.append(helper.make_tensor_value_info("a", 1, [7, 9, 9]))
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 99
+    after = cleaned(tmp_path, model)
+    assert [list(node.outputs[0].shape) for node in after.graph] == [[2, 3], [2, 3]]
+
+
+def test_a_constant_written_as_an_expression_is_folded_whatever_its_size(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2,300] x) => (float[2,400] y)
+    <float[7] base = {0.1, -0.2, 0.3, 0.5, -0.7, 1.1, 1.3}, int64[1] times = {17143},
+     int64[1] zero = {0}, int64[1] end = {120000}, int64[2] shape = {300, 400}>
+    {
+        tiled = Tile(base, times)
+        cut = Slice(tiled, zero, end)
+        w = Reshape(cut, shape)
+        y = MatMul(x, w)
+    }
+    """
+    model = model_of(graph)
+    after = cleaned(tmp_path, model)
+    assert kinds(after) == {"MatMul": 1}
+    assert_same_numbers(model, after, {"x": (2, 300)})
+
+
+def test_integer_weights_are_not_folded_into_floats(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2,3] x) => (float[2,4] y)
+    <int8[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}, float s = {0.5}>
+    { r = DequantizeLinear(w, s) y = MatMul(x, r) }
+    """
+    assert kinds(cleaned(tmp_path, model_of(graph))) == {"DequantizeLinear": 1, "MatMul": 1}
+
+
+def test_a_model_of_opset_9_is_upgraded(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2,3,4] x) => (float[2,12] y)
+    { a = Softmax<axis=1>(x) b = Unsqueeze<axes=[0]>(a) c = Squeeze<axes=[0]>(b) y = Flatten(c) }
+    """
+    model = model_of(graph, opset=9)
+    model.ir_version = 3
+    after = cleaned(tmp_path, model)
+    assert after.graph.opset_imports[""] == 18
+    assert_same_numbers(model, after, {"x": (2, 3, 4)})
+
+
+def test_inputs_that_are_initialisers_are_no_inputs(tmp_path: Path) -> None:
+    model = model_of(
+        "agraph (float[2] x, float[2] c) => (float[2] y) <float[2] c = {1.0, 2.0}> { y = Add(x, c) }"
+    )
+    after = cleaned(tmp_path, model)
+    assert [value.name for value in after.graph.inputs] == ["x"]
+
+
+def test_functions_of_the_model_are_inlined(tmp_path: Path) -> None:
+    text = """
+    <ir_version: 10, opset_import: ["" : 18, "mine" : 1]>
+    agraph (float[2] x) => (float[2] y) { y = mine.twice(x) }
+    <domain: "mine", opset_import: ["" : 18]>
+    twice (a) => (b) { b = Add(a, a) }
+    """
+    after = cleaned(tmp_path, onnx.parser.parse_model(text))
+    assert kinds(after) == {"Add": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "opset", "attributes"),
+    [("MeanVarianceNormalization", 18, "<axes=[0, 2, 3]>"), ("Shrink", 18, "<lambd=0.3>")],
+)
+def test_operators_that_onnx_defines_by_others_are_expanded(
+    tmp_path: Path, kind: str, opset: int, attributes: str
+) -> None:
+    model = model_of(
+        f"agraph (float[2,3,4,5] x) => (float[2,3,4,5] y) {{ y = {kind}{attributes}(x) }}", opset
+    )
+    after = cleaned(tmp_path, model)
+    assert kind not in kinds(after)
+    assert_same_numbers(model, after, {"x": (2, 3, 4, 5)})
+
+
+def test_attention_is_expanded(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,2,4,8] q, float[1,2,6,8] k, float[1,2,6,8] v) => (float[1,2,4,8] y)
+    { y = Attention(q, k, v) }
+    """
+    model = model_of(graph, opset=23)
+    after = cleaned(tmp_path, model)
+    assert kinds(after)["MatMul"] == 2
+    assert kinds(after)["Softmax"] == 1
+    assert_same_numbers(model, after, {"q": (1, 2, 4, 8), "k": (1, 2, 6, 8), "v": (1, 2, 6, 8)})
+
+
+def test_a_branch_on_a_constant_is_taken(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2] x) => (float[2] y)
+    <bool yes = {1}>
+    {
+        y = If (yes) <
+            then_branch = yes_graph () => (float[2] a) { a = Relu(x) },
+            else_branch = no_graph () => (float[2] b) { b = Sqrt(x) }
+        >
+    }
+    """
+    assert kinds(cleaned(tmp_path, model_of(graph))) == {"Relu": 1}

@@ -1,0 +1,62 @@
+"""Dynamic dimensions are bound by name."""
+
+from pathlib import Path
+
+import pytest
+
+from spmilp.errors import SpmilpError
+from tests.frontend.running import loaded, model_of
+
+DYNAMIC = "agraph (float[batch,seq,4] x) => (float[batch,seq,4] y) { y = Relu(x) }"
+
+
+def test_bound_dimensions_reach_the_output(tmp_path: Path) -> None:
+    network = loaded(tmp_path, DYNAMIC, {"batch": 2, "seq": 5})
+    assert network.tensors["y"].shape == (2, 5, 4)
+
+
+def test_an_unbound_dimension_says_which_option_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(SpmilpError, match=r"length of seq is not known; give --dim seq=\.\.\."):
+        loaded(tmp_path, DYNAMIC, {"batch": 2})
+
+
+def test_an_unknown_dimension_lists_those_of_the_model(tmp_path: Path) -> None:
+    with pytest.raises(SpmilpError, match=r"no dimension 'btach'.*are batch, seq"):
+        loaded(tmp_path, DYNAMIC, {"btach": 2, "seq": 1})
+
+
+def test_an_unknown_dimension_of_a_static_model_says_so(tmp_path: Path) -> None:
+    static = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }"
+    with pytest.raises(SpmilpError, match="none of its dimensions is dynamic"):
+        loaded(tmp_path, static, {"batch": 2})
+
+
+@pytest.mark.parametrize("length", [0, -1])
+def test_a_length_must_be_positive(tmp_path: Path, length: int) -> None:
+    with pytest.raises(SpmilpError, match=f"batch is {length}, expected > 0"):
+        loaded(tmp_path, DYNAMIC, {"batch": length, "seq": 1})
+
+
+def test_a_dimension_without_name_goes_by_input_and_axis(tmp_path: Path) -> None:
+    model = model_of(DYNAMIC)
+    model.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    with pytest.raises(SpmilpError, match=r"--dim x\.0="):
+        loaded(tmp_path, model, {"seq": 5})
+    assert loaded(tmp_path, model, {"seq": 5, "x.0": 3}).tensors["y"].shape == (3, 5, 4)
+
+
+def test_shapes_computed_from_a_bound_dimension_are_static(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[batch,4,3] x) => (float[a,b] y)
+    <int64[1] zero = {0}, int64[1] minus = {-1}>
+    {
+        s = Shape(x)
+        n = Gather(s, zero)
+        t = Concat<axis=0>(n, minus)
+        r = Reshape(x, t)
+        y = Relu(r)
+    }
+    """
+    network = loaded(tmp_path, graph, {"batch": 2})
+    assert network.tensors["y"].shape == (2, 12)
+    assert len(network.groups) == 1

@@ -1,0 +1,136 @@
+"""Model files: found by name, and what is wrong with them said in one message."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from spmilp.errors import FileError
+from spmilp.frontend.read import find_model, light_models, read_model
+from tests.frontend.running import model_of, saved
+
+CONV = """
+agraph (float[1,3,8,8] x) => (float[1,4,6,6] y)
+<float[4,3,3,3] w = {WEIGHTS}> { y = Conv(x, w) }
+""".replace("WEIGHTS", ", ".join(["0.5"] * 108))
+
+
+def test_a_light_model_is_found_by_name() -> None:
+    assert find_model("onnx:light_resnet50").name == "light_resnet50.onnx"
+    assert len(light_models()) == 9
+
+
+def test_an_unknown_light_model_lists_near_names() -> None:
+    with pytest.raises(FileError, match="onnx:light_resnet50"):
+        find_model("onnx:light_resnet5")
+
+
+def test_an_unknown_light_model_near_nothing_lists_all() -> None:
+    with pytest.raises(FileError, match=r"onnx:light_vgg19.*onnx:light_zfnet512"):
+        find_model("onnx:transformer")
+
+
+def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+    saved(tmp_path, model_of(CONV))
+    with pytest.raises(FileError, match=r"no model file .*modle\.onnx.*model\.onnx"):
+        find_model(str(tmp_path / "modle.onnx"))
+
+
+def test_a_missing_file_points_to_the_light_models() -> None:
+    with pytest.raises(FileError, match="onnx:light_squeezenet"):
+        find_model("light_squeezenet")
+
+
+def test_a_directory_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="is a directory"):
+        find_model(str(tmp_path))
+    with pytest.raises(FileError, match="is a directory"):
+        read_model(tmp_path)
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "empty.onnx"
+    path.touch()
+    with pytest.raises(FileError, match="is empty"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["this is no model\n", "<html>404 Not Found</html>", "\n\n", "version https://git-lfs"]
+)
+def test_a_text_file_is_said_to_be_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.onnx"
+    path.write_text(text)
+    with pytest.raises(FileError, match=r"is not an ONNX model.*text"):
+        read_model(path)
+
+
+@pytest.mark.parametrize("part", [0.05, 0.3, 0.6, 0.9, 0.99])
+def test_a_truncated_file_is_refused_with_its_size(tmp_path: Path, part: float) -> None:
+    whole = saved(tmp_path, model_of(CONV)).read_bytes()
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(FileError, match=f"{int(len(whole) * part)} bytes"):
+        read_model(path)
+
+
+def test_random_bytes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "noise.onnx"
+    path.write_bytes(np.random.default_rng(0).bytes(5000))
+    with pytest.raises(FileError, match="is not an ONNX model"):
+        read_model(path)
+
+
+def test_a_cycle_is_shown(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "c"], ["a"], name="first"),
+        helper.make_node("Relu", ["a"], ["b"], name="second"),
+        helper.make_node("Sqrt", ["b"], ["c"], name="third"),
+    ]
+    value = [helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "c")]
+    model = helper.make_model(helper.make_graph(nodes, "g", value[:1], value[1:]))
+    with pytest.raises(FileError, match=r"cyclic: \w+ -> \w+ -> \w+ -> \.\.\."):
+        read_model(saved(tmp_path, model))
+
+
+def test_nodes_in_any_order_are_sorted(tmp_path: Path) -> None:
+    model = model_of("agraph (float[2] x) => (float[2] y) { a = Relu(x) y = Sqrt(a) }")
+    first = onnx.NodeProto()
+    first.CopyFrom(model.graph.node[0])
+    del model.graph.node[0]
+    model.graph.node.append(first)
+
+    read, _ = read_model(saved(tmp_path, model))
+
+    assert [node.op_type for node in read.graph] == ["Relu", "Sqrt"]
+
+
+def test_a_value_that_nothing_gives_is_named(tmp_path: Path) -> None:
+    model = model_of("agraph (float[2] x) => (float[2] y) { y = Add(x, ghost) }")
+    with pytest.raises(FileError, match=r"node y reads 'ghost'"):
+        read_model(saved(tmp_path, model))
+
+
+def test_an_output_that_nothing_gives_is_named(tmp_path: Path) -> None:
+    model = model_of("agraph (float[2] x) => (float[2] y) { z = Relu(x) }")
+    with pytest.raises(FileError, match=r"nothing gives the output 'y'"):
+        read_model(saved(tmp_path, model))
+
+
+def test_a_constant_of_the_wrong_length_is_named(tmp_path: Path) -> None:
+    model = model_of(CONV)
+    tensor = numpy_helper.from_array(np.zeros(100, np.float32), "w")
+    tensor.dims[:] = [4, 3, 3, 3]
+    model.graph.initializer[0].CopyFrom(tensor)
+    with pytest.raises(FileError, match=r"'w' of shape \[4, 3, 3, 3\] has 400 B, expected 432 B"):
+        read_model(saved(tmp_path, model))
+
+
+def test_the_hash_is_that_of_the_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, model_of(CONV))
+    other = tmp_path / "other.onnx"
+    other.write_bytes(path.read_bytes())
+    assert read_model(path)[1] == read_model(other)[1]
+    assert len(read_model(path)[1]) == 64
