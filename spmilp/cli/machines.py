@@ -77,10 +77,14 @@ def _show(file: "MachineFile", *, as_json: bool) -> None:
         out.print_json({"machine": whole, "sha256": file.sha256, "parameters": sources})
         return
     to = out.console()
-    to.print(f"{machine.name}: {machine.description}", markup=False, soft_wrap=True)
+    what = f": {machine.description}" if machine.description else ""
+    to.print(f"{machine.name}{what}", markup=False, soft_wrap=True)
     to.print()
     to.print(_parts(machine))
     to.print()
+    if not file.provenance:
+        to.print("The file says nothing about where its numbers come from.")
+        return
     to.print(_parameters(file.provenance))
     for number, source in enumerate(_sources(file.provenance), start=1):
         to.print(f"[{number}] {source}", markup=False, soft_wrap=True)

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import pytest
 from checker.worked_example import PLAN, PROBLEM, changed
-from spmilp.problem.write import write_problem
 
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
 from cli.running import Run
+from spmilp.problem.write import write_problem
 from spmilp.solvers.base import Result, SolveStatus
 
 Answering: TypeAlias = Callable[[FakeSolver], Path]
