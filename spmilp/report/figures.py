@@ -1,6 +1,6 @@
 """What every figure needs: matplotlib, if it is installed, and axes for small multiples."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spmilp.errors import MissingExtraError
@@ -15,15 +15,13 @@ WIDTH = 11.0
 """Inches of a figure."""
 
 
-def grid_of_axes(
-    count: int, columns: int, height: float, share_y: bool
-) -> "tuple[Figure, list[Axes]]":
+def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
     """Return a figure with ``count`` axes in rows of ``columns`` that share the axis of time.
 
     Parameters
     ----------
-    height
-        Inches of each of them.
+    heights
+        Inches of each row.
 
     Raises
     ------
@@ -37,9 +35,8 @@ def grid_of_axes(
             "figures need matplotlib, which is not installed: pip install 'spmilp[plot]'"
         ) from error
 
-    rows = -(-count // columns)
-    figure = Figure(figsize=(WIDTH, height * rows + 1.0), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False)
+    figure = Figure(figsize=(WIDTH, sum(heights) + 1.0), layout="constrained")
+    grid = figure.subplots(len(heights), columns, sharex=True, squeeze=False, height_ratios=heights)
     axes = list(grid.flat)
     for unused in axes[count:]:
         unused.set_visible(False)

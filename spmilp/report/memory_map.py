@@ -9,7 +9,7 @@ from spmilp.problem.problem import Problem
 from spmilp.report.figures import grid_of_axes, legend_of_colours, title, without_markup
 from spmilp.report.live_bytes import live_bytes
 from spmilp.report.palette import BLACK, KIND_COLOURS, PURPLE, SCRATCH, VERMILION
-from spmilp.units import Bytes, Cycles
+from spmilp.units import Bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,9 @@ LABEL_HEIGHT = 0.06
 """A rectangle is labelled when it covers these shares of the axes."""
 
 
-def memory_map(problem: Problem, plan: Plan, memories: Sequence[str] | None = None) -> "Figure":
+def memory_map(
+    problem: Problem, plan: Plan, memories: Sequence[str] | None = None, *, zoom: bool = False
+) -> "Figure":
     """Draw residencies as rectangles of time by address, one axes for each memory.
 
     Each axes shows the capacity line, reserved bytes (hatched), borders of banks where there are
@@ -31,6 +33,8 @@ def memory_map(problem: Problem, plan: Plan, memories: Sequence[str] | None = No
     ----------
     memories
         Names of the on-chip memories to draw; by default every scratchpad in which something lies.
+    zoom
+        End the axis of addresses above the highest residency instead of the capacity.
 
     Raises
     ------
@@ -42,10 +46,18 @@ def memory_map(problem: Problem, plan: Plan, memories: Sequence[str] | None = No
     stays = _stays_by_memory(problem, plan)
     drawn = _chosen(problem, memories, stays)
     columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
-    figure, axes = grid_of_axes(len(drawn), columns, 3.2 if columns == 1 else 2.1, share_y=False)
+    rows = -(-len(drawn) // columns)
+    figure, axes = grid_of_axes(len(drawn), columns, [3.4 if columns == 1 else 2.1] * rows)
     figure.suptitle(f"{title(problem)}: memory map")
     for position, (axis, memory) in enumerate(zip(axes, drawn, strict=True)):
-        _draw_memory(axis, problem, memory, stays[memory.index], plan.claim.makespan)
+        here = stays[memory.index]
+        peak = max((stay.offset + stay.bytes for stay in here), default=0)
+        axis.set_xlim(0, max(plan.claim.makespan, 1))
+        _scale_addresses(axis, max(peak, 1) if zoom else memory.size or max(peak, 1))
+        _draw_limits(axis, memory)
+        _draw_residencies(axis, problem, here)
+        _draw_usage(axis, here, peak)
+        axis.set_title(without_markup(_caption(memory, peak)), fontsize="small", loc="left")
         if position % columns == 0:
             axis.set_ylabel("address [KiB]")
         if position + columns >= len(drawn):
@@ -76,20 +88,16 @@ def _chosen(
     return [known[name] for name in names]
 
 
-def _draw_memory(
-    axis: "Axes", problem: Problem, memory: Memory, stays: Sequence[Residency], makespan: Cycles
-) -> None:
-    peak = max((stay.offset + stay.bytes for stay in stays), default=0)
-    top = memory.size or max(peak, 1)
-    axis.set_xlim(0, max(makespan, 1))
+def _scale_addresses(axis: "Axes", top: Bytes) -> None:
     axis.set_ylim(0, top * 1.06)
-    axis.set_yticks([0, top / 2, top], labels=[f"{kib(0)}", f"{kib(top // 2)}", f"{kib(top)}"])
-    _draw_limits(axis, memory)
-    _draw_residencies(axis, problem, stays, makespan, top)
-    _draw_usage(axis, stays, peak)
-    share = f", {peak / memory.size:.0%}" if memory.size else ""
-    title = f"{memory.name}: peak {kib(peak)} KiB{share}"
-    axis.set_title(without_markup(title), fontsize="small", loc="left")
+    axis.set_yticks([0, top / 2, top], labels=["0", kib(top // 2), kib(top)])
+
+
+def _caption(memory: Memory, peak: Bytes) -> str:
+    if memory.size is None:
+        return f"{memory.name}: peak {kib(peak)} KiB"
+    share = peak / memory.size
+    return f"{memory.name}: peak {kib(peak)} of {kib(memory.size)} KiB, {share:.0%}"
 
 
 def _draw_limits(axis: "Axes", memory: Memory) -> None:
@@ -105,11 +113,10 @@ def _draw_limits(axis: "Axes", memory: Memory) -> None:
             axis.axhline(border, color="0.75", linewidth=0.5, linestyle=":")
 
 
-def _draw_residencies(
-    axis: "Axes", problem: Problem, stays: Sequence[Residency], makespan: Cycles, top: Bytes
-) -> None:
+def _draw_residencies(axis: "Axes", problem: Problem, stays: Sequence[Residency]) -> None:
     from matplotlib.collections import PolyCollection
 
+    makespan, top = axis.get_xlim()[1], axis.get_ylim()[1]
     corners, colours = [], []
     for stay in stays:
         low, high = stay.offset, stay.offset + stay.bytes

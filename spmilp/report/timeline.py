@@ -1,7 +1,6 @@
 """The timeline: what each core and each DMA channel does, and when."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from spmilp.machine.machine import MemoryKind
@@ -25,9 +24,8 @@ Row: TypeAlias = list[tuple[Cycles, Cycles, str]]
 def timeline(problem: Problem, plan: Plan) -> "Figure":
     """Draw tasks per core and transfers per DMA channel over time.
 
-    Tasks of one fused operator have one colour; transfers are coloured by where they go. Cores and
-    channels that do nothing keep their rows, so that idleness is seen; engines that move nothing at
-    all are left out.
+    Tasks of one fused operator have one colour; transfers are coloured by where they go. Cores that
+    do nothing keep their rows, so that idleness is seen; channels that move nothing are left out.
 
     Raises
     ------
@@ -36,7 +34,8 @@ def timeline(problem: Problem, plan: Plan) -> "Figure":
     """
     cores = rows_of_cores(problem, plan)
     channels = rows_of_channels(problem, plan)
-    figure, axes = grid_of_axes(2 if channels else 1, 1, _height(cores, channels), share_y=False)
+    parts = [_height(cores), _height(channels)] if channels else [_height(cores)]
+    figure, axes = grid_of_axes(len(parts), 1, parts)
     figure.suptitle(f"{title(problem)}: {plan.claim.makespan:,} cycles")
     _draw_rows(axes[0], cores, "core")
     if channels:
@@ -61,18 +60,17 @@ def rows_of_cores(problem: Problem, plan: Plan) -> dict[str, Row]:
 
 
 def rows_of_channels(problem: Problem, plan: Plan) -> dict[str, Row]:
-    """Return what each channel of the engines that move something does, by name."""
+    """Return what each channel that moves something does, by name."""
     by_channel: defaultdict[tuple[int, int], Row] = defaultdict(list)
     for transfer in plan.transfers:
         colour = TRANSFER_COLOURS[direction_of(problem, plan, transfer)]
         row = by_channel[transfer.engine, transfer.channel]
         row.append((transfer.start, transfer.end - transfer.start, colour))
-    rows: dict[str, Row] = {}
-    for index in sorted({engine for engine, _ in by_channel}):
-        engine = problem.machine.engines[index]
-        for channel in range(engine.channels):
-            rows[f"{engine.name}:{channel}"] = by_channel.get((index, channel), [])
-    return rows
+    engines = problem.machine.engines
+    return {
+        f"{engines[engine].name}:{channel}": by_channel[engine, channel]
+        for engine, channel in sorted(by_channel)
+    }
 
 
 def direction_of(problem: Problem, plan: Plan, transfer: Transfer) -> str:
@@ -94,9 +92,9 @@ def _colours_of_groups(problem: Problem) -> dict[str, str]:
     return colours
 
 
-def _height(*parts: Iterable[str]) -> float:
-    """Return inches for each axes so that the rows' names can be read."""
-    return min(max(1.6, 0.16 * max(len(list(part)) for part in parts)), 12.0)
+def _height(rows: dict[str, Row]) -> float:
+    """Return inches in which the rows' names can be read."""
+    return min(max(1.0, 0.17 * len(rows)), 12.0)
 
 
 def _draw_rows(axis: "Axes", rows: dict[str, Row], what: str) -> None:

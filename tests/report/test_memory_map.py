@@ -16,8 +16,8 @@ def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, pla
     axes = memory_map(problem, plan).axes
 
     assert [axis.get_title(loc="left") for axis in axes] == [
-        "spm0: peak 0.1 KiB, 38%",
-        "spm1: peak 0.2 KiB, 75%",
+        "spm0: peak 0.1 of 0.2 KiB, 38%",
+        "spm1: peak 0.2 of 0.2 KiB, 75%",
     ]
     (rectangles,) = (each for each in axes[1].collections if isinstance(each, PolyCollection))
     boxes = [path.get_extents().extents.tolist() for path in rectangles.get_paths()]
@@ -43,6 +43,16 @@ def test_the_legend_names_the_kinds_that_occur(problem: Problem, plan: Plan) -> 
 
 def test_only_the_named_memories_are_drawn(problem: Problem, plan: Plan) -> None:
     assert len(memory_map(problem, plan, ["spm1"]).axes) == 1
+
+
+def test_addresses_end_at_the_capacity_or_when_zoomed_at_the_peak(
+    problem: Problem, plan: Plan
+) -> None:
+    tops = [
+        memory_map(problem, plan, ["spm1"], zoom=zoom).axes[0].get_ylim()[1]
+        for zoom in (False, True)
+    ]
+    assert tops == pytest.approx([256 * 1.06, 192 * 1.06])
 
 
 @pytest.mark.parametrize("name", ["spm7", "dram"])
