@@ -1,0 +1,105 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spmilp.frontend.operators.family import Work
+from spmilp.lowering.cost import CostModel, lanes_of, task_cycles, task_energy
+from spmilp.lowering.cycle_table import CycleTable
+from spmilp.machine.machine import CoreKind, MacArray
+from tests.lowering.builders import NetworkBuilder
+
+ARRAY = MacArray(dtype="int8", unroll=(("K", 16), ("C", 8)))
+KIND = CoreKind(
+    index=0,
+    name="pe",
+    arrays=(ARRAY, MacArray(dtype="int8", unroll=(("X", 4),))),
+    lanes=(("int8", 16), ("float32", 4)),
+    launch=5,
+    mac_energy=(("int8", 3),),
+)
+
+
+def test_partial_tiles_leave_multipliers_idle() -> None:
+    work = Work(loops=(("K", 17), ("C", 8), ("X", 10)), dtype="int8")
+    assert task_cycles(work, KIND) == 5 + 2 * 1 * 10
+
+
+def test_the_better_array_counts() -> None:
+    work = Work(loops=(("K", 1), ("C", 1), ("X", 10)), dtype="int8")
+    assert task_cycles(work, KIND) == 5 + 3
+
+
+def test_without_an_array_the_lanes_do_the_macs() -> None:
+    work = Work(loops=(("K", 3), ("C", 5)), dtype="float32")
+    assert task_cycles(work, KIND) == 5 + 4
+
+
+def test_vector_work_is_added() -> None:
+    work = Work(loops=(("K", 16), ("C", 8)), vector=17, dtype="int8")
+    assert task_cycles(work, KIND) == 5 + 1 + 2
+
+
+def test_without_lanes_there_is_no_vector_work() -> None:
+    bare = CoreKind(index=0, name="bare", arrays=(ARRAY,))
+    assert task_cycles(Work(loops=(("K", 16),), dtype="int8"), bare) == 1
+    assert task_cycles(Work(vector=1, dtype="int8"), bare) is None
+    assert task_cycles(Work(loops=(("K", 16),), dtype="float32"), bare) is None
+
+
+def test_a_type_that_is_not_mentioned_fills_the_width_of_the_lanes() -> None:
+    assert lanes_of(KIND, "float16") == 8
+    assert lanes_of(KIND, "int64") == 2
+
+
+def test_a_task_takes_at_least_a_cycle() -> None:
+    assert task_cycles(Work(), CoreKind(index=0, name="idle", lanes=(("float32", 1),))) == 1
+
+
+@given(st.integers(1, 100), st.integers(1, 100), st.integers(1, 100), st.integers(0, 50))
+@settings(derandomize=True)
+def test_cutting_a_tile_never_makes_the_sum_faster(k: int, c: int, x: int, cut: int) -> None:
+    cut = min(cut, k - 1)
+    whole = task_cycles(Work(loops=(("K", k), ("C", c), ("X", x)), dtype="int8"), KIND)
+    parts = [
+        task_cycles(Work(loops=(("K", part), ("C", c), ("X", x)), dtype="int8"), KIND)
+        for part in (cut, k - cut)
+        if part > 0
+    ]
+    assert whole is not None
+    assert sum(part for part in parts if part is not None) >= whole
+
+
+def test_energy_counts_macs() -> None:
+    assert task_energy(Work(loops=(("K", 4), ("C", 5)), dtype="int8"), KIND) == 60
+    assert task_energy(Work(loops=(("K", 4),), dtype="float32"), KIND) is None
+    assert task_energy(Work(vector=8), KIND) == 0
+
+
+def test_a_kind_cannot_run_a_group_with_an_operator_that_it_does_not_list() -> None:
+    builder = NetworkBuilder("int8")
+    network = builder.network(builder.conv(builder.input((1, 4, 8, 8)), 4))
+    lists_conv = CoreKind(
+        index=0, name="a", arrays=(ARRAY,), lanes=KIND.lanes, operators=frozenset({"Conv"})
+    )
+    lists_both = CoreKind(
+        index=1, name="b", lanes=KIND.lanes, operators=frozenset({"Conv", "Relu"})
+    )
+    model = CostModel((lists_conv, lists_both))
+    box = ((0, 1), (0, 4), (0, 8), (0, 8))
+    cycles = model.cycles(network.groups[0], box, None, Work(vector=16, dtype="int8"))
+    assert cycles == (None, 1)
+
+
+def test_measured_cycles_override_the_model() -> None:
+    builder = NetworkBuilder("int8")
+    network = builder.network(builder.conv(builder.input((1, 4, 8, 8)), 4))
+    group = network.groups[0]
+    rows = {
+        (group.name, "0:1,0:4,0:8,0:8", "pe"): 11,
+        (group.name, "1x4x2x8", "pe"): 12,
+        ("Conv", "", "pe"): 13,
+    }
+    model = CostModel((KIND,), CycleTable(rows))
+    work = Work(vector=16, dtype="int8")
+    assert model.cycles(group, ((0, 1), (0, 4), (0, 8), (0, 8)), None, work) == (11,)
+    assert model.cycles(group, ((0, 1), (0, 4), (2, 4), (0, 8)), None, work) == (12,)
+    assert model.cycles(group, ((0, 1), (0, 4), (2, 4), (0, 8)), (0, 2), work) == (13,)

@@ -1,0 +1,333 @@
+"""Properties of every lowered problem, over random small networks, tilings and machines."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spmilp.errors import SpmilpError
+from spmilp.frontend.graph import Network
+from spmilp.frontend.operators.boxes import intersect, volume
+from spmilp.frontend.regions import network_macs
+from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import CoreKind, MacArray, Machine
+from spmilp.problem.problem import BufferKind, Problem, Task
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
+from spmilp.units import Box, SliceIdx
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+
+COUNTING = CoreKind(
+    index=0,
+    name="core",
+    arrays=(MacArray(dtype="float32", unroll=()),),
+    lanes=(("float32", 4),),
+    mac_energy=(("float32", 1),),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    network: Network
+    machine: Machine
+    tilings: dict[int, Tiling]
+    layout: str
+
+    def problem(self) -> Problem:
+        return lower(self.network, self.machine, self.tilings, layout=self.layout)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    builder = NetworkBuilder()
+    if draw(st.booleans()):
+        data = builder.input((draw(st.integers(1, 2)), draw(st.integers(1, 5)), 12, 11))
+        for _ in range(draw(st.integers(1, 4))):
+            kind = draw(st.sampled_from(["conv", "residual", "depthwise", "pool", "relu"]))
+            channels = builder.tensors[data].shape[1]
+            if kind == "pool" and min(builder.tensors[data].shape[2:]) > 3:
+                data = builder.pool(data)
+            elif kind == "relu":
+                data = builder.relu(data)
+            elif kind == "depthwise":
+                data = builder.conv(data, channels, group=channels)
+            elif kind == "residual":
+                data = builder.conv(data, channels, residual=data)
+            else:
+                kernel = draw(st.sampled_from([1, 3]))
+                stride = draw(st.integers(1, 2))
+                data = builder.conv(data, draw(st.integers(1, 9)), kernel, stride)
+    else:
+        data = builder.input((draw(st.integers(1, 3)), draw(st.integers(1, 9)), 10))
+        for _ in range(draw(st.integers(1, 4))):
+            kind = draw(st.sampled_from(["matmul", "add"]))
+            if kind == "add":
+                data = builder.add(data, data)
+            else:
+                data = builder.matmul(data, draw(st.integers(1, 40)))
+    return builder.network(data)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    network = draw(networks())
+    tilings = {}
+    for group in network.groups:
+        shape = network.tensors[group.output].shape
+        counts = tuple(
+            draw(st.integers(1, min(length, 4))) if splits else 1
+            for length, splits in zip(shape, splittable_axes(network, group), strict=True)
+        )
+        parts = draw(st.integers(1, min(3, reduction_length(network, group))))
+        multiples = tuple(draw(st.sampled_from([1, 1, 2, 4])) for _ in counts)
+        tilings[group.index] = Tiling(counts=counts, parts=parts, multiples=multiples)
+    machine = star_machine(
+        4,
+        longest=draw(st.sampled_from([None, 64, 256])),
+        dimensions=draw(st.sampled_from([None, 1, 2, 3])),
+        kinds=(COUNTING,),
+    )
+    return Case(network, machine, tilings, draw(st.sampled_from(["nchw", "nhwc"])))
+
+
+@given(cases())
+@EXAMPLES
+def test_buffers_partition_every_tensor_that_is_computed(case: Case) -> None:
+    problem = case.problem()
+    boxes = defaultdict(list)
+    for buffer in problem.buffers:
+        assert buffer.tile is not None
+        if buffer.kind in (BufferKind.INTERMEDIATE, BufferKind.OUTPUT):
+            boxes[buffer.tile.of].append(buffer.tile.box)
+    for group in case.network.groups:
+        partition(boxes[group.output], case.network.tensors[group.output].shape)
+
+
+@given(cases())
+@EXAMPLES
+def test_tiles_partition_every_group_and_their_parts_the_reduction(case: Case) -> None:
+    problem = case.problem()
+    parts = defaultdict(lambda: defaultdict(list))
+    for task in problem.tasks:
+        assert task.tile is not None
+        parts[task.tile.of][task.tile.box].append(task.tile.reduction)
+    for group in case.network.groups:
+        partition(list(parts[group.name]), case.network.tensors[group.output].shape)
+        length = reduction_length(case.network, group)
+        for reductions in parts[group.name].values():
+            if reductions != [None]:
+                assert [start for start, _ in reductions] == [
+                    0,
+                    *(stop for _, stop in reductions[:-1]),
+                ]
+                assert reductions[-1][1] == length
+
+
+@given(cases())
+@EXAMPLES
+def test_slices_cover_exactly_what_a_task_reads(case: Case) -> None:
+    problem = case.problem()
+    groups = {group.name: group for group in case.network.groups}
+    for task in problem.tasks:
+        assert task.tile is not None
+        group = groups[task.tile.of]
+        length = reduction_length(case.network, group)
+        computation = Computation(case.network, group, length)
+        needed = computation.reads(task.tile.box, task.tile.reduction or (0, length))
+        pieces = defaultdict(list)
+        for read in task.reads:
+            name, box = model_box(problem, read)
+            if problem.buffers[problem.slices[read].buffer].kind is not BufferKind.PARTIAL:
+                pieces[name].append(box)
+        assert set(pieces) == set(needed)
+        for name, box in needed.items():
+            partition_of(pieces[name], box, case.network.tensors[name].bytes <= 2048)
+
+
+@given(cases())
+@EXAMPLES
+def test_every_slice_can_be_moved_by_one_transfer(case: Case) -> None:
+    problem = case.problem()
+    longest = case.machine.engines[0].longest
+    dimensions = case.machine.engines[0].dimensions
+    for slice_ in problem.slices:
+        parent = problem.buffers[slice_.buffer]
+        around = layout_in_slice(problem, slice_.index, slice_.buffer)
+        if parent.place is not None:
+            around = layout_at_place(problem, slice_.index)
+        copy = strided_copy(
+            slice_.extent, parent.item, around, packed_layout(problem, slice_.index)
+        )
+        assert dimensions is None or copy.dimensions <= dimensions
+        assert longest is None or slice_.bytes <= longest
+
+
+@given(cases())
+@EXAMPLES
+def test_multiply_accumulates_are_conserved(case: Case) -> None:
+    problem = case.problem()
+    assert sum(task.energy[0] or 0 for task in problem.tasks) == network_macs(case.network)
+
+
+@given(cases())
+@EXAMPLES
+def test_bytes_in_place_are_of_equal_boxes_and_orders(case: Case) -> None:
+    problem = case.problem()
+    for task in problem.tasks:
+        for read, written in task.in_place:
+            source, target = problem.buffers[read], problem.buffers[written]
+            assert source.tile is not None
+            assert target.tile is not None
+            assert source.shape == target.shape
+            assert source.item == target.item
+            assert source.tile.box == target.tile.box
+            assert source.tile.axes == target.tile.axes
+
+
+@given(cases())
+@EXAMPLES
+def test_a_partial_sum_is_read_by_the_next_part_alone_and_in_place(case: Case) -> None:
+    problem = case.problem()
+    readers: dict[int, list[Task]] = defaultdict(list)
+    for task in problem.tasks:
+        for read in task.reads:
+            readers[problem.slices[read].buffer].append(task)
+    for buffer in problem.buffers:
+        if buffer.kind is BufferKind.PARTIAL:
+            (reader,) = readers[buffer.index]
+            assert [read for read, _ in reader.in_place].count(buffer.index) <= 1
+            assert buffer.tile is not None
+            assert reader.tile is not None
+            assert reader.tile.reduction is not None
+            assert buffer.tile.reduction == (0, reader.tile.reduction[0])
+
+
+def test_halos_are_slices_of_the_neighbours_buffers() -> None:
+    builder = NetworkBuilder()
+    first = builder.conv(builder.input((1, 64, 16, 16)), 8)
+    network = builder.network(builder.conv(first, 8))
+    strips = Tiling(counts=(1, 1, 4, 1))
+    problem = lower(network, star_machine(), {0: strips, 1: strips})
+    second = [t for t in problem.tasks if t.tile and t.tile.of == network.groups[1].name][1]
+    boxes = [model_box(problem, read) for read in second.reads]
+    rows = [box[2] for name, box in boxes if name == first]
+    assert rows == [(3, 4), (4, 8), (8, 9)]
+    first_strips = [t for t in problem.tasks if t.tile and t.tile.of == network.groups[0].name]
+    inputs = [model_box(problem, read)[1][2] for read in first_strips[1].reads[:3]]
+    assert inputs == [(3, 4), (4, 8), (8, 9)]
+
+
+def test_weights_are_cut_where_tasks_read_them_and_small_ones_not_at_all() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1, 64, 8, 8)), 64))
+    problem = lower(network, star_machine(), {0: Tiling(counts=(1, 4, 1, 1))})
+    _, weight, bias = network.groups[0].inputs
+    pieces = [b for b in problem.buffers if b.tile and b.tile.of == weight]
+    assert [b.tile.box[0] for b in pieces if b.tile] == [(0, 16), (16, 32), (32, 48), (48, 64)]
+    (whole,) = [b.index for b in problem.buffers if b.tile and b.tile.of == bias]
+    assert all(whole in task.reads for task in problem.tasks)
+
+
+def test_a_residual_may_be_overwritten_and_the_convolutions_data_may_not() -> None:
+    builder = NetworkBuilder()
+    start = builder.conv(builder.input((1, 4, 8, 8)), 4)
+    middle = builder.conv(start, 4)
+    network = builder.network(builder.relu(builder.conv(middle, 4, residual=start)))
+    whole = Tiling(counts=(1, 1, 1, 1))
+    problem = lower(network, star_machine(), dict.fromkeys(range(4), whole))
+    pairs = [
+        [problem.buffers[problem.slices[read].buffer].name for read, _ in task.in_place]
+        for task in problem.tasks
+    ]
+    assert pairs == [[], [], [start], [network.groups[2].output]]
+
+
+def test_a_tensor_added_to_itself_by_a_convolution_of_it_is_not_overwritten() -> None:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 4, 8, 8)), 4)
+    network = builder.network(builder.conv(data, 4, residual=data))
+    whole = Tiling(counts=(1, 1, 1, 1))
+    problem = lower(network, star_machine(), dict.fromkeys(range(2), whole))
+    assert problem.tasks[1].in_place == ()
+
+
+def test_a_scalar_lies_in_a_buffer_of_one_element() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((4,))
+    scaled = builder.group(builder.operator("Mul", [data, builder.constant(())]))
+    problem = lower(builder.network(scaled), star_machine(), {0: Tiling(counts=(2,))})
+    (scalar,) = [b for b in problem.buffers if b.kind is BufferKind.WEIGHT]
+    assert scalar.shape == (1,)
+    assert all(scalar.index in task.reads for task in problem.tasks)
+
+
+def test_outputs_end_in_dram_at_their_place() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((4, 8)), 6))
+    problem = lower(network, star_machine(), {0: Tiling(counts=(2, 2))})
+    outputs = [buffer for buffer in problem.buffers if buffer.kind is BufferKind.OUTPUT]
+    assert [b.place.start for b in outputs if b.place] == [(0, 0), (0, 3), (2, 0), (2, 3)]
+    assert all(buffer.ends_in == 0 for buffer in outputs)
+
+
+def test_names_tell_the_tile() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1, 8, 8, 8)), 8))
+    problem = lower(network, star_machine(), {0: Tiling(counts=(1, 2, 2, 1), parts=2)})
+    name = network.groups[0].name
+    assert problem.tasks[1].name == f"{name}[0,0:4,0:4,:]/4:8"
+
+
+def test_a_group_that_no_core_can_run_is_named() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.relu(builder.input((1, 4))))
+    kind = CoreKind(index=0, name="mac", operators=frozenset({"Conv"}), lanes=(("float32", 1),))
+    with pytest.raises(SpmilpError, match=r"relu.*none of the machine's kinds of core"):
+        lower(network, star_machine(kinds=[kind]), {0: Tiling(counts=(1, 1))})
+
+
+def test_a_machine_without_dram_is_refused() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.relu(builder.input((1, 4))))
+    machine = star_machine()
+    memories = tuple(
+        type(m)(index=i, name=m.name, kind=m.kind, size=m.size)
+        for i, m in enumerate(machine.memories[1:])
+    )
+    cores = tuple(
+        type(c)(index=i, name=c.name, kind=0, memory=i) for i, c in enumerate(machine.cores)
+    )
+    bare = Machine(name="bare", memories=memories, kinds=machine.kinds, cores=cores)
+    with pytest.raises(SpmilpError, match="has no DRAM"):
+        lower(network, bare, {0: Tiling(counts=(1, 1))})
+
+
+def model_box(problem: Problem, read: SliceIdx) -> tuple[str, Box]:
+    """Return what a slice holds, in the model's order of axes."""
+    slice_ = problem.slices[read]
+    tile = problem.buffers[slice_.buffer].tile
+    assert tile is not None
+    order = tile.axes or tuple(range(len(tile.box)))
+    box = list(tile.box)
+    for start, extent, axis in zip(slice_.start, slice_.extent, order, strict=True):
+        first = tile.box[axis][0] + start
+        box[axis] = (first, first + extent)
+    return tile.of, tuple(box)
+
+
+def partition(boxes: list[Box], shape: tuple[int, ...]) -> None:
+    partition_of(boxes, tuple((0, length) for length in shape), False)
+
+
+def partition_of(boxes: list[Box], box: Box, may_be_larger: bool) -> None:
+    """Boxes are disjoint and together are ``box``, or contain it where they may be larger."""
+    shared = [intersect(box, piece) for piece in boxes]
+    assert sum(volume(piece) for piece in shared if piece is not None) == volume(box)
+    for i, piece in enumerate(boxes):
+        assert may_be_larger or shared[i] == piece
+        assert all(intersect(piece, other) is None for other in boxes[:i])
