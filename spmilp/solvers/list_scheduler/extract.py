@@ -10,9 +10,9 @@ import numpy as np
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.dram import dram_addresses
 from spmilp.solvers.list_scheduler.records import NONE, Ints
-from spmilp.solvers.list_scheduler.state import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.units import Bytes, Cycles, EngineIdx
 
 
@@ -28,8 +28,8 @@ class Schedule:
 
 def makespan_of(board: Board) -> Cycles:
     """Return the end of the last task or transfer."""
-    moves = board.state.transfers[: board.state.counts[COUNT_TRANSFERS]]
-    last_task = board.state.tasks["end"].max(initial=0)
+    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
+    last_task = board.tasks["end"].max(initial=0)
     return int(max(last_task, moves["end"].max(initial=0)))
 
 
@@ -41,7 +41,7 @@ def extract(problem: Problem, routes: Routes, board: Board) -> Schedule:
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    rows = board.state.residencies[: board.state.counts[COUNT_RESIDENCIES]]
+    rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
     kept = np.flatnonzero(_was_filled(problem, rows))
     number = np.full(len(rows) + 1, NONE, np.int64)
     number[kept] = np.arange(len(kept))
@@ -91,10 +91,10 @@ def _residency(problem: Problem, row: Any, index: int, makespan: Cycles) -> Resi
 
 
 def _placements(problem: Problem, board: Board, number: Ints) -> Iterator[Placement]:
-    reads, writes = board.problem.reads_from, board.problem.writes_from
-    for row, task in zip(board.state.tasks, problem.tasks, strict=True):
-        served = board.state.serves[reads[task.index] : reads[task.index + 1]]
-        held = board.state.holds[writes[task.index] : writes[task.index + 1]]
+    served_by, held_by = board.reads["served_by"], board.writes["held_by"]
+    for row, task in zip(board.tasks, problem.tasks, strict=True):
+        served = served_by[row["reads_from"] : row["reads_to"]]
+        held = held_by[row["writes_from"] : row["writes_to"]]
         yield Placement(
             task=task.index,
             core=int(row["core"]),
@@ -107,9 +107,9 @@ def _placements(problem: Problem, board: Board, number: Ints) -> Iterator[Placem
 
 
 def _transfers(problem: Problem, routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]:
-    rows = board.state.transfers[: board.state.counts[COUNT_TRANSFERS]]
+    rows = board.transfers[: board.counts[COUNT_TRANSFERS]]
     channels = _channels(rows)
-    memory = board.state.residencies["memory"]
+    memory = board.residencies["memory"]
     for index, row in enumerate(rows):
         route = routes.between(int(memory[row["source"]]), int(memory[row["destination"]]))
         yield Transfer(

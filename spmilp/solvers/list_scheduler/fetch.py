@@ -2,14 +2,14 @@
 
 from numba import njit
 
-from spmilp.solvers.list_scheduler.lifetimes import NEVER, close, residency_in
-from spmilp.solvers.list_scheduler.records import NONE
-from spmilp.solvers.list_scheduler.room import DOES_NOT_FIT, best_window, make_room
-from spmilp.solvers.list_scheduler.state import (
+from spmilp.solvers.list_scheduler.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     Board,
 )
+from spmilp.solvers.list_scheduler.lifetimes import close, residency_in
+from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
+from spmilp.solvers.list_scheduler.room import DOES_NOT_FIT, best_window, make_room
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,
     NO_WAY,
@@ -36,11 +36,11 @@ def fetch(
     here, stop = _fetch_directly(board, what, memory, need, task, compact)
     if stop != NO_WAY:
         return here, stop
-    parent = board.machine.memories[memory].parent
-    if parent == NONE or board.machine.memories[parent].is_dram:
+    parent = board.memories[memory].parent
+    if parent == NONE or board.memories[parent].is_dram:
         return here, stop
     if residency_in(board, what, parent) == NONE:
-        staged, stop = _fetch_directly(board, what, parent, need, task, False)
+        staged, stop = _fetch_directly(board, what, parent, need, task, NO)
         if stop != DONE:
             return staged, stop
     return _fetch_directly(board, what, memory, need, task, compact)
@@ -53,10 +53,10 @@ def _fetch_directly(
     """Copy a slice from wherever the copy ends first, DRAM at a handicap."""
     ready, lead = _soonest_source(board, what, memory)
     if ready == NEVER:
-        board.state.counts[COUNT_FAILED_SLICE] = what
-        board.state.counts[COUNT_FAILED_MEMORY] = memory
+        board.counts[COUNT_FAILED_SLICE] = what
+        board.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, NO_WAY
-    size = board.problem.slices[what].bytes
+    size = board.slices[what].bytes
     address = best_window(board, memory, size, need, lead, ready, task, compact)
     if address == NONE:
         return NONE, DOES_NOT_FIT
@@ -73,23 +73,23 @@ def _fetch_directly(
 def _soonest_source(board: Board, what: int, memory: int) -> tuple[int, int]:
     """Return the cycle at which some source is valid (``NEVER`` if none can be reached), and the
     cycles of its transfer on idle hardware."""
-    soonest, lead = NEVER, 0
-    size = board.problem.slices[what].bytes
-    buffer = board.problem.slices[what].buffer
-    one = board.state.slices[what].first
+    soonest, lead = NEVER, ZERO
+    size = board.slices[what].bytes
+    buffer = board.slices[what].buffer
+    one = board.slices[what].first
     in_parent = what == buffer
     while True:
         while one != NONE:
-            residency = board.state.residencies[one]
-            cycles = 0
+            residency = board.residencies[one]
+            cycles = ZERO
             if residency.alive:
-                cycles = cycles_on_idle_hardware(board.machine, residency.memory, memory, size)
+                cycles = cycles_on_idle_hardware(board, residency.memory, memory, size)
             if cycles > 0 and residency.valid < soonest:
                 soonest, lead = residency.valid, cycles
             one = residency.following
         if in_parent:
             return soonest, lead
-        one, in_parent = board.state.slices[buffer].first, True
+        one, in_parent = board.slices[buffer].first, True
 
 
 @njit(cache=True)
@@ -98,21 +98,21 @@ def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, 
 
     At most ``MOST_SOURCES`` residencies are asked, the youngest first.
     """
-    best, best_way, best_start, best_end, best_cost = NONE, NONE, 0, 0, 0.0
-    buffer = board.problem.slices[what].buffer
-    one = board.state.slices[what].first
+    best, best_way, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
+    buffer = board.slices[what].buffer
+    one = board.slices[what].first
     in_parent = what == buffer
     asked = 0
     while True:
         while one != NONE and asked < MOST_SOURCES:
-            residency = board.state.residencies[one]
+            residency = board.residencies[one]
             following = residency.following
             if residency.alive and residency.memory != memory:
                 asked += 1
                 ready = max(free, residency.valid)
                 way, start, end = earliest_transfer(board, what, one, memory, ready)
                 cost = float(end)
-                if board.machine.memories[residency.memory].is_dram:
+                if board.memories[residency.memory].is_dram:
                     cost += board.weights.dram * (end - start)
                 if way != NONE and (best == NONE or cost < best_cost):
                     best, best_way, best_start, best_end = one, way, start, end
@@ -121,25 +121,24 @@ def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, 
         if in_parent:
             return best, best_way, best_start, best_end
         # DRAM's copy is the oldest, and must not go unasked.
-        one, in_parent, asked = board.state.slices[buffer].first, True, 0
+        one, in_parent, asked = board.slices[buffer].first, True, 0
 
 
 @njit(cache=True)
 def send_towards(board: Board, held: int, memory: int, task: int) -> int:
     """Copy a buffer to the memory in which it must end, through a shared one where need be."""
-    state = board.state
-    residency = state.residencies[held]
+    residency = board.residencies[held]
     if residency.memory == memory:
         return DONE
     what = residency.slice
-    parent = board.machine.memories[residency.memory].parent
-    if parent == memory and board.machine.memories[memory].is_dram:
+    parent = board.memories[residency.memory].parent
+    if parent == memory and board.memories[memory].is_dram:
         return store(board, held, memory)
-    here, stop = fetch(board, what, parent, residency.valid, task, False)
+    here, stop = fetch(board, what, parent, residency.valid, task, NO)
     if stop != DONE:
         return stop
     if parent == memory:
-        state.buffers[board.problem.slices[what].buffer].home = here
+        board.buffers[board.slices[what].buffer].home = here
         return DONE
     stop = store(board, here, memory)
     close(board, here)

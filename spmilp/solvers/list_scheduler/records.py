@@ -2,6 +2,9 @@
 
 A table is an array of records: ``table[i].field`` is what compiled code reads and writes, and
 ``table["field"]`` a whole column for Python. Missing references are ``NONE``.
+
+Constants are NumPy numbers: numba compiles a function anew for each Python number or truth value
+that it is called with.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,8 +17,13 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = NDArray[Any]
 
-NONE = -1
-NO_LIMIT = 2**62
+NONE = np.int64(-1)
+ZERO = np.int64(0)
+ONE = np.int64(1)
+NEVER = np.int64(2**62)
+NO_LIMIT = NEVER
+YES = np.bool_(True)
+NO = np.bool_(False)
 
 
 def table(rows: int, *fields: str) -> Table:

@@ -2,8 +2,8 @@
 
 from numba import njit
 
+from spmilp.solvers.list_scheduler.board import Board, Stop
 from spmilp.solvers.list_scheduler.lifetimes import (
-    NEVER,
     close,
     is_last_copy,
     new_residency,
@@ -11,9 +11,8 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     padded_size,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.records import NONE
+from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.list_scheduler.space import FREE, RESERVED, Space, block_at
-from spmilp.solvers.list_scheduler.state import Board, Stop
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,
     NO_WAY,
@@ -41,7 +40,7 @@ def make_room(
     """
     stop = _clear(board, memory, address, size, task)
     if stop != DONE:
-        return NONE, 0, stop
+        return NONE, ZERO, stop
     return _take_cleared(board, what, size, memory, address, task)
 
 
@@ -51,17 +50,17 @@ def _take_cleared(
 ) -> tuple[int, int, int]:
     new = new_residency(board, what, memory, size)
     if new == NONE:
-        return NONE, 0, RESIDENCIES_FULL
+        return NONE, ZERO, RESIDENCIES_FULL
     end = address + padded_size(board, memory, address, size)
-    free = 0
+    free = ZERO
     block = block_at(board.space, memory, address)
     while board.space.blocks[memory, block].start < end:
         free = max(free, board.space.blocks[memory, block].free_from)
         block += 1
     if not settle_at(board, new, address):
-        return NONE, 0, BLOCKS_FULL
-    board.state.residencies[new].start = free
-    board.state.residencies[new].pinned = task
+        return NONE, ZERO, BLOCKS_FULL
+    board.residencies[new].start = free
+    board.residencies[new].pinned = task
     return new, free, DONE
 
 
@@ -93,7 +92,7 @@ def best_window(
     weights = board.weights
     blocks = board.space.blocks[memory]
     count = board.space.length[memory]
-    alignment = board.machine.memories[memory].alignment
+    alignment = board.memories[memory].alignment
     best, best_cost = NONE, 0.0
     for first in range(count):
         address = (blocks[first].start + alignment - 1) // alignment * alignment
@@ -127,7 +126,7 @@ def _cost_to_clear(
     The walk ends early at a block that must stay.
     """
     blocks = board.space.blocks[memory]
-    free = 0
+    free = ZERO
     cost = 0.0
     block = first
     while blocks[block].start < end:
@@ -147,34 +146,34 @@ def _cost_to_clear(
 @njit(cache=True)
 def _may_go(board: Board, held: int, task: int) -> bool:
     """Say whether a residency may be evicted while ``task`` is being placed."""
-    residency = board.state.residencies[held]
+    residency = board.residencies[held]
     if residency.slice == NONE or residency.pinned == task:
         return False
-    buffer = board.problem.slices[residency.slice].buffer
-    entry = board.state.buffers[buffer]
+    buffer = board.slices[residency.slice].buffer
+    entry = board.buffers[buffer]
     if entry.home != held:
         return True
-    if board.problem.buffers[buffer].ends == residency.memory:
+    if board.buffers[buffer].ends == residency.memory:
         return False
-    return entry.in_dram != NONE or board.machine.memories[residency.memory].parent != NONE
+    return entry.in_dram != NONE or board.memories[residency.memory].parent != NONE
 
 
 @njit(cache=True)
 def _price(board: Board, held: int, task: int) -> tuple[int, float]:
     """Return from when a residency's bytes could be free, and what evicting it costs in cycles."""
-    residency = board.state.residencies[held]
+    residency = board.residencies[held]
     weights = board.weights
     gone = max(residency.end, residency.valid)
     memory = residency.memory
-    parent = board.machine.memories[memory].parent
+    parent = board.memories[memory].parent
     if parent == NONE:
         return gone, 0.0
-    back = cycles_on_idle_hardware(board.machine, parent, memory, residency.bytes)
-    away = next_use(board, held) - board.state.tasks[task].position
-    tasks_of_a_core = max(0.0, away / board.machine.core_kind.size)
+    back = cycles_on_idle_hardware(board, parent, memory, residency.bytes)
+    away = next_use(board, held) - board.tasks[task].position
+    tasks_of_a_core = max(0.0, away / board.cores.size)
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
     if is_last_copy(board, held):
-        out = cycles_on_idle_hardware(board.machine, memory, parent, residency.bytes)
+        out = cycles_on_idle_hardware(board, memory, parent, residency.bytes)
         gone = max(gone, residency.valid + out)
         price += weights.evict * out
     return gone, price
@@ -207,8 +206,8 @@ def _someone_in(space: Space, memory: int, address: int, size: int) -> int:
 def evict(board: Board, held: int, task: int) -> int:
     """End a residency; the last copy of a buffer moves one memory closer to DRAM first."""
     if is_last_copy(board, held):
-        parent = board.machine.memories[board.state.residencies[held].memory].parent
-        if board.machine.memories[parent].is_dram:
+        parent = board.memories[board.residencies[held].memory].parent
+        if board.memories[parent].is_dram:
             stop = store(board, held, parent)
         else:
             stop = _move_to_shared_memory(board, held, parent, task)
@@ -224,10 +223,10 @@ def _move_to_shared_memory(board: Board, held: int, parent: int, task: int) -> i
 
     Compiled code cannot recurse, so a machine has at most one memory between a scratchpad and DRAM.
     """
-    what = board.state.residencies[held].slice
-    size = board.state.residencies[held].bytes
-    ready = board.state.residencies[held].valid
-    address = best_window(board, parent, size, ready, 0, ready, task, False)
+    what = board.residencies[held].slice
+    size = board.residencies[held].bytes
+    ready = board.residencies[held].valid
+    address = best_window(board, parent, size, ready, ZERO, ready, task, NO)
     if address == NONE:
         return DOES_NOT_FIT
     while True:
@@ -235,7 +234,7 @@ def _move_to_shared_memory(board: Board, held: int, parent: int, task: int) -> i
         if other == NONE:
             break
         if is_last_copy(board, other):
-            stop = store(board, other, board.machine.memories[parent].parent)
+            stop = store(board, other, board.memories[parent].parent)
             if stop != DONE:
                 return stop
         close(board, other)
@@ -245,5 +244,5 @@ def _move_to_shared_memory(board: Board, held: int, parent: int, task: int) -> i
     way, start, end = earliest_transfer(board, what, held, parent, max(free, ready))
     if way == NONE:
         return NO_WAY
-    board.state.buffers[board.problem.slices[what].buffer].home = new
+    board.buffers[board.slices[what].buffer].home = new
     return transfer(board, what, held, new, way, start, end)

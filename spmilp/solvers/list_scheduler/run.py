@@ -8,25 +8,23 @@ import numpy as np
 from spmilp.errors import SpmilpError
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.arrays import (
-    MachineArrays,
-    ProblemArrays,
-    machine_arrays,
-    next_towards_dram,
-    problem_arrays,
-)
-from spmilp.solvers.list_scheduler.decode import decode
-from spmilp.solvers.list_scheduler.records import NONE, Ints
-from spmilp.solvers.list_scheduler.space import new_space
-from spmilp.solvers.list_scheduler.state import (
+from spmilp.solvers.list_scheduler.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
     Board,
     Stop,
     Weights,
-    new_state,
 )
+from spmilp.solvers.list_scheduler.decode import decode
+from spmilp.solvers.list_scheduler.machine_tables import (
+    MachineTables,
+    machine_tables,
+    next_towards_dram,
+)
+from spmilp.solvers.list_scheduler.problem_tables import ProblemTables, problem_tables
+from spmilp.solvers.list_scheduler.records import NONE, Ints, Table, table
+from spmilp.solvers.list_scheduler.space import new_space
 from spmilp.solvers.list_scheduler.timeline import new_timeline
 from spmilp.units import MemoryIdx
 
@@ -43,30 +41,37 @@ class Runner:
         What to schedule.
     routes
         Of its machine.
+
+    Raises
+    ------
+    SpmilpError
+        From ``run``, if more than one memory lies between a core's memory and DRAM.
     """
 
     def __init__(self, problem: Problem, routes: Routes) -> None:
         self._problem = problem
         self._routes = routes
-        self._flat: ProblemArrays = problem_arrays(problem)
-        self._machine: MachineArrays | None = None
+        self._tables: ProblemTables = problem_tables(problem)
+        self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
-        self._room = 4 * (len(problem.slices) + self._flat.reads.size) + 256
-        self._pool = 64 * (len(problem.machine.engines) + len(problem.machine.links)) + self._room
+        resources = len(problem.machine.engines) + len(problem.machine.links)
+        self._room = 2 * (len(problem.slices) + self._tables.reads.size) + 256
+        self._pool = 64 * resources + 4 * self._room
         self._blocks = 64
 
     def run(self, order: Ints, cores: Ints, weights: Weights) -> tuple[Stop, Board]:
-        """Schedule the tasks in ``order`` on ``cores``; return why it stopped, and the tables."""
+        """Schedule the tasks; return why the scheduler stopped, and its tables.
+
+        Parameters
+        ----------
+        order
+            Every task once, each after all that it follows.
+        cores
+            For each task its core, or -1 to let the scheduler choose.
+        """
         machine = self._machine_for(cores)
         while True:
-            board = Board(
-                self._flat,
-                machine,
-                new_state(self._flat, machine, order, cores, self._room),
-                new_space(self._problem.machine.memories, self._blocks),
-                new_timeline(machine.capacity.size, self._pool),
-                weights,
-            )
+            board = self._new_board(machine, order, cores, weights)
             stop = Stop(decode(board, order))
             if stop not in FULL:
                 return stop, board
@@ -75,11 +80,11 @@ class Runner:
     def why_it_stopped(self, stop: Stop, board: Board) -> str:
         """Return what kept the scheduler from a plan, in words."""
         problem = self._problem
-        task = int(board.state.counts[COUNT_FAILED_TASK])
+        task = int(board.counts[COUNT_FAILED_TASK])
         who = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"
         if stop is Stop.NO_WAY:
-            slice_ = problem.slices[int(board.state.counts[COUNT_FAILED_SLICE])]
-            memory = problem.machine.memories[int(board.state.counts[COUNT_FAILED_MEMORY])]
+            slice_ = problem.slices[int(board.counts[COUNT_FAILED_SLICE])]
+            memory = problem.machine.memories[int(board.counts[COUNT_FAILED_MEMORY])]
             return (
                 f"{who}: no engine can bring {problem.buffers[slice_.buffer].name} "
                 f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
@@ -90,6 +95,38 @@ class Runner:
             "there and the gaps between; use smaller tiles or a larger scratchpad"
         )
 
+    def _new_board(
+        self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights
+    ) -> Board:
+        tables = self._tables
+        tasks = tables.tasks.copy()
+        tasks["position"][order] = np.arange(order.size)
+        tasks["core"] = cores
+        return Board(
+            tasks=tasks,
+            cycles=tables.cycles,
+            reads=tables.reads.copy(),
+            writes=tables.writes.copy(),
+            slices=tables.slices.copy(),
+            readers=_by_position(tables, tasks["position"]),
+            buffers=tables.buffers.copy(),
+            lists=tables.lists,
+            cores=machine.cores.copy(),
+            memories=machine.memories.copy(),
+            pair_at=machine.pair_at,
+            pairs=machine.pairs,
+            ways=machine.ways,
+            links=machine.links,
+            resources=machine.resources,
+            residencies=_empty_residencies(self._room),
+            transfers=table(self._room, "slice", "source", "destination", "engine", "start", "end"),
+            counts=np.array([0, 0, NONE, NONE, NONE], np.int64),
+            space=new_space(self._problem.machine.memories, self._blocks),
+            line=new_timeline(machine.resources.size, self._pool),
+            scale=machine.scale,
+            weights=weights,
+        )
+
     def _grow(self, stop: Stop) -> None:
         if stop is Stop.BLOCKS_FULL:
             self._blocks *= 2
@@ -98,12 +135,12 @@ class Runner:
         else:
             self._room *= 2
 
-    def _machine_for(self, cores: Ints) -> MachineArrays:
+    def _machine_for(self, cores: Ints) -> MachineTables:
         """Return the machine's tables with every pair of memories that this run may use."""
         wanted = set(self._pairs_for(cores))
         if self._machine is None or not wanted <= self._pairs:
             self._pairs |= wanted
-            self._machine = machine_arrays(self._problem.machine, self._routes, self._pairs)
+            self._machine = machine_tables(self._problem.machine, self._routes, self._pairs)
             self._refuse_deep_hierarchies(self._machine)
         return self._machine
 
@@ -123,11 +160,10 @@ class Runner:
         """Yield, for each slice, the way from its writer to each reader, and between readers."""
         memory_of = np.array([core.memory for core in self._problem.machine.cores])
         writers = self._problem.writers()
-        flat = self._flat
+        slices = self._tables.slices
         for slice_ in self._problem.slices:
-            readers = flat.readers[
-                flat.readers_from[slice_.index] : flat.readers_from[slice_.index + 1]
-            ]
+            row = slices[slice_.index]
+            readers = self._tables.readers[row["readers_from"] : row["readers_to"]]
             places = list(dict.fromkeys(memory_of[cores[readers]].tolist()))
             writer = writers[slice_.buffer]
             if writer is not None:
@@ -135,7 +171,7 @@ class Runner:
             yield from ((places[0], other) for other in places[1:])
             yield from pairwise(places)
 
-    def _refuse_deep_hierarchies(self, machine: MachineArrays) -> None:
+    def _refuse_deep_hierarchies(self, machine: MachineTables) -> None:
         parents, is_dram = machine.memories["parent"], machine.memories["is_dram"]
         for core in self._problem.machine.cores:
             above = parents[core.memory]
@@ -148,3 +184,20 @@ class Runner:
                     f"memory {name}: more than one memory lies between it and DRAM; the list "
                     "scheduler stages through one at most"
                 )
+
+
+def _by_position(tables: ProblemTables, position: Ints) -> Ints:
+    """Return the readers of each slice in the order in which they are placed."""
+    lengths = tables.slices["readers_to"] - tables.slices["readers_from"]
+    slice_of_entry = np.repeat(np.arange(lengths.size), lengths)
+    return tables.readers[np.lexsort((position[tables.readers], slice_of_entry))]
+
+
+def _empty_residencies(room: int) -> Table:
+    where = ("slice", "memory", "offset", "bytes")
+    when = ("start", "valid", "end")
+    links = ("filled_by_task", "filled_by_transfer", "alive", "following", "pinned")
+    rows = table(room, *where, *when, *links)
+    for field in ("filled_by_task", "filled_by_transfer", "following", "pinned"):
+        rows[field] = NONE
+    return rows

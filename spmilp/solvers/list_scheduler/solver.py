@@ -12,12 +12,12 @@ from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
+from spmilp.solvers.list_scheduler.board import Board, Stop, Weights
 from spmilp.solvers.list_scheduler.extract import extract
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.orders import ORDERS
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import score
-from spmilp.solvers.list_scheduler.state import Board, Stop, Weights
 
 WEIGHTS = (
     Weights(),

@@ -1,0 +1,134 @@
+"""Everything that the compiled scheduler plays with, in tables.
+
+What a table says of the problem and the machine stays; what it says of the schedule changes from
+task to task. A field ``x_from`` comes with ``x_to``: a range of the table or array that the field's
+description names.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from spmilp.solvers.list_scheduler.records import Ints, Table
+from spmilp.solvers.list_scheduler.space import Space
+from spmilp.solvers.list_scheduler.timeline import Timeline
+
+
+class Stop(IntEnum):
+    """Why compiled code came back."""
+
+    DONE = 0
+    RESIDENCIES_FULL = 1
+    TRANSFERS_FULL = 2
+    TIMELINE_FULL = 3
+    BLOCKS_FULL = 4
+    DOES_NOT_FIT = 5
+    NO_WAY = 6
+
+
+class Weights(NamedTuple):
+    """What a choice costs, in cycles; the portfolio tries several.
+
+    Parameters
+    ----------
+    evict
+        Part of the time to bring a slice back that evicting it costs now.
+    horizon
+        Tasks of one core after which an evicted slice's next use counts half.
+    early
+        Cost of each cycle by which bytes for a load are free later than its source is ready.
+    idle
+        Cost of each cycle for which bytes lie idle before a task writes to them.
+    dram
+        Part of its duration that a load from DRAM costs more than one from another scratchpad.
+    """
+
+    evict: float = 0.5
+    horizon: float = 4.0
+    early: float = 0.05
+    idle: float = 0.01
+    dram: float = 0.5
+
+
+COUNT_RESIDENCIES = 0
+COUNT_TRANSFERS = 1
+COUNT_FAILED_TASK = 2
+COUNT_FAILED_SLICE = 3
+COUNT_FAILED_MEMORY = 4
+
+
+class Board(NamedTuple):
+    """The problem, the machine and a schedule in the making.
+
+    ``tasks``
+        ``reads_from`` of ``reads``, ``writes_from`` of ``writes``, ``before_from`` of ``lists`` (the
+        tasks it follows), ``scratch_bytes``. Schedule: ``position`` in the order, ``core``,
+        ``start``, ``end``, whether ``placed``, its ``scratch`` residency.
+    ``cycles``
+        of each task on each kind of core, or -1.
+    ``reads``
+        one row for each slice that a task reads: ``slice``; the residency it is ``served_by``.
+    ``writes``
+        one row for each buffer that a task writes: ``buffer``; ``overwrites_from`` of ``lists``
+        (positions among the task's reads of the slices whose bytes it may take over); the residency
+        it is ``held_by``.
+    ``slices``
+        ``buffer``, ``bytes``, the nested strides of a copy out of its parent's residency
+        (``from_parent``) and to or from its place in DRAM (``at_place``), ``readers_from`` of
+        ``readers``. Schedule: ``first`` residency, ``next_reader``.
+    ``readers``
+        the tasks that read each slice, in the order in which they are placed.
+    ``buffers``
+        the memory where it ``begins`` and the one that must hold it when all ``ends``, or -1;
+        ``parts_from`` of ``lists`` (its slices). Schedule: ``home``, the residency that must not be
+        lost while somebody needs the buffer and DRAM has no copy; ``in_dram``, its residency there.
+    ``cores``
+        ``kind``, ``memory``; the cycle from which it is ``free``.
+    ``memories``
+        ``alignment``, ``is_dram``, ``parent`` (the next memory towards DRAM, or -1); the cycle
+        before which nothing will be placed any more (``settled``).
+    ``pair_at``
+        for a source and a destination memory, the row in ``pairs``, or -1.
+    ``pairs``
+        ``ways_from`` of ``ways``, ``links_from`` of ``links``.
+    ``ways``
+        an ``engine`` with ``fixed`` cycles and a scaled ``rate``.
+    ``links``
+        the links of each pair's route, as rows of ``resources``.
+    ``resources``
+        the engines, then the links: ``capacity`` in channels or scaled bytes per cycle; for engines
+        the ``longest`` transfer and ``dimensions``.
+    ``residencies``
+        ``slice`` held (-1 for scratch), ``memory``, ``offset``, ``bytes``, ``start``, the cycle
+        from which it is ``valid``, the ``end`` of its last use so far, ``filled_by_task`` or
+        ``filled_by_transfer``, whether it is ``alive``, the ``following`` residency of the same
+        slice, and the task by which it is ``pinned``.
+    ``transfers``
+        ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
+    ``counts``
+        of residencies and transfers, and who failed; see ``COUNT_...``.
+    ``scale``
+        Bytes per cycle times this are the scaled rates: all are whole numbers, nothing is rounded.
+    """
+
+    tasks: Table
+    cycles: Ints
+    reads: Table
+    writes: Table
+    slices: Table
+    readers: Ints
+    buffers: Table
+    lists: Ints
+    cores: Table
+    memories: Table
+    pair_at: Ints
+    pairs: Table
+    ways: Table
+    links: Ints
+    resources: Table
+    residencies: Table
+    transfers: Table
+    counts: Ints
+    space: Space
+    line: Timeline
+    scale: int
+    weights: Weights
