@@ -1,11 +1,11 @@
 """Read ``plan.json``."""
 
+import json
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import Any
 
 from spmilp.errors import FileError
-from spmilp.machine.fields import FileModel, what_is_wrong
+from spmilp.files import read_bytes
 from spmilp.plan.model import (
     FORMAT,
     VERSION,
@@ -17,7 +17,7 @@ from spmilp.plan.model import (
 )
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.plan.write import plan_document
-from spmilp.problem.documents import read_document
+from spmilp.problem.documents import as_text, collector_paused, read_document
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 
@@ -25,6 +25,7 @@ _NOT_READ = {"tool", "tool_version", "gap", "format_version"}
 """Fields that say nothing of the plan."""
 
 
+@collector_paused()
 def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     """Read a plan. Whether it is valid, the checker decides.
 
@@ -41,11 +42,11 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
         If the file cannot be read, breaks the format, answers another problem, or contradicts
         itself.
     """
-    model = read_document(path, PlanModel, FORMAT, VERSION)
-    plan = _plan(path, model)
+    data = read_bytes(path)
+    plan = _plan(path, read_document(path, data, PlanModel, FORMAT, VERSION))
     if problem is not None:
         _answers(path, plan, problem)
-        _agrees(path, model, plan, problem)
+        _agrees(path, data, plan, problem)
     return plan
 
 
@@ -125,44 +126,35 @@ def _answers(path: Path | str, plan: Plan, problem: Problem) -> None:
         )
 
 
-def _agrees(path: Path | str, model: PlanModel, plan: Plan, problem: Problem) -> None:
-    document = plan_document(plan, problem, plan.problem_sha256)
-    try:
-        expected = PlanModel.model_validate(document)
-    except ValidationError as error:
-        raise FileError(f"{path}: derived fields: {what_is_wrong(error)}") from error
-    for name in PlanModel.model_fields:
-        difference = _difference(name, getattr(model, name), getattr(expected, name))
-        if difference is not None:
-            where, stated, found = difference
-            raise FileError(
-                f"{path}: {where}: is {_shown(stated)}, but the other fields and the problem give "
-                f"{_shown(found)}; correct the field or leave it out"
-            )
+def _agrees(path: Path | str, data: bytes, plan: Plan, problem: Problem) -> None:
+    """Compare what the file states with what would be written; mostly they are the same bytes."""
+    expected = as_text(plan_document(plan, problem, plan.problem_sha256))
+    if expected.encode() == data:
+        return
+    difference = _difference("", json.loads(data), json.loads(expected))
+    if difference is not None:
+        where, stated, found = difference
+        raise FileError(
+            f"{path}: {where}: is {_shown(stated)}, but the other fields and the problem give "
+            f"{_shown(found)}; correct the field or leave it out"
+        )
 
 
-def _difference(where: str, stated: object, expected: object) -> tuple[str, object, object] | None:
+def _difference(where: str, stated: Any, expected: Any) -> tuple[str, object, object] | None:
     """Return the first field that is stated otherwise than expected, with both values."""
-    if stated is None or expected is None or stated == expected:
+    if stated is None or stated == expected:
         return None
-    if isinstance(stated, FileModel) and isinstance(expected, FileModel):
-        for name in type(stated).model_fields:
-            if name not in _NOT_READ:
-                found = _difference(
-                    f"{where}.{name}", getattr(stated, name), getattr(expected, name)
-                )
-                if found is not None:
-                    return found
-        return None
-    if isinstance(stated, tuple) and isinstance(expected, tuple) and len(stated) == len(expected):
-        for position, (one, other) in enumerate(zip(stated, expected, strict=True)):
-            found = _difference(f"{where}.{position}", one, other)
-            if found is not None:
-                return found
-        return None
-    return where, stated, expected
+    if isinstance(stated, dict) and isinstance(expected, dict):
+        shared = [name for name in stated if name in expected and name not in _NOT_READ]
+        pairs = [(name, stated[name], expected[name]) for name in shared]
+    elif isinstance(stated, list) and isinstance(expected, list) and len(stated) == len(expected):
+        pairs = [(str(i), a, b) for i, (a, b) in enumerate(zip(stated, expected, strict=True))]
+    else:
+        return where, stated, expected
+    found = (_difference(f"{where}.{name}".lstrip("."), a, b) for name, a, b in pairs)
+    return next((difference for difference in found if difference is not None), None)
 
 
 def _shown(value: object) -> str:
-    text = ascii(value) if not isinstance(value, FileModel) else ascii(value.model_dump())
+    text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -11,7 +11,7 @@ from spmilp.machine.fields import what_is_wrong
 from spmilp.plan import derived
 from spmilp.plan.model import FORMAT, VERSION, PlanModel
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
-from spmilp.problem.documents import as_text, row
+from spmilp.problem.documents import as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
@@ -32,6 +32,7 @@ def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
     write_atomically(path, plan_text(plan, problem))
 
 
+@collector_paused()
 def plan_text(plan: Plan, problem: Problem) -> str:
     """Return the content of ``plan.json``; equal plans give equal bytes.
 

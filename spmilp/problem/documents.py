@@ -1,14 +1,17 @@
 """Versioned JSON files: how problems and plans are written, line by line, and read with care."""
 
+import gc
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes
 from spmilp.machine.fields import FileModel, field_names, what_is_wrong
 
 M = TypeVar("M", bound=FileModel)
@@ -23,23 +26,39 @@ class _Header(BaseModel):
     format_version: str
 
 
-def read_document(path: Path | str, model: type[M], name: str, version: str) -> M:
-    """Return what a file holds, as a model that has been validated.
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Do without the garbage collector while tables are built.
+
+    Rows make no cycles, and looking for some among a million rows, again and again, takes longer
+    than making them.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def read_document(path: Path | str, data: bytes, model: type[M], name: str, version: str) -> M:
+    """Return what the bytes of a file hold, as a model that has been validated.
 
     A file of the same major version is read. What a newer minor version has added is ignored.
 
     Parameters
     ----------
+    path
+        Of the file, for messages.
     name, version
         The format that is expected, and the version ``major.minor`` that this code writes.
 
     Raises
     ------
     FileError
-        If the file cannot be read or is not of the format; the message names file, field, value and
-        what is expected.
+        If the file is not of the format; the message names file, field, value and what is expected.
     """
-    data = read_bytes(path)
     try:
         header = _Header.model_validate_json(data)
     except ValidationError as error:
@@ -54,12 +73,12 @@ def read_document(path: Path | str, model: type[M], name: str, version: str) -> 
             f"{known_major}.x"
         )
     try:
-        return model.model_validate_json(data)
+        return _validated(data, model, tolerant=minor > known_minor)
     except ValidationError as error:
-        if minor > known_minor and _only_unknown_fields(error):
-            return model.model_validate(_without_unknown_fields(data, error))
-        known = field_names(model) if _has_unknown_fields(error) else ()
+        known = field_names(model) if "extra_forbidden" in _kinds(error) else ()
         raise FileError(f"{path}: {what_is_wrong(error, known)}") from error
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: {error}") from error
 
 
 def as_text(document: Mapping[str, Any]) -> str:
@@ -105,28 +124,22 @@ def _numbers(path: Path | str, version: str) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def _only_unknown_fields(error: ValidationError) -> bool:
-    return all(kind == "extra_forbidden" for kind in _kinds(error))
+def _validated(data: bytes, model: type[M], tolerant: bool) -> M:
+    """Return the model that JSON describes; a tolerant reader ignores unknown fields."""
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        if not tolerant or _kinds(error) != {"extra_forbidden"}:
+            raise
+        document = json.loads(data)
+        for detail in error.errors(include_url=False, include_input=False):
+            *path, name = detail["loc"]
+            reduce(getitem, path, document).pop(name, None)
+        return model.model_validate(document)
 
 
-def _has_unknown_fields(error: ValidationError) -> bool:
-    return any(kind == "extra_forbidden" for kind in _kinds(error))
-
-
-def _kinds(error: ValidationError) -> Iterator[str]:
-    for detail in error.errors(include_url=False, include_context=False, include_input=False):
-        yield detail["type"]
-
-
-def _without_unknown_fields(data: bytes, error: ValidationError) -> Any:
-    document = json.loads(data)
-    for detail in error.errors(include_url=False, include_context=False, include_input=False):
-        *path, name = detail["loc"]
-        parent = document
-        for step in path:
-            parent = parent[step]
-        parent.pop(name, None)
-    return document
+def _kinds(error: ValidationError) -> set[str]:
+    return {detail["type"] for detail in error.errors(include_url=False, include_input=False)}
 
 
 def _shown(text: str) -> str:

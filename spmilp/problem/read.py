@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from spmilp.errors import FileError
+from spmilp.files import read_bytes
 from spmilp.machine.convert import machine_of
 from spmilp.machine.fields import LARGEST
 from spmilp.machine.routes import Routes
-from spmilp.problem.documents import read_document
+from spmilp.problem.documents import collector_paused, read_document
 from spmilp.problem.model import (
     FORMAT,
     VERSION,
@@ -22,6 +23,7 @@ from spmilp.problem.problem import Buffer, DramTensor, Place, Problem, Slice, Ta
 from spmilp.units import Bytes
 
 
+@collector_paused()
 def read_problem(path: Path | str) -> Problem:
     """Read a problem, complete and consistent.
 
@@ -30,7 +32,7 @@ def read_problem(path: Path | str) -> Problem:
     FileError
         If the file cannot be read, breaks the format, or describes no consistent problem.
     """
-    model = read_document(path, ProblemModel, FORMAT, VERSION)
+    model = read_document(path, read_bytes(path), ProblemModel, FORMAT, VERSION)
     try:
         return _problem(model)
     except ValueError as error:

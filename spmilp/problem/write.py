@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from spmilp.files import sha256_of, write_atomically
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.fields import what_is_wrong
-from spmilp.problem.documents import as_text, row
+from spmilp.problem.documents import as_text, collector_paused, row
 from spmilp.problem.model import FORMAT, VERSION, ProblemModel
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, Tile
 
@@ -38,6 +38,7 @@ def problem_sha256(problem: Problem) -> str:
     return sha256_of(problem_text(problem).encode())
 
 
+@collector_paused()
 def problem_text(problem: Problem) -> str:
     """Return the content of ``problem.json``; equal problems give equal bytes.
 

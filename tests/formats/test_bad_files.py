@@ -179,7 +179,7 @@ CONTRADICTIONS: list[tuple[tuple[Step, ...], Any, str]] = [
     (("transfers", 9, "src", "address"), 4, "transfers.9.src.address: is 4, but the other fields"),
     (("transfers", 9, "dst", 0, "address"), 4, "transfers.9.dst.0.address: is 4, but the"),
     (("transfers", 9, "dst", 0, "dims", 0, "dst_stride"), 8, "transfers.9.dst.0.dims.0.dst_str"),
-    (("transfers", 9, "dst", 0, "dims"), [], "transfers.9.dst.0.dims: is (), but"),
+    (("transfers", 9, "dst", 0, "dims"), [], "transfers.9.dst.0.dims: is [], but"),
     (("transfers", 9, "bytes"), 64, "transfers.9.bytes: is 64, but"),
     (("transfers", 9, "dir"), "load", "transfers.9.dir: is 'load', but"),
     (("tensors", 1, "bytes"), 63, "tensors.1.bytes: is 63, but"),
