@@ -1,0 +1,137 @@
+"""The numbers of a plan, for solvers to state and people to look at."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_machine, with_task
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spmilp.plan.frames import core_frame, residency_frame, task_frame, transfer_frame
+from spmilp.plan.measures import (
+    Measures,
+    compulsory_dram_traffic,
+    elements_in_union,
+    measure,
+)
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.units import Box
+
+
+def _measure(problem: Problem, plan: Plan) -> Measures:
+    return measure(problem, plan.placements, plan.residencies, plan.transfers)
+
+
+def test_the_worked_example_is_measured_as_by_hand() -> None:
+    assert _measure(PROBLEM, PLAN) == Measures(
+        makespan=196, dram_traffic=288, energy=38_248, peak_spm=320
+    )
+
+
+def test_a_measure_is_found_by_its_quantity() -> None:
+    measures = _measure(PROBLEM, PLAN)
+    assert [measures.of(quantity) for quantity in Quantity] == [196, 288, 38_248, 320]
+
+
+def test_what_the_machine_does_not_state_costs_nothing() -> None:
+    memories = tuple(replace(memory, energy_per_byte=None) for memory in MACHINE.memories)
+    links = tuple(replace(link, energy_per_byte=None) for link in MACHINE.links)
+    silent = with_machine(memories=memories, links=links)
+    assert _measure(silent, PLAN).energy == 1000
+
+
+def test_an_empty_plan_costs_nothing() -> None:
+    assert measure(PROBLEM, (), (), ()) == Measures(
+        makespan=0, dram_traffic=0, energy=0, peak_spm=0
+    )
+
+
+def test_compulsory_traffic_is_what_is_read_and_what_must_be_stored() -> None:
+    """All of x0 (64 B), the top half of x1 (32 B), y0 and y1 (32 B each); not the spill of c."""
+    assert compulsory_dram_traffic(PROBLEM) == 64 + 32 + 32 + 32
+    assert PLAN.claim.dram_traffic == 160 + 2 * 64
+
+
+def test_compulsory_traffic_counts_overlapping_slices_once() -> None:
+    """Rows [0, 2) and columns [0, 8) of x0, which is 4 x 16: 32 + 32 - 16 bytes."""
+    rows = replace(PROBLEM.slices[8], index=10, extent=(2, 16))
+    read = with_task(2, more=(rows,), reads=(4, 10))
+    read = replace(read, tasks=tuple(_without(task, X0) for task in read.tasks))
+    assert compulsory_dram_traffic(read) == 48 + 32 + 32 + 32
+
+
+def _without(task: object, slice_: int) -> object:
+    reads = tuple(read for read in task.reads if read != slice_)  # type: ignore[attr-defined]
+    return replace(task, reads=reads)  # type: ignore[type-var]
+
+
+def test_what_nobody_reads_need_not_be_loaded() -> None:
+    unread = with_task(3, reads=(8,))
+    assert compulsory_dram_traffic(unread) == 64 + 32 + 32
+
+
+def test_a_core_that_works_in_dram_needs_no_traffic() -> None:
+    cores = (replace(MACHINE.cores[0], memory=0), *MACHINE.cores[1:])
+    assert compulsory_dram_traffic(with_machine(cores=cores)) == 0
+
+
+def test_what_starts_in_dram_and_must_end_elsewhere_leaves_as_a_whole() -> None:
+    buffers = list(PROBLEM.buffers)
+    buffers[1] = replace(buffers[1], ends_in=SPM0)
+    assert compulsory_dram_traffic(replace(PROBLEM, buffers=tuple(buffers))) == 160 + 32
+
+
+INTERVALS = st.tuples(st.integers(0, 5), st.integers(1, 4)).map(lambda i: (i[0], i[0] + i[1]))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.integers(0, 3).flatmap(lambda axes: st.sets(st.tuples(*[INTERVALS] * axes), max_size=6)))
+def test_a_union_of_boxes_is_counted_exactly(boxes: set[Box]) -> None:
+    counted = {
+        point for box in boxes for point in product(*(range(first, last) for first, last in box))
+    }
+    assert elements_in_union(boxes) == len(counted)
+
+
+def test_the_frame_of_tasks_names_cores_and_bytes() -> None:
+    frame = task_frame(PROBLEM, PLAN)
+    assert list(frame["core_name"]) == ["c0", "c0", "c1", "c2", "c1"]
+    assert frame.loc[2, ["start", "end", "cycles", "bytes_read", "bytes_written"]].tolist() == [
+        79, 97, 18, 96, 32,
+    ]  # fmt: skip
+    assert frame.loc[0, "operator"] == "conv"
+
+
+def test_the_frame_of_residencies_marks_scratch_and_fillers() -> None:
+    frame = residency_frame(PROBLEM, PLAN)
+    assert frame.loc[9, "kind"] == "scratch"
+    assert frame["slice"].isna().sum() == 1
+    assert frame.loc[10, "filled_by"] == "task 1"
+    assert frame.loc[22, "filled_by"] == "transfer 12"
+    assert frame.loc[18, ["name", "memory_name", "offset"]].tolist() == ["y0", "dram", 128]
+
+
+def test_the_frame_of_transfers_adds_up_to_the_traffic() -> None:
+    frame = transfer_frame(PROBLEM, PLAN)
+    assert frame.loc[1, ["destination", "destinations", "hops"]].tolist() == ["spm0+spm1", 2, 3]
+    assert frame.loc[[0, 4, 12], "direction"].tolist() == ["load", "store", "move"]
+    touches_dram = (frame["source"] == "dram") | (frame["destination"] == "dram")
+    assert frame.loc[touches_dram, "bytes"].sum() == PLAN.claim.dram_traffic
+
+
+def test_the_frame_of_cores_shows_how_they_are_used() -> None:
+    frame = core_frame(PROBLEM, PLAN)
+    assert frame["busy"].tolist() == [30, 28, 10]
+    assert frame["peak"].tolist() == [256, 320, 320]
+    assert frame["live_peak"].tolist() == [192, 224, 224]
+    assert frame.loc[0, "utilisation"] == pytest.approx(30 / 196)
+
+
+def test_frames_of_an_empty_plan_have_their_columns() -> None:
+    empty = replace(PLAN, placements=(), residencies=(), transfers=())
+    for of in (task_frame, residency_frame, transfer_frame):
+        assert list(of(PROBLEM, empty).columns) == list(of(PROBLEM, PLAN).columns)
+        assert len(of(PROBLEM, empty)) == 0
