@@ -59,6 +59,10 @@ class _Conversion:
             self._visit(node)
 
     def _visit(self, node: ir.Node) -> None:
+        # A constant that is an output is still a node; its value is known.
+        if all(value.const_value is not None for value in node.outputs):
+            self._take_inferred_outputs(node)
+            return
         # What follows from an earlier problem is not reported again.
         if any(value is not None and value.name in self._unknown for value in node.inputs):
             self._take_inferred_outputs(node)

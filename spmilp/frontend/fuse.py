@@ -63,8 +63,7 @@ class _Fuser:
             if self._is_light_alone(position):
                 self._extend_by_light(position)
         for position in positions:
-            if self._classes[position] is Fusion.REDUCTION:
-                self._take_light_input(position)
+            self._join_only_reader(position)
         # Sorted by the last member, which alone is read by others, they are in topological order.
         last = sorted({max(members) for members in self._members})
         return tuple(self._group(index, self._members[exit_]) for index, exit_ in enumerate(last))
@@ -96,16 +95,31 @@ class _Fuser:
                 return
             last = path[-1]
 
-    def _take_light_input(self, reduction: int) -> None:
-        """Let a reduction compute its first input itself, when nothing else reads it."""
-        source = self._flow.origin.get(self._flow.operators[reduction].inputs[0])
-        if source is None or self._classes[source] not in LIGHT:
+    def _join_only_reader(self, last: int) -> None:
+        """Let a light group that one operator reads be computed where it is read.
+
+        Done for an element-wise reader, in whatever group it is, and for the first input of a
+        reduction: both need every element once.
+        """
+        if last != max(self._members[last]) or not self._is_light(last):
             return
-        if self._flow.readers[source] == (reduction,) and self._is_light(source):
-            own = self._flow.operators[reduction]
-            others = (self._flow.origin.get(name) for name in own.inputs[1:])
-            if source not in others:
-                self._merge(reduction, sorted(self._members[source]))
+        readers = self._flow.readers[last]
+        if readers is None or len(readers) != 1:
+            return
+        (reader,) = readers
+        if self._classes[reader] is Fusion.ELEMENTWISE:
+            allowed = self._same_shape(last, reader)
+        else:
+            allowed = self._classes[reader] is Fusion.REDUCTION and self._is_data(last, reader)
+        if allowed:
+            self._merge(reader, self._members[last])
+
+    def _is_data(self, source: int, reduction: int) -> bool:
+        """Say whether a reduction reads a result as its first input, and only there."""
+        inputs = self._flow.operators[reduction].inputs
+        return [self._flow.origin.get(name) == source for name in inputs] == [
+            position == 0 for position in range(len(inputs))
+        ]
 
     def _path(self, last: int) -> tuple[int, ...] | None:
         """Return the operators up to the dominator of ``last`` if all are free, else ``None``."""

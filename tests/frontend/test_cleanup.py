@@ -178,8 +178,9 @@ def test_a_model_of_opset_9_is_upgraded(tmp_path: Path) -> None:
 
 
 def test_inputs_that_are_initialisers_are_no_inputs(tmp_path: Path) -> None:
+    constants = "<float[2] c = {1.0, 2.0}>"
     model = model_of(
-        "agraph (float[2] x, float[2] c) => (float[2] y) <float[2] c = {1.0, 2.0}> { y = Add(x, c) }"
+        f"agraph (float[2] x, float[2] c) => (float[2] y) {constants} {{ y = Add(x, c) }}"
     )
     after = cleaned(tmp_path, model)
     assert [value.name for value in after.graph.inputs] == ["x"]

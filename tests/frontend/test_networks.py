@@ -1,0 +1,171 @@
+"""Whole networks: those of the onnx package, those of this repository, and their numbers."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.graph import Network, Tensor
+from spmilp.frontend.load import load_network
+from spmilp.frontend.read import find_model, light_models
+from spmilp.frontend.regions import network_macs
+from tests.frontend.running import given, kinds_of, network_outputs, onnxruntime_outputs
+
+MODELS = Path(__file__).parents[2] / "models"
+
+# MACs of convolutions and Gemm; positions on padding count, BatchNormalization and pooling do not.
+LIGHT = {
+    "light_bvlc_alexnet": (14, 654_560_384),
+    "light_densenet121": (188, 2_834_161_664),
+    "light_inception_v1": (75, 1_431_556_352),
+    "light_inception_v2": (84, 2_018_851_840),
+    "light_resnet50": (57, 4_089_184_256),
+    "light_shufflenet": (75, 124_664_528),
+    "light_squeezenet": (31, 349_151_936),
+    "light_vgg19": (25, 19_632_062_464),
+    "light_zfnet512": (14, 1_481_727_008),
+}
+PUBLISHED = {
+    "light_resnet50": 4089,
+    "light_squeezenet": 349,
+    "light_densenet121": 2834,
+    "light_shufflenet": 125,
+}
+
+
+@lru_cache
+def light(name: str) -> Network:
+    """Load a graph of the onnx package, once for all tests."""
+    return load_network(find_model(f"onnx:{name}"))
+
+
+def test_all_light_models_are_known() -> None:
+    assert set(LIGHT) == set(light_models())
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_a_light_model_has_the_expected_groups_and_macs(name: str) -> None:
+    network = light(name)
+    groups, macs = LIGHT[name]
+    assert (len(network.groups), network_macs(network)) == (groups, macs)
+    if name in PUBLISHED:
+        assert round(macs / 1e6) == PUBLISHED[name]
+    weights = [tensor for tensor in network.tensors.values() if tensor.shape_only]
+    assert weights
+    assert all(tensor.data is None for tensor in weights)
+    assert len(network.inputs) == 1
+    assert_data_is_as_declared(network)
+
+
+def test_batch_norms_before_an_activation_stay_operators() -> None:
+    network = light("light_densenet121")
+    stays = [kinds for kinds in kinds_of(network) if "BatchNormalization" in kinds]
+    assert len(stays) == 62
+    assert {kinds[-4:] for kinds in stays} == {("BatchNormalization", "Mul", "Add", "Relu")}
+
+
+def test_batch_norms_behind_convolutions_vanish() -> None:
+    network = light("light_resnet50")
+    kinds = [kind for group in kinds_of(network) for kind in group]
+    assert "BatchNormalization" not in kinds
+    # 53 convolutions, the pooling before and behind them, Gemm and Softmax.
+    assert kinds.count("Conv") == 53
+    assert len(network.groups) == 57
+
+
+DIMS = {"bert_tiny_f32": {"batch": 1, "sequence": 16}}
+MACS = {"resnet8": 12_501_632, "ds_cnn": 2_656_768, "mobilenetv1_025": 7_489_664}
+MACS |= {"autoencoder": 264_192}
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.onnx")), ids=lambda path: path.stem)
+def test_a_model_of_the_repository_loads(path: Path) -> None:
+    network = load_network(path, DIMS.get(path.stem, {}))
+    name, _, kind = path.stem.rpartition("_")
+    assert network_macs(network) == MACS.get(name, network_macs(network)) > 0
+    assert not any(tensor.shape_only for tensor in network.tensors.values())
+    assert_data_is_as_declared(network)
+    if kind == "int8":
+        inner = {k for group in kinds_of(network) for k in group}
+        integers = [o for group in network.groups for o in group.operators if o.quantisation]
+        assert len(integers) > len(inner)
+        weights = [t for t in network.tensors.values() if t.data is not None and t.data.size > 99]
+        assert {tensor.dtype.name for tensor in weights} <= {"int8", "int32"}
+
+
+def assert_data_is_as_declared(network: Network) -> None:
+    def fits(tensor: Tensor) -> bool:
+        data = tensor.data
+        return data is None or (data.shape, data.dtype) == (tensor.shape, tensor.dtype)
+
+    assert all(fits(tensor) for tensor in network.tensors.values())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("autoencoder_f32", "bert_tiny_f32", "ds_cnn_f32", "resnet8_f32"),
+        *("tiny_gru_f32", "tiny_lstm_f32"),
+    ],
+)
+def test_the_groups_compute_what_the_model_does(name: str) -> None:
+    path = MODELS / f"{name}.onnx"
+    network = load_network(path, DIMS.get(name, {}))
+    inputs = given({n: network.tensors[n].shape for n in network.inputs})
+    if "input_ids" in inputs:
+        inputs = {"input_ids": np.arange(16, dtype=np.int64)[None]}
+    expected = onnxruntime_outputs(path, inputs)
+    found = network_outputs(network, inputs)
+    for output, values in expected.items():
+        tolerance = 1e-4 * np.abs(values).max()
+        np.testing.assert_allclose(found[output].reshape(values.shape), values, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["autoencoder_int8", "ds_cnn_int8", "resnet8_int8"])
+def test_the_integer_groups_compute_what_the_model_does_within_a_step(name: str) -> None:
+    path = MODELS / f"{name}.onnx"
+    network = load_network(path)
+    inputs = given({n: network.tensors[n].shape for n in network.inputs})
+    expected = onnxruntime_outputs(path, inputs)["output"]
+    found = network_outputs(network, inputs)["output"]
+    last = network.groups[-1].operators[-1].quantisation
+    assert last is not None
+    assert last.inputs[0] is not None
+    step = float(last.inputs[0].scale[0])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1.001 * step)
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+def foreign(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip("data not present")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "macs"),
+    [
+        ("stream/workload/resnet18.onnx", 23, 1_814_073_344),
+        ("stream/workload/2conv_1_8_32_32_16_32_3.onnx", 2, 5_898_240),
+    ],
+)
+def test_networks_whose_weights_are_not_there_load(name: str, groups: int, macs: int) -> None:
+    network = load_network(foreign(name))
+    assert (len(network.groups), network_macs(network)) == (groups, macs)
+    assert len(network.inputs) == 1
+    constants = {n for group in network.groups for n in group.inputs} - set(network.inputs)
+    constants -= {group.output for group in network.groups}
+    weights = [network.tensors[n] for n in constants if len(network.tensors[n].shape) > 1]
+    assert weights
+    assert all(tensor.shape_only for tensor in weights)
+
+
+def test_operators_of_other_projects_are_listed() -> None:
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        load_network(foreign("mlperf_tiny_int8/KeywordSpotting/network.onnx"))
+    assert [kind for _, kind, _ in raised.value.nodes] == ["RequantShift"] * 10

@@ -1,0 +1,249 @@
+"""Quantised patterns become integer operators, and the integers are right."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spmilp.frontend.graph import Network, Operator
+from tests.frontend.running import (
+    given,
+    loaded,
+    model_of,
+    network_outputs,
+    onnxruntime_outputs,
+)
+
+WEIGHTS = ", ".join(str((7 * k) % 23 - 11) for k in range(54))
+
+CONSTANTS = f"""
+<float s1 = {{0.02}}, float s2 = {{0.05}}, int8 z1 = {{3}}, int8 z2 = {{-7}},
+ uint8 u1 = {{120}}, uint8 u2 = {{0}}, float zero = {{0}}, float six = {{0.6}},
+ int8[3,2,3,3] w = {{{WEIGHTS}}}, float[3] sw = {{0.01, 0.02, 0.03}}, int8[3] zw = {{0, 0, 0}},
+ int32[3] b = {{100, -50, 7}}, float[3] sb = {{0.0002, 0.0004, 0.0006}}, int32[3] zb = {{0, 0, 0}},
+ float[3] real = {{0.5, -0.25, 0.125}}, float[3] other = {{0.1, 0.1, 0.1}},
+ int64[4] flat = {{1, 2, 5, 5}}, int64[4] pads = {{1, 1, 1, 1}}, int64[2] spatial = {{2, 3}}>
+"""
+
+BORDER = "q = QuantizeLinear(x, s1, z1) r = DequantizeLinear(q, s1, z1)"
+WEIGHT = "wr = DequantizeLinear<axis=0>(w, sw, zw) br = DequantizeLinear<axis=0>(b, sb, zb)"
+END = "qy = QuantizeLinear(f, s2, z2) y = DequantizeLinear(qy, s2, z2)"
+
+
+def quantised(body: str) -> str:
+    """Return a graph that quantises x, computes f from r, and quantises f."""
+    return f"agraph (float[1,2,5,5] x) => (float[a,b,c,d] y) {CONSTANTS} {{ {body} }}"
+
+
+def operators(network: Network) -> list[Operator]:
+    return [operator for group in network.groups for operator in group.operators]
+
+
+def kinds(network: Network) -> list[str]:
+    return [operator.kind for operator in operators(network)]
+
+
+def assert_within_a_step(graph: str, network: Network, step: float = 0.05) -> None:
+    """Compare with onnxruntime; where its kernels round otherwise, a step may lie between."""
+    inputs = given({"x": (1, 2, 5, 5)})
+    expected = onnxruntime_outputs(model_of(graph), inputs)["y"]
+    found = network_outputs(network, inputs)["y"]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=step * 1.001)
+    assert np.mean(np.abs(found - expected) < 1e-4) > 0.9
+
+
+def test_a_convolution_becomes_an_integer_one(tmp_path: Path) -> None:
+    graph = quantised(f"{BORDER} {WEIGHT} f = Conv(r, wr, br) {END}")
+    network = loaded(tmp_path, graph)
+
+    assert kinds(network) == ["QuantizeLinear", "Conv", "DequantizeLinear"]
+    conv = operators(network)[1]
+    assert [network.tensors[name].dtype.name for name in conv.inputs] == ["int8", "int8", "int32"]
+    assert network.tensors[conv.output].dtype == np.int8
+    assert conv.quantisation is not None
+    assert conv.quantisation.inputs[1] is not None
+    assert conv.quantisation.inputs[1].axis == 0
+    assert_within_a_step(graph, network)
+
+
+@pytest.mark.parametrize(
+    ("between", "limits"),
+    [
+        ("f = Relu(c)", (0.0, None)),
+        ("f = Clip(c, zero, six)", (0.0, 0.6)),
+        ("k = Clip(c, , six) f = Relu(k)", (0.0, 0.6)),
+        ("k = Relu(c) f = Relu(k)", (0.0, None)),
+    ],
+)
+def test_relu_and_clip_become_limits(
+    tmp_path: Path, between: str, limits: tuple[float, float | None]
+) -> None:
+    graph = quantised(f"{BORDER} {WEIGHT} c = Conv(r, wr, br) {between} {END}")
+    network = loaded(tmp_path, graph)
+
+    assert kinds(network) == ["QuantizeLinear", "Conv", "DequantizeLinear"]
+    quantisation = operators(network)[1].quantisation
+    assert quantisation is not None
+    assert (quantisation.low, quantisation.high) == pytest.approx(limits)
+    assert_within_a_step(graph, network)
+
+
+def test_limits_that_exclude_each_other_apply_one_after_the_other(tmp_path: Path) -> None:
+    # Clip to at most 0.6, then to at least 0.9 and at most 2: all results are 0.9.
+    constants = "low = Constant<value_float=0.9>() high = Constant<value_float=2.0>()"
+    body = "k = Clip(c, , six) f = Clip(k, low, high)"
+    graph = quantised(f"{BORDER} {WEIGHT} {constants} c = Conv(r, wr, br) {body} {END}")
+    network = loaded(tmp_path, graph)
+    quantisation = operators(network)[1].quantisation
+    assert quantisation is not None
+    assert (quantisation.low, quantisation.high) == pytest.approx((0.9, 0.9))
+    assert_within_a_step(graph, network)
+
+
+def test_a_result_that_stays_real_is_written_as_floats(tmp_path: Path) -> None:
+    graph = quantised(f"{BORDER} {WEIGHT} y = Conv(r, wr, br)")
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["QuantizeLinear", "Conv"]
+    conv = operators(network)[1]
+    assert conv.quantisation is not None
+    assert conv.quantisation.output is None
+    assert network.tensors["y"].dtype == np.float32
+    assert_within_a_step(graph, network, step=1e-5)
+
+
+def test_a_bias_of_floats_stays_one(tmp_path: Path) -> None:
+    graph = quantised(f"{BORDER} {WEIGHT} f = Conv(r, wr, real) {END}")
+    network = loaded(tmp_path, graph)
+    conv = operators(network)[1]
+    assert conv.inputs[2] == "real"
+    assert conv.quantisation is not None
+    assert conv.quantisation.inputs[2] is None
+    assert_within_a_step(graph, network)
+
+
+def test_a_bias_with_another_scale_is_taken_as_the_reals_it_stands_for(tmp_path: Path) -> None:
+    weight = WEIGHT.replace("sb", "other")
+    graph = quantised(f"{BORDER} {weight} f = Conv(r, wr, br) {END}")
+    network = loaded(tmp_path, graph)
+    conv = operators(network)[1]
+    assert network.tensors[conv.inputs[2]].dtype == np.float32
+    assert network.tensors[conv.inputs[2]].data == pytest.approx([10.0, -5.0, 0.7])
+    assert_within_a_step(graph, network)
+
+
+@pytest.mark.parametrize(
+    "call", ["MaxPool<kernel_shape=[2,2]>(r)", "Transpose<perm=[0,1,3,2]>(r)", "Relu(r)"]
+)
+def test_moves_between_equal_scales_know_no_scale(tmp_path: Path, call: str) -> None:
+    end = END.replace("s2, z2", "s1, z1")
+    graph = quantised(f"{BORDER} f = {call} {end}")
+    network = loaded(tmp_path, graph)
+    assert len(operators(network)) == 3
+    quantisation = operators(network)[1].quantisation
+    assert (quantisation is None) == (not call.startswith("Relu"))
+    assert_within_a_step(graph, network)
+
+
+def test_a_move_between_different_scales_keeps_them(tmp_path: Path) -> None:
+    graph = quantised(f"{BORDER} f = MaxPool<kernel_shape=[2,2]>(r) {END}")
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["QuantizeLinear", "MaxPool", "DequantizeLinear"]
+    assert operators(network)[1].quantisation is not None
+    assert_within_a_step(graph, network)
+
+
+def test_padding_uses_the_integer_that_stands_for_its_value(tmp_path: Path) -> None:
+    end = END.replace("s2, z2", "s1, z1")
+    graph = quantised(f"{BORDER} f = Pad(r, pads, six, spatial) {end}")
+    network = loaded(tmp_path, graph)
+    pad = operators(network)[1]
+    assert pad.quantisation is None
+    assert pad.attributes["value"] == round(0.6 / 0.02) + 3
+    assert_within_a_step(graph, network, step=0.02)
+
+
+def test_a_sum_of_two_quantised_tensors_is_one_operator(tmp_path: Path) -> None:
+    other = "p = QuantizeLinear(x, s2, u1) t = DequantizeLinear(p, s2, u1)"
+    graph = quantised(f"{BORDER} {other} f = Add(r, t) {END}")
+    network = loaded(tmp_path, graph)
+    assert sorted(kinds(network)) == ["Add", "DequantizeLinear", *["QuantizeLinear"] * 2]
+    assert_within_a_step(graph, network)
+
+
+def test_rescaling_is_a_copy_with_two_scales(tmp_path: Path) -> None:
+    graph = quantised(f"{BORDER} qy = QuantizeLinear(r, s2, u1) y = DequantizeLinear(qy, s2, u1)")
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["QuantizeLinear", "Identity", "DequantizeLinear"]
+    assert_within_a_step(graph, network)
+
+
+def test_an_operator_that_also_writes_reals_stays_real(tmp_path: Path) -> None:
+    graph = quantised(f"{BORDER} f = Sigmoid(r) {END}").replace(
+        "=> (float[a,b,c,d] y)", "=> (float[a,b,c,d] y, float[a,b,c,d] f)"
+    )
+    network = loaded(tmp_path, graph)
+    assert kinds(network).count("Sigmoid") == 1
+    sigmoid = next(o for o in operators(network) if o.kind == "Sigmoid")
+    assert sigmoid.quantisation is None
+
+
+def test_dequantised_weights_of_a_real_operator_are_constants(tmp_path: Path) -> None:
+    graph = quantised(f"{WEIGHT} f = Conv(x, wr, br) y = Relu(f)")
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["Conv", "Relu"]
+    conv = operators(network)[0]
+    weight = network.tensors[conv.inputs[1]]
+    assert weight.dtype == np.float32
+    assert weight.data is not None
+    assert_within_a_step(graph, network, step=1e-4)
+
+
+def test_transposed_integer_weights_stay_integers(tmp_path: Path) -> None:
+    graph = f"""
+    agraph (float[4,6] x) => (float[4,3] y)
+    <float s1 = {{0.02}}, float s2 = {{0.05}}, int8 z1 = {{3}}, int8 z2 = {{-7}},
+     int8[3,6] w = {{{", ".join(str(5 * k % 17 - 8) for k in range(18))}}},
+     float[3] sw = {{0.01, 0.02, 0.03}}>
+    {{
+        {BORDER}
+        wr = DequantizeLinear<axis=0>(w, sw)
+        t = Transpose(wr)
+        f = MatMul(r, t)
+        {END}
+    }}
+    """
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["QuantizeLinear", "MatMul", "DequantizeLinear"]
+    matmul = operators(network)[1]
+    assert network.tensors[matmul.inputs[1]].shape == (6, 3)
+    assert network.tensors[matmul.inputs[1]].dtype == np.int8
+    inputs = given({"x": (4, 6)})
+    expected = onnxruntime_outputs(model_of(graph), inputs)["y"]
+    np.testing.assert_allclose(network_outputs(network, inputs)["y"], expected, atol=0.051)
+
+
+def test_qlinear_convolution_is_the_same_pattern(tmp_path: Path) -> None:
+    body = "q = QuantizeLinear(x, s1, z1) qy = QLinearConv(q, s1, z1, w, sw, zw, s2, z2, b)"
+    graph = quantised(f"{body} y = DequantizeLinear(qy, s2, z2)")
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["QuantizeLinear", "Conv", "DequantizeLinear"]
+    assert network.tensors[operators(network)[1].inputs[2]].dtype == np.int32
+    assert_within_a_step(graph, network)
+
+
+def test_qlinear_product_is_the_same_pattern(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[4,3] x) => (float[4,2] y)
+    <float s1 = {0.02}, float s2 = {0.05}, int8 z1 = {3}, int8 z2 = {-7},
+     int8[3,2] w = {9, -8, 7, 6, -5, 4}, float sw = {0.01}, int8 zw = {0}>
+    {
+        q = QuantizeLinear(x, s1, z1)
+        p = QLinearMatMul(q, s1, z1, w, sw, zw, s2, z2)
+        y = DequantizeLinear(p, s2, z2)
+    }
+    """
+    network = loaded(tmp_path, graph)
+    assert kinds(network) == ["QuantizeLinear", "MatMul", "DequantizeLinear"]
+    inputs = given({"x": (4, 3)})
+    expected = onnxruntime_outputs(model_of(graph), inputs)["y"]
+    np.testing.assert_allclose(network_outputs(network, inputs)["y"], expected, atol=0.051)
