@@ -12,7 +12,7 @@ from spmilp.checker.values.kernels.products import accumulator_dtype
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import extents
 from spmilp.plan.plan import Plan, Residency
-from spmilp.problem.problem import Buffer, BufferKind, Problem, Tile
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Problem, Tile
 from spmilp.problem.strides import Layout, footprint, layout_at_place, layout_in_slice
 from spmilp.units import Box, Bytes, SliceIdx
 
@@ -45,6 +45,11 @@ class Addresses:
         self._plan = plan
         self._network = network
         self._groups = {group.name: group for group in network.groups}
+        self._axes = {
+            buffer.place.tensor: buffer.tile.axes
+            for buffer in problem.buffers
+            if buffer.place is not None and buffer.tile is not None
+        }
 
     def layout(self, slice_: SliceIdx, residency: Residency) -> Layout:
         """Return how a slice lies, from the offset of a residency that holds it or its parent."""
@@ -78,6 +83,10 @@ class Addresses:
         item = self.buffer(residency.slice).item
         size = footprint(slice_.extent, item, self.layout(residency.slice, residency))
         return residency.offset, residency.offset + size
+
+    def axes(self, tensor: DramTensor) -> tuple[int, ...]:
+        """Return the order of axes in which a DRAM tensor lies; empty for the model's."""
+        return self._axes.get(tensor.index, ())
 
     def group(self, name: str) -> Group:
         """Return the group that a task computes."""

@@ -1,0 +1,177 @@
+"""How far the outputs of a replay are from onnxruntime's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.kernels.call import Array
+from spmilp.errors import FileError, MissingExtraError
+from spmilp.frontend.graph import Network, Operator
+from spmilp.units import Extents
+
+RELATIVE: Mapping[str, float] = {"float16": 2e-2, "bfloat16": 1e-1}
+"""Largest allowed difference, relative to the output's largest magnitude."""
+
+RELATIVE_OF_OTHER_FLOATS = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How far one output is from its reference.
+
+    Parameters
+    ----------
+    absolute
+        The largest difference of an element; infinite where only one of the two is finite.
+    relative
+        The same, relative to the largest finite magnitude of the reference.
+    allowed
+        The largest ``absolute`` that is within the tolerance.
+    """
+
+    name: str
+    shape: Extents
+    dtype: str
+    absolute: float
+    relative: float
+    allowed: float
+
+    @property
+    def within(self) -> bool:
+        """Say whether the output is within the tolerance."""
+        return self.absolute <= self.allowed
+
+
+def compare(
+    outputs: Mapping[str, Array], reference: Mapping[str, Array], network: Network
+) -> tuple[Difference, ...]:
+    """Compare every output with its reference, which may have another shape of the same elements.
+
+    Floats may differ by 1e-4 of the output's largest magnitude (float16 by 2e-2, bfloat16 by 1e-1).
+    Integers may differ by one quantisation step: onnxruntime multiplies a quantised operator's
+    reals in float32, where this project adds products of integers exactly and rounds once. For the
+    same reason a float that is computed from integers may differ by one more step of these.
+
+    Raises
+    ------
+    ReplayError
+        If an output is missing, or has another number of elements.
+    """
+    found = []
+    for name, values in outputs.items():
+        if name not in reference:
+            known = ", ".join(reference)
+            raise ReplayError(f"output {name} has no reference; the model's outputs are {known}")
+        expected = reference[name]
+        if expected.size != values.size:
+            raise ReplayError(f"output {name}: shape {values.shape}, expected {expected.shape}")
+        found.append(_difference(name, values, expected.reshape(values.shape), network))
+    return tuple(found)
+
+
+def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what onnxruntime computes, its graph optimisations off.
+
+    Raises
+    ------
+    MissingExtraError
+        If onnxruntime is not installed.
+    FileError
+        If it cannot run the model.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtraError(
+            "onnxruntime is not installed; pip install 'spmilp[replay]'"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"]
+        )
+        feeds = {one.name: _feed(one, inputs) for one in session.get_inputs()}
+        results = session.run(None, feeds)
+    # Every exception of onnxruntime's is a class of its own below Exception.
+    except Exception as error:
+        raise FileError(f"{model}: onnxruntime cannot run it: {error}") from error
+    names = (one.name for one in session.get_outputs())
+    return {name: np.asarray(array) for name, array in zip(names, results, strict=True)}
+
+
+def _feed(wanted: Any, inputs: Mapping[str, Array]) -> Array:
+    """Return an input's values; zeros for one that the network does not depend on."""
+    if wanted.name in inputs:
+        return inputs[wanted.name]
+    shape = [length if isinstance(length, int) else 1 for length in wanted.shape]
+    names = {"tensor(float)": "float32", "tensor(double)": "float64"}
+    kind = names.get(wanted.type, wanted.type.removeprefix("tensor(").removesuffix(")"))
+    return np.zeros(shape, dtype=kind)
+
+
+def _difference(name: str, values: Array, expected: Array, network: Network) -> Difference:
+    if np.issubdtype(expected.dtype, np.integer) or expected.dtype == np.bool_:
+        wide_values, wide_expected = values.astype(np.int64), expected.astype(np.int64)
+        apart = np.abs(wide_values - wide_expected).astype(np.float64)
+        magnitude = float(np.abs(wide_expected).max(initial=0))
+        allowed = 0.0 if expected.dtype == np.bool_ else _integer_step(name, network)
+    else:
+        real, wanted = values.astype(np.float64), expected.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(real - wanted)
+        same = (real == wanted) | (np.isnan(real) & np.isnan(wanted))
+        apart = np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
+        magnitude = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
+        share = RELATIVE.get(expected.dtype.name, RELATIVE_OF_OTHER_FLOATS)
+        allowed = share * magnitude + _real_step(name, network)
+    absolute = float(apart.max(initial=0))
+    return Difference(
+        name=name,
+        shape=values.shape,
+        dtype=expected.dtype.name,
+        absolute=absolute,
+        relative=absolute / magnitude if magnitude > 0 else absolute,
+        allowed=allowed,
+    )
+
+
+def _integer_step(name: str, network: Network) -> float:
+    """Return the step of an integer output: 1 where integers stand for reals, else none."""
+    return 1.0 if _quantised_before(name, network) else 0.0
+
+
+def _real_step(name: str, network: Network) -> float:
+    """Return the greatest step of the integers from which a float output is computed; 0 if none."""
+    steps = [0.0]
+    for operator in _quantised_before(name, network):
+        quantisation = operator.quantisation
+        if quantisation is not None:
+            scale = quantisation.output or next(filter(None, quantisation.inputs), None)
+            steps.append(0.0 if scale is None else float(scale.scale.max()))
+    return max(steps)
+
+
+def _quantised_before(name: str, network: Network) -> list[Operator]:
+    """Return the quantised operators that are met first on every way back from a tensor."""
+    producers = {
+        operator.output: operator for group in network.groups for operator in group.operators
+    }
+    found: list[Operator] = []
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        operator = producers.get(waiting.pop())
+        if operator is None or operator.output in seen:
+            continue
+        seen.add(operator.output)
+        if operator.quantisation is not None:
+            found.append(operator)
+        else:
+            waiting += operator.inputs
+    return found
