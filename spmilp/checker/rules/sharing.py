@@ -48,15 +48,16 @@ def _pairs(case: Case) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
 
 
 def _task_in_place(case: Case, old: ResidencyIdx, new: ResidencyIdx) -> Placement | None:
-    """Return the task that reads ``old`` and may write ``new`` in its place; ``None`` if none."""
+    """Return the task that reads all of ``old`` and may write ``new`` in its place, if any."""
     stay = case.plan.residencies[new]
     if stay.filled_by_task is None:
         return None
     placement = case.plan.placements[stay.filled_by_task]
-    if new not in placement.writes or old not in placement.reads:
+    task, held = case.problem.tasks[placement.task], case.plan.residencies[old].slice
+    reads = zip(task.reads, placement.reads, strict=True)
+    if new not in placement.writes or (held, old) not in reads:
         return None
-    pair = (case.plan.residencies[old].slice, stay.slice)
-    return placement if pair in case.problem.tasks[placement.task].in_place else None
+    return placement if (held, stay.slice) in task.in_place else None
 
 
 def _uses_of_each(case: Case) -> dict[ResidencyIdx, list[Use]]:
@@ -79,7 +80,7 @@ def _why_not_in_place(
         yield f"expected only while {who} runs, in [{placement.start}, {placement.end})"
     for use in uses:
         own = use.kind == "task" and use.index == task.index
-        if own and (use.slice, after.slice) not in task.in_place:
+        if own and use.slice != before.slice:
             yield f"but {who} also reads {case.slice(use.slice)} there"
         elif not own and use.end > placement.start:
             yield (
