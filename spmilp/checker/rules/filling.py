@@ -42,7 +42,8 @@ def _defects_of_filler(
     if stay.filled_by_task is not None:
         placement = case.plan.placements[stay.filled_by_task]
         if stay.index not in placement.writes:
-            yield f"states to be filled by {case.task(stay.filled_by_task)}, which does not write it"
+            task = case.task(stay.filled_by_task)
+            yield f"states to be filled by {task}, which does not write it"
     elif stay.filled_by_transfer is not None:
         move = case.plan.transfers[stay.filled_by_transfer]
         if stay.index not in move.destinations:

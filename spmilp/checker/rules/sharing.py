@@ -54,10 +54,11 @@ def _task_in_place(case: Case, old: ResidencyIdx, new: ResidencyIdx) -> Placemen
         return None
     placement = case.plan.placements[stay.filled_by_task]
     task, held = case.problem.tasks[placement.task], case.plan.residencies[old].slice
-    reads = zip(task.reads, placement.reads, strict=True)
-    if new not in placement.writes or (held, old) not in reads:
+    if held not in task.reads or placement.reads[task.reads.index(held)] != old:
         return None
-    return placement if (held, stay.slice) in task.in_place else None
+    if new not in placement.writes or (held, stay.slice) not in task.in_place:
+        return None
+    return placement
 
 
 def _uses_of_each(case: Case) -> dict[ResidencyIdx, list[Use]]:
