@@ -11,7 +11,7 @@ from spmilp.lowering.probe import Footprint, Probe
 from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling
 from spmilp.machine.machine import Machine
-from spmilp.units import Bytes, CoreIdx
+from spmilp.units import Bytes, CoreIdx, Cycles
 
 TILES_PER_CORE = (1, 2, 4)
 SLACK_PIECES = 8
@@ -26,6 +26,8 @@ class Candidate:
 
     Parameters
     ----------
+    cycles
+        Of the largest tile on each kind of core; ``None`` where it cannot run.
     cores
         The cores that can run its tiles and whose memories hold the largest one.
     """
@@ -33,6 +35,7 @@ class Candidate:
     tiling: Tiling
     grid: TileGrid
     footprint: Footprint
+    cycles: tuple[Cycles | None, ...]
     cores: tuple[CoreIdx, ...]
 
     @property
@@ -96,10 +99,8 @@ class CandidateMaker:
         return tuple(one for one in found if one.tasks <= most)
 
     def _cores_that_can_run(self, probe: Probe) -> tuple[CoreIdx, ...]:
-        untiled = probe.footprint(Tiling(counts=(1,) * len(probe.shape)))
-        return tuple(
-            core.index for core in self._machine.cores if untiled.cycles[core.kind] is not None
-        )
+        untiled = probe.cycles(probe.grid(Tiling(counts=(1,) * len(probe.shape))))
+        return tuple(core.index for core in self._machine.cores if untiled[core.kind] is not None)
 
     def _limits(self, sizes: Sequence[Bytes]) -> list[Bytes]:
         """Return the bytes that a tile may take: a memory, half of it, and a core's share of it."""
@@ -131,7 +132,13 @@ class CandidateMaker:
             for core in able
             if footprint.bytes <= usable_bytes(self._machine, self._machine.cores[core])
         ]
-        found[grid] = Candidate(tiling=tiling, grid=grid, footprint=footprint, cores=tuple(cores))
+        found[grid] = Candidate(
+            tiling=tiling,
+            grid=grid,
+            footprint=footprint,
+            cycles=probe.cycles(grid),
+            cores=tuple(cores),
+        )
 
     def _nothing_fits(self, probe: Probe, able: Sequence[CoreIdx]) -> DoesNotFitError:
         box, footprint = probe.describe_smallest()

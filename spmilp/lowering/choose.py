@@ -9,11 +9,12 @@ from spmilp.lowering.candidates import CandidateMaker
 from spmilp.lowering.classes import class_of
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.estimate import Estimator, Profile, profile_of
+from spmilp.lowering.estimate import Estimator
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.initial import whole_below
 from spmilp.lowering.lower import lower
 from spmilp.lowering.probe import Probe
+from spmilp.lowering.profile import Profile, profile_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.residence import kept_on_chip
 from spmilp.lowering.tiling import Tiling
@@ -220,8 +221,8 @@ class Chooser:
         }
         key = (
             self._classes[group.index],
-            id(profile),
-            tuple((number, id(one)) for number, one in producers.items()),
+            profile,
+            tuple(producers.items()),
         )
         if key not in self._known:
             self._known[key] = self._estimator.cycles(profile, producers, self._stored(group))

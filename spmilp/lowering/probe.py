@@ -31,13 +31,9 @@ class Footprint:
     ----------
     parts
         ``(name, bytes)`` of each operand, partial sum and output, aligned.
-    cycles
-        Of a whole tile, its partial sums added up, for each kind of core; ``None`` where it cannot
-        run.
     """
 
     parts: tuple[tuple[str, Bytes], ...]
-    cycles: tuple[Cycles | None, ...]
 
     @property
     def bytes(self) -> Bytes:
@@ -94,10 +90,23 @@ class Probe:
             parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
             needs = [self._needs(box, part, grid) for part in parts]
             self._footprints[tiling] = Footprint(
-                parts=max(needs, key=lambda found: sum(size for _, size in found)),
-                cycles=self._cycles(box, grid),
+                parts=max(needs, key=lambda found: sum(size for _, size in found))
             )
         return self._footprints[tiling]
+
+    def cycles(self, grid: TileGrid) -> tuple[Cycles | None, ...]:
+        """Return the cycles of the largest tile on each kind of core, its parts added up.
+
+        ``None`` where a kind cannot run it.
+        """
+        box = tuple(map(_longest, grid.axes))
+        totals: list[Cycles | None] = []
+        for part in grid.parts:
+            reduction = part if len(grid.parts) > 1 else None
+            work = self._computation.work(box, part)
+            each = self._costs.cycles(self.group, box, reduction, work)
+            totals = [_sum(pair) for pair in zip(totals, each, strict=True)] if totals else [*each]
+        return tuple(totals)
 
     def reads(self, grid: TileGrid) -> Mapping[str, Boxes]:
         """Return what each tile reads of each input, all parts together, in row-major order.
@@ -171,21 +180,6 @@ class Probe:
     def _aligned(self, size: Bytes) -> Bytes:
         return align_up(size, self._alignment)
 
-    def _cycles(self, box: Box, grid: TileGrid) -> tuple[Cycles | None, ...]:
-        totals: list[Cycles | None] | None = None
-        for part in grid.parts:
-            reduction = part if len(grid.parts) > 1 else None
-            work = self._computation.work(box, part)
-            each = self._costs.cycles(self.group, box, reduction, work)
-            if totals is None:
-                totals = list(each)
-            else:
-                totals = [
-                    None if a is None or b is None else a + b
-                    for a, b in zip(totals, each, strict=True)
-                ]
-        return tuple(totals or ())
-
     def _read(self, box: Box) -> dict[str, Box]:
         return self._computation.reads(box, (0, self.reduction))
 
@@ -218,6 +212,11 @@ class Probe:
             rows = [read.get(name, nothing) for read in reads]
             found[name] = np.array(rows, dtype=np.int64).reshape(len(reads), rank, 2)
         return found
+
+
+def _sum(values: tuple[Cycles | None, ...]) -> Cycles | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def output_boxes(grid: TileGrid) -> Boxes:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from spmilp.machine.machine import Core, Engine, Machine, MemoryKind
 from spmilp.machine.routes import Routes
-from spmilp.units import Bytes, Cycles, KindIdx, MemoryIdx
+from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
 SAMPLED_PAIRS = 64
 """Pairs of scratchpads of which the mean route is taken, about."""
@@ -54,6 +54,10 @@ class MachineRates:
     alignment: Bytes
     sharers: tuple[int, ...]
     aggregate: Bytes
+
+    def share_of(self, core: CoreIdx) -> Bytes:
+        """Return a core's share of the memory in which it works."""
+        return self.capacity[core] // self.sharers[core]
 
     @property
     def pieces_are_shared(self) -> bool:

@@ -1,0 +1,91 @@
+"""A candidate tiling with all that an estimate asks of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.lowering.candidates import Candidate
+from spmilp.lowering.probe import Boxes, Probe, output_boxes
+from spmilp.units import Bytes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What the tiles of a candidate read and write, and where they would run.
+
+    Tile ``i`` of ``n`` runs on core ``floor(i * cores / n)`` of those that can: blocks of
+    successive tiles, at proportional places for successive groups.
+
+    Parameters
+    ----------
+    boxes
+        The output tiles.
+    reads
+        What each tile reads of each input, by the input's position in ``Group.inputs``.
+    items
+        Bytes of an element of each input.
+    """
+
+    candidate: Candidate
+    boxes: Boxes
+    reads: Mapping[int, Boxes]
+    items: Sequence[Bytes]
+
+    @cached_property
+    def cores(self) -> Ints:
+        """The core of each tile."""
+        able = np.array(self.candidate.cores, dtype=np.int64)
+        tiles = np.arange(len(self.boxes))
+        return able[tiles * len(able) // len(tiles)]
+
+    @cached_property
+    def used(self) -> Ints:
+        """The cores that have a tile, sorted."""
+        return np.unique(self.cores)
+
+    @cached_property
+    def tiles_per_core(self) -> Ints:
+        """The number of tiles on each of the used cores."""
+        return np.unique(self.cores, return_counts=True)[1]
+
+    @cached_property
+    def mean_share(self) -> float:
+        """The mean size of the tiles on one core, as a part of the largest tile."""
+        if len(self.boxes) <= len(self.candidate.cores):
+            return 1.0
+        sizes = volumes(self.boxes)
+        return (1.0 + float(sizes.mean()) / float(sizes.max())) / 2
+
+
+def profile_of(probe: Probe, candidate: Candidate) -> Profile:
+    """Return the profile of one candidate tiling."""
+    position = {name: number for number, name in enumerate(probe.group.inputs)}
+    reads = probe.reads(candidate.grid)
+    return Profile(
+        candidate=candidate,
+        boxes=output_boxes(candidate.grid),
+        reads={position[name]: boxes for name, boxes in reads.items()},
+        items=probe.input_items,
+    )
+
+
+def volumes(boxes: Boxes) -> Floats:
+    """Return the number of elements of each box."""
+    sizes: Floats = np.prod(boxes[:, :, 1] - boxes[:, :, 0], axis=1, dtype=np.float64)
+    return sizes
+
+
+def overlaps(a: Boxes, b: Boxes) -> Floats:
+    """Return the elements that each box of ``a`` shares with each box of ``b``."""
+    result = np.ones((len(a), len(b)))
+    for axis in range(a.shape[1]):
+        start = np.maximum(a[:, None, axis, 0], b[None, :, axis, 0])
+        stop = np.minimum(a[:, None, axis, 1], b[None, :, axis, 1])
+        result *= np.maximum(stop - start, 0)
+    return result
