@@ -181,16 +181,24 @@ class _Fuser:
     def _with_views(self, own: set[str], anchor: str) -> tuple[Operator, ...]:
         """Return the operators that write ``own`` and the views they read through.
 
-        What the anchor depends on comes first, then the anchor, then the rest.
+        What does not depend on the anchor comes first, then the anchor, then what follows from it.
         """
-        first, every = self._ancestors([anchor], own), self._ancestors(own, own)
-        ordered = sorted(every, key=lambda name: (name not in first, self._order[name]))
-        return tuple(self._producers[name] for name in ordered)
+        before: list[Operator] = []
+        behind: list[Operator] = []
+        following = {anchor}
+        for name in sorted(self._ancestors(own), key=self._order.__getitem__):
+            producer = self._producers[name]
+            if following.isdisjoint({name, *producer.inputs}):
+                before.append(producer)
+            else:
+                following.add(name)
+                behind.append(producer)
+        return (*before, *behind)
 
-    def _ancestors(self, names: Iterable[str], own: set[str]) -> set[str]:
-        """Return the results among ``own``, and the views between them, that ``names`` need."""
+    def _ancestors(self, own: set[str]) -> set[str]:
+        """Return ``own`` and the views through which their operators read."""
         found: set[str] = set()
-        waiting = list(names)
+        waiting = list(own)
         while waiting:
             name = waiting.pop()
             producer = self._producers.get(name)
