@@ -78,7 +78,7 @@ pd.DataFrame([asdict(core) for core in summary.cores]).round(3)
 
 # %%
 used = [use.memory for use in sorted(summary.memories, key=lambda use: -use.peak)]
-memory_map(problem, mapped.plan, used[:1])
+memory_map(problem, mapped.plan, used[:1], zoom=True)
 
 # %%
 memory_map(problem, mapped.plan)

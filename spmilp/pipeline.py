@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmilp.checker.check import check
+from spmilp.checker.values.compare import Difference, compare, reference_outputs
+from spmilp.checker.values.inputs import random_inputs, read_inputs
+from spmilp.checker.values.replay import replay
 from spmilp.checker.violation import Violation
+from spmilp.errors import FileError
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
@@ -167,3 +171,45 @@ def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str) -> tupl
     write_problem(problem, problem_file)
     write_plan(plan, problem, plan_file)
     return problem_file, plan_file
+
+
+def replay_plan(
+    problem: Problem,
+    plan: Plan,
+    model: str | Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    values: Path | None = None,
+    seed: int = 0,
+) -> tuple[Difference, ...]:
+    """Run a plan on real numbers, and compare each output with onnxruntime's.
+
+    Parameters
+    ----------
+    model
+        The one that the problem was made from, with the same ``dims``.
+    values
+        An ``.npz`` file with the network's inputs; without it they are random.
+
+    Raises
+    ------
+    ReplayError
+        If the plan reads bytes that are not there, or changes bytes while they are read.
+    SpmilpError
+        If a file cannot be used, the model is another one, or onnxruntime is missing.
+    """
+    file = find_model(str(model))
+    network = load_network(file, dims or {}, problem.machine.kinds)
+    _is_its_model(problem, network, file)
+    inputs = read_inputs(values, network) if values else random_inputs(network, seed)
+    reference = reference_outputs(file, inputs)
+    return compare(replay(problem, plan, network, inputs), reference, network)
+
+
+def _is_its_model(problem: Problem, network: Network, file: Path) -> None:
+    wanted = dict(problem.sources).get("model")
+    if wanted is not None and wanted != network.sha256:
+        raise FileError(
+            f"{file} is not the model of this problem: SHA-256 {network.sha256[:12]}…, expected "
+            f"{wanted[:12]}…"
+        )

@@ -1,6 +1,7 @@
 """What the commands print: tables and JSON on stdout, progress and errors on stderr."""
 
 import json
+import math
 import sys
 from collections.abc import Container, Iterable, Sequence
 
@@ -22,6 +23,11 @@ def console(*, stderr: bool = False) -> Console:
 def print_json(value: object) -> None:
     """Print one JSON object on stdout."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON knows it: ``None`` for infinity, which it does not."""
+    return value if math.isfinite(value) else None
 
 
 def print_error(message: str) -> None:

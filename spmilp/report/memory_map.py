@@ -159,7 +159,7 @@ def _name_of(problem: Problem, stay: Residency) -> str:
     return problem.buffers[problem.slices[stay.slice].buffer].name
 
 
-def _short(name: str, longest: int = 24) -> str:
+def _short(name: str, longest: int = 32) -> str:
     return name if len(name) <= longest else f"…{name[1 - longest :]}"
 
 

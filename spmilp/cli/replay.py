@@ -1,0 +1,95 @@
+"""``spmilp replay``: does a plan compute the right numbers?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spmilp.cli import options as read
+from spmilp.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spmilp.checker.values.compare import Difference
+
+
+def replay(
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN.json", help="The plan.", show_default=False)
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL.onnx", help="The model that it was made for.", show_default=False
+        ),
+    ],
+    problem: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Its problem.", show_default="problem.json beside the plan"
+        ),
+    ] = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="FILE.npz",
+            help="Values of the network's inputs, one array each.",
+            show_default="random values",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random values.")] = 0,
+    dim: Annotated[
+        list[str] | None,
+        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+) -> None:
+    """Run a plan on real numbers and compare its outputs with onnxruntime's.
+
+    Exit code 7 when an output differs by more than the tolerance, or when the
+    plan reads bytes that are not there.
+    """
+    from spmilp import pipeline
+    from spmilp.cli.plans import open_plan
+
+    opened, answer = open_plan(plan, problem)
+    differences = pipeline.replay_plan(
+        opened, answer, model, dims=read.dimensions(dim or ()), values=values, seed=seed
+    )
+    _print(plan, differences, as_json=as_json)
+    if not all(difference.within for difference in differences):
+        raise typer.Exit(ExitCode.PLAN_INVALID)
+
+
+def _print(plan: Path, differences: "Sequence[Difference]", *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from spmilp.cli import output as out
+
+    if as_json:
+        outputs = [
+            {**asdict(each), "within": each.within, "absolute": out.finite(each.absolute)}
+            | {"relative": out.finite(each.relative)}
+            for each in differences
+        ]
+        within = all(each.within for each in differences)
+        out.print_json({"plan": str(plan), "within": within, "outputs": outputs})
+        return
+    rows = [
+        (
+            each.name,
+            "x".join(map(str, each.shape)),
+            each.dtype,
+            f"{each.absolute:.3g}",
+            f"{each.relative:.3g}",
+            f"{each.allowed:.3g}",
+            "within" if each.within else "OUTSIDE",
+        )
+        for each in differences
+    ]
+    headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
+    out.console().print(out.table(headings, rows, numbers={3, 4, 5}))

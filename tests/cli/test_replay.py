@@ -1,0 +1,94 @@
+"""``spmilp replay`` runs a plan on numbers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli.running import MODELS, Run
+from spmilp import pipeline
+from spmilp.checker.values.compare import reference_outputs
+from spmilp.plan.plan import Plan
+from spmilp.plan.write import write_plan
+
+MODEL = MODELS / "autoencoder_int8.onnx"
+
+
+@pytest.fixture(scope="module")
+def mapped() -> pipeline.Mapped:
+    return pipeline.map_model(MODEL, "mesh4x4", solver="list")
+
+
+@pytest.fixture
+def plan_file(mapped: pipeline.Mapped, tmp_path: Path) -> Path:
+    _, plan = pipeline.write_outputs(mapped, tmp_path / "out")
+    return plan
+
+
+def test_random_inputs_give_the_reference_outputs(run: Run, plan_file: Path) -> None:
+    ended = run("replay", plan_file, "--model", MODEL)
+    assert (ended.code, ended.err) == (0, "")
+    assert "within" in ended.out
+
+
+def test_json_has_the_difference_of_each_output(run: Run, plan_file: Path) -> None:
+    found = run("replay", plan_file, "--model", MODEL, "--seed", "3", "--json").json
+
+    assert found["within"] is True
+    (output,) = found["outputs"]
+    assert output["shape"] == [1, 640]
+    assert 0 <= output["absolute"] <= output["allowed"]
+
+
+def test_inputs_may_come_from_a_file(run: Run, plan_file: Path, tmp_path: Path) -> None:
+    values = np.linspace(-1, 1, 640, dtype=np.float32).reshape(1, 640)
+    np.savez(tmp_path / "x.npz", input=values)
+    np.savez(tmp_path / "y.npz", another=values)
+
+    assert run("replay", plan_file, "--model", MODEL, "--input", tmp_path / "x.npz").code == 0
+    wrong = run("replay", plan_file, "--model", MODEL, "--input", tmp_path / "y.npz")
+    assert (wrong.code, wrong.out) == (3, "")
+    assert "no array input" in wrong.err
+
+
+def test_an_output_outside_the_tolerance_has_its_exit_code(
+    run: Run, plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shifted(model: Path, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: values + 100 for name, values in reference_outputs(model, inputs).items()}
+
+    monkeypatch.setattr("spmilp.pipeline.reference_outputs", shifted)
+    ended = run("replay", plan_file, "--model", MODEL)
+
+    assert ended.code == 7
+    assert "OUTSIDE" in ended.out
+
+
+def test_a_task_that_reads_too_early_has_the_same_exit_code(
+    run: Run, plan_file: Path, mapped: pipeline.Mapped
+) -> None:
+    assert mapped.result.plan is not None
+    write_plan(started_at_once(mapped.result.plan), mapped.problem, plan_file)
+    ended = run("replay", plan_file, "--model", MODEL)
+
+    assert (ended.code, ended.out) == (7, "")
+    assert "not there at cycle 0" in ended.err
+
+
+def test_another_model_is_refused(run: Run, plan_file: Path) -> None:
+    ended = run("replay", plan_file, "--model", MODELS / "ds_cnn_int8.onnx")
+    assert (ended.code, ended.out) == (3, "")
+    assert "is not the model of this problem" in ended.err
+
+
+def started_at_once(plan: Plan) -> Plan:
+    """Return the plan with a last task that does not wait for its operands."""
+    last = plan.placements[-1]
+    early = replace(last, start=0, end=last.end - last.start)
+    stays = tuple(
+        replace(stay, start=0) if stay.index in last.writes else stay for stay in plan.residencies
+    )
+    return replace(plan, placements=(*plan.placements[:-1], early), residencies=stays)
