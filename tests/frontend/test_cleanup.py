@@ -9,7 +9,8 @@ import onnx_ir as ir
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.frontend.running import cleaned, given, model_of, onnxruntime_outputs
+from spmilp.frontend.load import load_network
+from tests.frontend.running import cleaned, given, model_of, onnxruntime_outputs, saved
 
 
 def kinds(model: ir.Model) -> Counter[str]:
@@ -224,6 +225,29 @@ def test_attention_is_expanded(tmp_path: Path) -> None:
     assert_same_numbers(model, after, {"q": (1, 2, 4, 8), "k": (1, 2, 6, 8), "v": (1, 2, 6, 8)})
 
 
+def test_the_old_group_normalization_is_expanded(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,4,3,3] x, float[2] s, float[2] b) => (float[1,4,3,3] y)
+    { y = GroupNormalization<num_groups=2>(x, s, b) }
+    """
+    model = model_of(graph, opset=18)
+    after = cleaned(tmp_path, model)
+    assert "GroupNormalization" not in kinds(after)
+    assert_same_numbers(model, after, {"x": (1, 4, 3, 3), "s": (2,), "b": (2,)})
+
+
+def test_rotary_embedding_leaves_no_empty_tensor(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,2,4,8] x, float[1,4,4] c, float[1,4,4] s) => (float[1,2,4,8] y)
+    { y = RotaryEmbedding(x, c, s) }
+    """
+    model = model_of(graph, opset=23)
+    after = cleaned(tmp_path, model)
+    read = [value for node in after.graph for value in node.inputs if value is not None]
+    assert all(value.shape is not None and 0 not in value.shape.dims for value in read)
+    assert_same_numbers(model, after, {"x": (1, 2, 4, 8), "c": (1, 4, 4), "s": (1, 4, 4)})
+
+
 def test_a_branch_on_a_constant_is_taken(tmp_path: Path) -> None:
     graph = """
     agraph (float[2] x) => (float[2] y)
@@ -236,3 +260,67 @@ def test_a_branch_on_a_constant_is_taken(tmp_path: Path) -> None:
     }
     """
     assert kinds(cleaned(tmp_path, model_of(graph))) == {"Relu": 1}
+
+
+def test_weights_in_a_file_of_their_own_are_read(tmp_path: Path) -> None:
+    graph = "agraph (float[2,40] x) => (float[2,30] y) { y = MatMul(x, w) }"
+    model = with_constants(graph, w=(40, 30))
+    stored = onnx.ModelProto()
+    stored.CopyFrom(model)
+    path = tmp_path / "model.onnx"
+    onnx.save(stored, path, save_as_external_data=True, location="model.data", size_threshold=0)
+
+    network = load_network(path)
+
+    assert network.tensors["w"].data is not None
+    expected = numpy_helper.to_array(model.graph.initializer[0])
+    np.testing.assert_array_equal(network.tensors["w"].data, expected)
+
+
+@pytest.mark.parametrize("length", [None, 0, 100])
+def test_weights_whose_file_is_missing_or_too_short_are_shapes(
+    tmp_path: Path, length: int | None
+) -> None:
+    graph = """
+    agraph (float[2,3,5,5] x) => (float[2,6,3,3] y)
+    { c = Conv(x, w) n = BatchNormalization(c, g, b, m, v) y = Relu(n) }
+    """
+    model = with_constants(graph, w=(6, 3, 3, 3), **NORM)
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="model.data", size_threshold=0)
+    if length is None:
+        (tmp_path / "model.data").unlink()
+    else:
+        (tmp_path / "model.data").write_bytes(bytes(length))
+
+    network = load_network(path)
+
+    (group,) = network.groups
+    assert [operator.kind for operator in group.operators] == ["Conv", "Relu"]
+    weight, bias = (network.tensors[name] for name in group.inputs[1:])
+    assert (weight.shape, bias.shape) == ((6, 3, 3, 3), (6,))
+    assert network.inputs == ("x",)
+    assert weight.shape_only
+    assert bias.shape_only
+
+
+def test_weights_filled_with_one_number_are_shapes(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,2,4,4] x) => (float[1,3,2,2] y)
+    <int64[4] s = {3, 2, 3, 3}, int64[3] one = {3, 1, 1}>
+    { w = ConstantOfShape(s) o = ConstantOfShape(one) c = Conv(x, w) y = Add(c, o) }
+    """
+    network = load_network(saved(tmp_path, model_of(graph)))
+    assert {n for n, tensor in network.tensors.items() if tensor.shape_only} == {"w", "o"}
+
+
+def test_other_tensors_filled_with_one_number_are_constants(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,2,4,4] x) => (float[1,2,4,4] y)
+    <int64[1] s = {4}> { o = ConstantOfShape<value = float[1] {2.5}>(s) y = Mul(x, o) }
+    """
+    network = load_network(saved(tmp_path, model_of(graph)))
+    (constant,) = (tensor for tensor in network.tensors.values() if tensor.data is not None)
+    assert constant.data is not None
+    assert np.all(constant.data == 2.5)
+    assert not any(tensor.shape_only for tensor in network.tensors.values())

@@ -8,6 +8,7 @@ import onnx_ir.passes.common as passes
 from spmilp.frontend.cleanup.batch_norm import fold_batch_norms
 from spmilp.frontend.cleanup.constants import fold_constants
 from spmilp.frontend.cleanup.dimensions import bind_dimensions
+from spmilp.frontend.cleanup.empty import drop_empty_parts
 from spmilp.frontend.cleanup.functions import expand_functions
 from spmilp.frontend.cleanup.opset import upgrade_opset
 from spmilp.frontend.cleanup.qlinear import expand_qlinear
@@ -52,6 +53,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         unroll_recurrences(model)
         model = expand_functions(model, known)
         infer_shapes(model)
+        drop_empty_parts(model)
         fold_constants(model)
         fold_shapes(model)
         fold_batch_norms(model)

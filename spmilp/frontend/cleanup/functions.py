@@ -9,6 +9,9 @@ from onnx import inliner
 
 from spmilp.frontend.cleanup.parked import parked_constants
 
+NEW_GROUP_NORM = 21
+"""Before this operator set GroupNormalization had one scale per group, not one per channel."""
+
 
 def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
     """Return the model with ONNX's own function bodies in place of operators not in ``known``.
@@ -17,6 +20,8 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
     """
     version = model.graph.opset_imports.get("", 0)
     foreign = {node.op_type for node in model.graph if node.domain == ""}.difference(known)
+    if version < NEW_GROUP_NORM:
+        foreign |= {n.op_type for n in model.graph if n.op_type == "GroupNormalization"}
     wanted = sorted(kind for kind in foreign if onnx.defs.has(kind, version))
     if not wanted:
         return model
