@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Buffer, Problem
-from spmilp.units import Box, Bytes, Cycles, Femtojoules, MemoryIdx
+from spmilp.problem.problem import Problem
+from spmilp.problem.union import bytes_read_of_buffers
+from spmilp.units import Bytes, Cycles, Femtojoules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,63 +68,19 @@ def compulsory_dram_traffic(problem: Problem) -> Bytes:
     """Return bytes that every valid plan moves to and from DRAM.
 
     A residency serves reads of its own buffer only. So of each buffer that starts in DRAM, every
-    byte that some task reads leaves it at least once, as part of a slice of this buffer; and each
-    buffer that ends in DRAM and does not start there arrives as a whole. Both presume that no core
+    byte that some task reads leaves it at least once, as part of a slice of this buffer, and all of
+    them do if it must end elsewhere; and each buffer that ends in DRAM and does not start there
+    arrives as a whole. Both presume that no core
     works in that DRAM itself; a buffer in one where some core does counts nothing.
     """
     machine = problem.machine
     worked_in = {core.memory for core in machine.cores}
     drams = {memory.index for memory in machine.drams} - worked_in
-    boxes = _boxes_read(problem)
     total = 0
-    for buffer in problem.buffers:
+    for buffer, read in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
+        moves_away = buffer.ends_in is not None and buffer.ends_in != buffer.starts_in
         if buffer.starts_in in drams:
-            total += _bytes_that_leave(buffer, boxes[buffer.index])
-        if buffer.ends_in in drams and buffer.starts_in != buffer.ends_in:
+            total += buffer.bytes if moves_away else read
+        if buffer.ends_in in drams and moves_away:
             total += buffer.bytes
     return total
-
-
-def _boxes_read(problem: Problem) -> list[set[Box]]:
-    """Return the boxes of each buffer that some task reads."""
-    found: list[set[Box]] = [set() for _ in problem.buffers]
-    read = sorted({slice_ for task in problem.tasks for slice_ in task.reads})
-    for part in map(problem.slices.__getitem__, read):
-        ends = zip(part.start, part.extent, strict=True)
-        found[part.buffer].add(tuple((first, first + count) for first, count in ends))
-    return found
-
-
-def _bytes_that_leave(buffer: Buffer, boxes: set[Box]) -> Bytes:
-    goes_elsewhere: MemoryIdx | None = buffer.ends_in
-    if goes_elsewhere is not None and goes_elsewhere != buffer.starts_in:
-        return buffer.bytes
-    return elements_in_union(boxes) * buffer.item
-
-
-def elements_in_union(boxes: set[Box]) -> int:
-    """Return how many elements lie in at least one of some boxes of the same number of axes.
-
-    Cuts along the first axis where any box begins or ends; between two cuts, the boxes that span
-    the slab are counted along the other axes.
-    """
-    if not boxes:
-        return 0
-    if len(boxes) == 1 or not next(iter(boxes)):
-        return _elements(next(iter(boxes)))
-    cuts = sorted({edge for box in boxes for edge in box[0]})
-    known: dict[frozenset[Box], int] = {}
-    total = 0
-    for first, last in pairwise(cuts):
-        inside = frozenset(box[1:] for box in boxes if box[0][0] <= first and last <= box[0][1])
-        if inside not in known:
-            known[inside] = elements_in_union(set(inside))
-        total += (last - first) * known[inside]
-    return total
-
-
-def _elements(box: Box) -> int:
-    count = 1
-    for first, last in box:
-        count *= last - first
-    return count

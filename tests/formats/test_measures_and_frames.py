@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 
 import pytest
 from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_machine, with_task
@@ -12,12 +13,11 @@ from spmilp.plan.frames import core_frame, residency_frame, task_frame, transfer
 from spmilp.plan.measures import (
     Measures,
     compulsory_dram_traffic,
-    elements_in_union,
     measure,
 )
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Place, Problem, Slice, Task
 from spmilp.units import Box
 
 
@@ -88,12 +88,28 @@ INTERVALS = st.tuples(st.integers(0, 5), st.integers(1, 4)).map(lambda i: (i[0],
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.integers(0, 3).flatmap(lambda axes: st.sets(st.tuples(*[INTERVALS] * axes), max_size=6)))
-def test_a_union_of_boxes_is_counted_exactly(boxes: set[Box]) -> None:
-    counted = {
+@given(st.integers(0, 3).flatmap(lambda n: st.sets(st.tuples(*[INTERVALS] * n), max_size=6)))
+def test_bytes_read_through_overlapping_slices_are_counted_exactly(boxes: set[Box]) -> None:
+    elements = {
         point for box in boxes for point in product(*(range(first, last) for first, last in box))
     }
-    assert elements_in_union(boxes) == len(counted)
+    assert compulsory_dram_traffic(_reading(boxes)) == 2 * len(elements)
+
+
+def _reading(boxes: set[Box]) -> Problem:
+    """Return a problem whose one task reads these boxes of a buffer of 2 B elements in DRAM."""
+    shape = (9,) * len(next(iter(boxes), ()))
+    tensor = replace(PROBLEM.tensors[0], shape=shape, item=2)
+    buffer = replace(PROBLEM.buffers[0], shape=shape, item=2, place=Place(0, (0,) * len(shape)))
+    slices = [Slice(index=0, buffer=0, start=(0,) * len(shape), extent=shape, bytes=buffer.bytes)]
+    for box in sorted(boxes):
+        start, extent = tuple(a for a, _ in box), tuple(b - a for a, b in box)
+        size = 2 * prod(extent)
+        slices.append(Slice(index=len(slices), buffer=0, start=start, extent=extent, bytes=size))
+    task = Task(index=0, name="reader", cycles=(1, 1), reads=tuple(range(1, len(slices))))
+    return replace(
+        PROBLEM, tensors=(tensor,), buffers=(buffer,), slices=tuple(slices), tasks=(task,)
+    )
 
 
 def test_the_frame_of_tasks_names_cores_and_bytes() -> None:
