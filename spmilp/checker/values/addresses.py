@@ -108,6 +108,12 @@ class Addresses:
             dtype = accumulator_dtype(group.operators[group.anchor])
         elif tile.of in self._network.tensors:
             dtype = self._network.tensors[tile.of].dtype
+            shape = self._network.tensors[tile.of].shape
+            if len(shape) != len(tile.box):
+                raise ReplayError(
+                    f"buffer {buffer.name}: box of {len(tile.box)} axes, but {tile.of} has "
+                    f"{len(shape)}"
+                )
         else:
             raise ReplayError(f"buffer {buffer.name}: the model has no tensor {tile.of}")
         if dtype.itemsize != buffer.item:
@@ -127,7 +133,7 @@ class Addresses:
         if not tile.box:
             return Piece(tile.of, (), typed.reshape(()), partial)
         axes = tile.axes or tuple(range(len(tile.box)))
-        intervals = [(0, 0)] * len(axes)
+        intervals = [*tile.box]
         for axis, start, extent in zip(axes, box.start, box.extent, strict=True):
             first = tile.box[axis][0] + start
             intervals[axis] = (first, first + extent)

@@ -18,6 +18,7 @@ from spmilp.checker.values.given import write_what_is_given
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import State
 from spmilp.checker.values.tasks import compute_task
+from spmilp.checker.values.threads import one_blas_thread
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -49,8 +50,9 @@ def replay(
     for violation in structure(problem, plan):
         raise ReplayError(f"the plan cannot be replayed: {violation.message}")
     run = _Run(problem, plan, network, inputs)
-    for event in timed_events(plan) if events is None else events:
-        run.happen(event)
+    with one_blas_thread():
+        for event in timed_events(plan) if events is None else events:
+            run.happen(event)
     return {name: run.output(name) for name in network.outputs}
 
 
