@@ -9,6 +9,7 @@ from rich.table import Table
 
 from spmilp.cli import output as out
 from spmilp.lowering.roofline import Roofline
+from spmilp.machine.read import list_presets
 from spmilp.pipeline import Mapped
 from spmilp.problem.objective import Quantity
 from spmilp.report.summary import Summary, network_name, summarise
@@ -136,7 +137,8 @@ def _unverified(summary: Summary) -> str:
     """Return one line that names the parameters of the machine that no source confirms."""
     names, count = summary.unverified, out.count(len(summary.unverified), "machine parameter")
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{count} ({', '.join(names[:3])}{more}); see spmilp machines {summary.machine}"
+    shown = f"; spmilp machines {summary.machine} lists them" * (summary.machine in list_presets())
+    return f"{count} ({', '.join(names[:3])}{more}){shown}"
 
 
 def _figures(answer: Answer, summary: Summary) -> Table:

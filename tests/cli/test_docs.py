@@ -1,0 +1,45 @@
+"""What the documents show works."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from cli.running import Run
+from spmilp.cli.main import EXIT_CODES
+from spmilp.errors import ExitCode
+from spmilp.machine.read import read_machine
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_machine_of_the_tutorial_is_a_machine() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "tutorial.md").read_text(), flags=re.DOTALL)
+    assert yaml.safe_load(text)["name"] == "ring4"
+    assert len(read_machine(text.encode(), "ring4.yaml").machine.cores) == 4
+
+
+def test_every_exit_code_is_documented_in_the_help_and_in_the_reference() -> None:
+    reference = (DOCS / "cli.md").read_text()
+    table = "\n".join(line for line in reference.splitlines() if re.match(r"\| \d", line))
+    for code in ExitCode:
+        assert re.search(rf"\b{int(code)}\b", EXIT_CODES), code
+        assert re.search(rf"\b{int(code)}\b", table), code
+
+
+def test_every_option_of_the_reference_exists(run: Run) -> None:
+    text = (DOCS / "cli.md").read_text()
+    named = set(re.findall(r"`(--[a-z-]+)", text))
+    helps = "".join(
+        run(verb, "--help").out for verb in ("solve", "check", "replay", "inspect", "machines")
+    )
+    known = helps + run("--help").out
+    assert [option for option in sorted(named) if option not in known] == []
+
+
+def test_the_json_fields_of_the_reference_are_those_of_the_answer() -> None:
+    from spmilp.report.summary import Summary
+
+    rows = re.findall(r"^\| (`.*?`) \|", (DOCS / "cli.md").read_text(), flags=re.MULTILINE)
+    documented = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+    assert set(Summary.__slots__) <= documented
