@@ -70,6 +70,7 @@ class _Run:
         write_what_is_given(problem, plan, network, inputs, self._addresses, self._state)
         self._operands: dict[tuple[Actor, int], list[Array]] = {}
         self._results: dict[tuple[Actor, int], list[Array]] = {}
+        self._released: set[ResidencyIdx] = set()
 
     def happen(self, event: Event) -> None:
         """Let one thing happen."""
@@ -125,11 +126,13 @@ class _Run:
     def _deliver(self, event: Event) -> None:
         results = self._results.pop((event.actor, event.index))
         for target, values in zip(self._targets(event), results, strict=True):
-            self._state.write(target, values)
+            if target not in self._released:
+                self._state.write(target, values)
 
     def _release(self, index: ResidencyIdx) -> None:
         """Destroy what a residency held, unless it lies in a DRAM tensor, which stays."""
         if not self._addresses.is_at_place(self._plan.residencies[index]):
+            self._released.add(index)
             self._state.destroy(index)
 
     def _sources(self, event: Event) -> list[tuple[SliceIdx, ResidencyIdx]]:

@@ -1,0 +1,254 @@
+"""A plan by hand gives the right numbers; broken ones are caught, by name and cycle."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.events import Step, timed_events
+from spmilp.checker.values.replay import replay
+from spmilp.checker.values.whole import compute_network
+from spmilp.errors import ExitCode
+from spmilp.frontend.graph import Network
+from spmilp.plan.plan import Plan, Residency
+from spmilp.problem.problem import BufferKind, Problem
+from values.sequential import SPM, Script
+from values.small_network import (
+    NETWORK,
+    STRIPS,
+    WEIGHT,
+    WHOLE,
+    buffer,
+    part,
+    script_of_two_strips,
+    some_inputs,
+    task,
+    tensor,
+    two_strips,
+    whole_slices,
+)
+
+PROBLEM = two_strips()
+PLAN = script_of_two_strips(PROBLEM).plan()
+INPUTS = some_inputs()
+EXPECTED = compute_network(NETWORK, INPUTS)["z"]
+
+
+def outputs(problem: Problem = PROBLEM, plan: Plan = PLAN, network: Network = NETWORK) -> Any:
+    return replay(problem, plan, network, INPUTS)["z"]
+
+
+def residency_of(plan: Plan, slice_: int, memory: int) -> Residency:
+    """Return the first residency of a slice in a memory."""
+    return next(one for one in plan.residencies if (one.slice, one.memory) == (slice_, memory))
+
+
+def changed(plan: Plan, residency: Residency, **fields: Any) -> Plan:
+    """Return the plan with another residency in the place of one."""
+    table = list(plan.residencies)
+    table[residency.index] = replace(residency, **fields)
+    return replace(plan, residencies=tuple(table))
+
+
+def test_strips_with_halos_compute_what_the_whole_does() -> None:
+    np.testing.assert_allclose(outputs(), EXPECTED, rtol=1e-6)
+
+
+def test_the_relu_may_also_write_elsewhere() -> None:
+    plan = script_of_two_strips(PROBLEM, in_place=False).plan()
+    np.testing.assert_array_equal(outputs(plan=plan), outputs())
+
+
+def test_events_may_come_in_another_order_without_cycles() -> None:
+    events = [event for event in timed_events(PLAN) if event.step is not Step.RELEASE]
+    found = replay(PROBLEM, PLAN, NETWORK, INPUTS, events)["z"]
+    np.testing.assert_array_equal(found, outputs())
+
+
+def test_an_order_in_which_a_task_overtakes_its_load_is_caught() -> None:
+    events = [event for event in timed_events(PLAN) if event.step is not Step.RELEASE]
+    with pytest.raises(
+        ReplayError, match=r"task conv0 reads .* 96 of 96 B are not there"
+    ):
+        replay(PROBLEM, PLAN, NETWORK, INPUTS, sorted(events, key=lambda e: (e.actor, e.cycle)))
+
+
+def test_a_task_that_starts_before_its_halo_has_arrived_is_caught() -> None:
+    placement = PLAN.placements[0]
+    early = replace(placement, start=placement.start - 1)
+    plan = replace(PLAN, placements=(early, *PLAN.placements[1:]))
+    message = rf"task conv0 reads .*x1 in spm.* 32 of 32 B are not there at cycle {early.start}"
+    with pytest.raises(ReplayError, match=message):
+        outputs(plan=plan)
+
+
+def test_an_overlap_with_an_operand_is_caught() -> None:
+    sums = residency_of(PLAN, 3, SPM)
+    weight = residency_of(PLAN, 2, SPM)
+    plan = changed(PLAN, sums, offset=weight.offset)
+    with pytest.raises(ReplayError, match=r"task conv0 reads .*w2 in spm.* B changed while it did"):
+        outputs(plan=plan)
+
+
+def test_an_overlap_with_a_value_that_is_needed_later_gives_wrong_numbers() -> None:
+    weight, row = residency_of(PLAN, 2, SPM), residency_of(PLAN, 8, SPM)
+    found = outputs(plan=changed(PLAN, row, offset=weight.offset))
+    assert not np.allclose(found, EXPECTED)
+
+
+def test_in_place_without_permission_is_caught() -> None:
+    tasks = tuple(replace(one, in_place=()) for one in PROBLEM.tasks)
+    with pytest.raises(ReplayError, match=r"task relu2 reads .*y3 in spm.*48 of 48 B changed"):
+        outputs(problem=replace(PROBLEM, tasks=tasks))
+
+
+def test_a_value_whose_residency_has_ended_is_lost() -> None:
+    sums = residency_of(PLAN, 3, SPM)
+    placement = PLAN.placements[2]
+    plan = changed(PLAN, sums, end=placement.start)
+    with pytest.raises(ReplayError, match=r"task relu2 reads .*48 of 48 B are not there"):
+        outputs(plan=plan)
+
+
+def test_a_halo_of_the_wrong_row_is_caught() -> None:
+    wrong = part(8, 1, (0, 0, 1, 0), (1, 2, 1, 4))
+    problem = replace(PROBLEM, slices=(*PROBLEM.slices[:8], wrong))
+    with pytest.raises(ReplayError, match=r"task conv0 needs 32 elements of x, .* only 24 of them"):
+        outputs(problem=problem)
+
+
+def test_a_source_that_is_overwritten_during_its_transfer_is_caught() -> None:
+    """The first strip is still being stored when the next rows are loaded on top of it."""
+    store = next(one for one in PLAN.transfers if one.slice == 5)
+    rows = next(one for one in PLAN.transfers if one.slice == 1)
+    transfers = list(PLAN.transfers)
+    transfers[store.index] = replace(store, end=rows.end)
+    plan = changed(
+        replace(PLAN, transfers=tuple(transfers)),
+        PLAN.residencies[rows.destinations[0]],
+        offset=PLAN.residencies[store.source].offset,
+    )
+    with pytest.raises(ReplayError, match=r"transfer 3 of z5 reads .* 48 of 48 B changed while"):
+        outputs(plan=plan)
+
+
+def test_an_output_that_is_not_stored_is_caught() -> None:
+    plan = replace(PLAN, transfers=PLAN.transfers[:-1])
+    kept = [
+        replace(one, filled_by_transfer=None) if one.filled_by_transfer == 6 else one
+        for one in plan.residencies
+    ]
+    with pytest.raises(ReplayError, match="output z: 48 of 96 B in dram at 3000 have not been"):
+        outputs(plan=replace(plan, residencies=tuple(kept)))
+
+
+def test_a_tensor_address_that_is_not_where_its_slices_are_read_is_caught() -> None:
+    plan = replace(PLAN, tensors=(1000, 2008, 3000))
+    with pytest.raises(ReplayError, match=r"transfer 0 of w2 reads .* 8 of 72 B are not there"):
+        outputs(plan=plan)
+
+
+def test_a_plan_with_missing_rows_is_refused() -> None:
+    with pytest.raises(ReplayError, match=r"cannot be replayed: .*3 placements for 4 tasks"):
+        outputs(plan=replace(PLAN, placements=PLAN.placements[:3]))
+
+
+def test_the_error_has_the_exit_code_of_an_invalid_plan() -> None:
+    assert ReplayError("").exit_code is ExitCode.PLAN_INVALID
+
+
+def test_partial_sums_are_added_in_place() -> None:
+    """The convolution over channel 0, then over channel 1 on top of it."""
+    halves = tuple(((0, 1), (c, c + 1), (0, 6), (0, 4)) for c in (0, 1))
+    weights = tuple(((0, 1), (c, c + 1), (0, 3), (0, 3)) for c in (0, 1))
+    sums = buffer(4, "conv", WHOLE, BufferKind.PARTIAL)
+    buffers = (
+        *(buffer(c, "x", halves[c], BufferKind.INPUT, 0) for c in (0, 1)),
+        *(buffer(2 + c, "w", weights[c], BufferKind.WEIGHT, 1) for c in (0, 1)),
+        sums,
+        buffer(5, "y", WHOLE, BufferKind.OUTPUT, 2),
+    )
+    problem = Problem(
+        name="two parts",
+        machine=PROBLEM.machine,
+        tensors=(
+            *PROBLEM.tensors[:2],
+            tensor(2, "y", BufferKind.OUTPUT, (1, 1, 6, 4)),
+        ),
+        buffers=buffers,
+        slices=whole_slices(buffers),
+        tasks=(
+            task(0, "conv", WHOLE, (0, 2), (4,), (0, 1)),
+            task(1, "conv", WHOLE, (1, 3, 4), (5,), (1, 2), in_place=((4, 5),)),
+        ),
+    )
+    network = replace(NETWORK, groups=NETWORK.groups[:1], outputs=("y",))
+    script = Script(problem, (1000, 2000, 3000))
+    home = [script.initial(index) for index in range(4)]
+    (first,) = script.run(0, [script.load(0, home[0]), script.load(2, home[2])])
+    reads = [script.load(1, home[1]), script.load(3, home[3]), first]
+    (result,) = script.run(1, reads, {5: script.residencies[first].offset})
+    script.store(5, result)
+    found = replay(problem, script.plan(), network, INPUTS)["y"]
+    np.testing.assert_allclose(found, compute_network(network, INPUTS)["y"], rtol=1e-5)
+
+
+def test_buffers_may_lie_in_another_order_of_axes() -> None:
+    """Strips of y with channels last; the Relu's output is in the model's order again."""
+    axes = (0, 2, 3, 1)
+    buffers = list(PROBLEM.buffers)
+    for index in (3, 4):
+        tile = buffers[index].tile
+        assert tile is not None
+        buffers[index] = replace(buffers[index], shape=(1, 3, 4, 1), tile=replace(tile, axes=axes))
+    problem = replace(
+        PROBLEM,
+        buffers=tuple(buffers),
+        slices=(*whole_slices(tuple(buffers)), *PROBLEM.slices[7:]),
+    )
+    plan = script_of_two_strips(problem, in_place=False).plan()
+    np.testing.assert_array_equal(outputs(problem, plan), outputs())
+
+
+def test_weights_may_be_on_chip_from_the_start() -> None:
+    kept = replace(PROBLEM.buffers[2], starts_in=SPM, place=None)
+    buffers = (*PROBLEM.buffers[:2], kept, *PROBLEM.buffers[3:])
+    problem = replace(PROBLEM, buffers=buffers)
+    plan = script_of_two_strips(problem).plan()
+    np.testing.assert_array_equal(outputs(problem, plan), outputs())
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "no values are given for the network input x"),
+        ({"x": np.zeros((1, 2, 6, 4))}, "x: given float64 of shape .*, expected float32"),
+        ({"x": np.zeros((2, 6, 4), np.float32)}, r"given float32 of shape \(2, 6, 4\), expected"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(inputs: Any, message: str) -> None:
+    with pytest.raises(ReplayError, match=message):
+        replay(PROBLEM, PLAN, NETWORK, inputs)
+
+
+def test_weights_of_which_the_file_has_only_the_shape_are_refused() -> None:
+    shapeless = replace(NETWORK.tensors["w"], data=None, shape_only=True)
+    network = replace(NETWORK, tensors={**NETWORK.tensors, "w": shapeless})
+    with pytest.raises(ReplayError, match="only a shape for the constant w"):
+        outputs(network=network)
+
+
+def test_a_plan_of_another_model_is_refused() -> None:
+    network = replace(NETWORK, groups=NETWORK.groups[:1])
+    with pytest.raises(ReplayError, match="has no group relu"):
+        outputs(network=network)
+
+
+def test_other_weights_give_other_numbers() -> None:
+    """The replay takes weights from memory, where the plan says they are."""
+    other = replace(NETWORK.tensors["w"], data=WEIGHT + 1)
+    network = replace(NETWORK, tensors={**NETWORK.tensors, "w": other})
+    assert not np.allclose(outputs(network=network), EXPECTED)
+    assert STRIPS[0][2] == (0, 3)
