@@ -14,6 +14,9 @@ from spmilp.machine.machine import Machine
 from spmilp.units import Bytes, CoreIdx, Cycles
 
 TILES_PER_CORE = (1, 2, 4)
+MOST_TIMES = 8
+"""Tilings of so many times the tasks that memory forces are not considered."""
+
 SLACK_PIECES = 8
 """Alignment padding to leave free, in pieces: an operand may consist of several."""
 
@@ -57,17 +60,23 @@ class CandidateMaker:
     or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short; sizes also
     rounded to the array's dimensions. Where tiles are too large for a scratchpad, the axes (and,
     as an alternative, the reduction) that shrink the working set most are cut further: until a tile
-    fits, and until each core that shares the memory has room for two, so that the next tile's data
-    can be fetched during a task.
+    fits, until one fits beside what lies there for each core that shares the memory, and until two
+    do, so that the next tile's data can be fetched during a task.
     """
 
     def __init__(self, machine: Machine, rates: MachineRates) -> None:
         self._machine = machine
         self._slack = SLACK_PIECES * rates.alignment
         self._sharers = max(rates.sharers)
+        self._aggregate = rates.aggregate
 
-    def candidates(self, probe: Probe) -> tuple[Candidate, ...]:
+    def candidates(self, probe: Probe, live: Bytes) -> tuple[Candidate, ...]:
         """Return the candidates of one group, each grid once.
+
+        Parameters
+        ----------
+        live
+            Bytes that lie in scratchpads while the group runs.
 
         Raises
         ------
@@ -81,7 +90,7 @@ class CandidateMaker:
             raise cannot_run(probe.group, probe.dtype, self._machine.kinds)
         sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
         found: dict[TileGrid, Candidate] = {}
-        for limit in self._limits(sizes):
+        for limit in self._limits(sizes, live):
             for splits_reduction in (False, True):
                 for counts in _base_counts(probe, len(able)):
                     for tiling in _rounded(probe, counts, self._machine):
@@ -95,22 +104,23 @@ class CandidateMaker:
     def _sensible(self, found: tuple[Candidate, ...], cores: int) -> tuple[Candidate, ...]:
         """Drop tilings of many more tasks than memory forces."""
         fewest = min(one.tasks for one in found)
-        most = max(2 * fewest, max(TILES_PER_CORE) * cores)
+        most = max(MOST_TIMES * fewest, max(TILES_PER_CORE) * cores)
         return tuple(one for one in found if one.tasks <= most)
 
     def _cores_that_can_run(self, probe: Probe) -> tuple[CoreIdx, ...]:
         untiled = probe.cycles(probe.grid(Tiling(counts=(1,) * len(probe.shape))))
         return tuple(core.index for core in self._machine.cores if untiled[core.kind] is not None)
 
-    def _limits(self, sizes: Sequence[Bytes]) -> list[Bytes]:
-        """Return the bytes that a tile may take: a memory, half of it, and a core's share of it."""
+    def _limits(self, sizes: Sequence[Bytes], live: Bytes) -> list[Bytes]:
+        """Return the bytes that a tile may take.
+
+        A whole memory; a core's share of it without what lies there; half of that.
+        """
+        left = 1 - min(0.9, live / self._aggregate)
         limits = set()
         for size in {sizes[0], sizes[-1]}:
-            for share in {1, self._sharers}:
-                limits |= {
-                    self._less_padding(size // share),
-                    self._less_padding(size // share // 2),
-                }
+            share = int(size // self._sharers * left)
+            limits |= {self._less_padding(one) for one in (size, share, share // 2)}
         return sorted(limits, reverse=True)
 
     def _less_padding(self, size: Bytes) -> Bytes:

@@ -11,12 +11,13 @@ from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.estimate import Estimator
 from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.inflow import Source
 from spmilp.lowering.initial import whole_below
 from spmilp.lowering.lower import lower
 from spmilp.lowering.probe import Probe
 from spmilp.lowering.profile import Profile, profile_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
-from spmilp.lowering.residence import kept_on_chip
+from spmilp.lowering.residence import expected_residence
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.units import Bytes
@@ -25,6 +26,7 @@ MOST_PROFILES = 16
 """Candidates of one group that are compared with all of its producer's."""
 
 ROUNDS = 3
+GIVEN = Source(None, False)
 TIGHT = 0.8
 """A working set above this part of a memory is checked against the lowered problem."""
 
@@ -35,8 +37,8 @@ def choose_tilings(
     """Choose a tiling for each group, by index.
 
     For each group the candidates are estimated (:mod:`spmilp.lowering.estimate`), and one is chosen
-    for all groups together: dynamic programming along the edges from each group's largest operand
-    in scratchpads, a forest, with the other edges as they were chosen last; a few rounds. So
+    for all groups together: dynamic programming along the edges to each group from what computes
+    its largest operand, a forest, with the other edges as they were chosen last; a few rounds. So
     successive groups get tilings that match where that pays.
 
     Raises
@@ -82,7 +84,7 @@ class Chooser:
         self._machine = machine
         self._rates = machine_rates(machine)
         self._estimator = Estimator(machine, self._rates)
-        self._kept = kept_on_chip(network, self._rates.aggregate)
+        self._residence = expected_residence(network, self._rates.aggregate)
         self._producer = {group.output: group.index for group in network.groups}
         self._classes: dict[int, Hashable] = {}
         self._profiles: dict[Hashable, list[Profile]] = {}
@@ -92,7 +94,8 @@ class Chooser:
         for group in network.groups:
             stored = self._stored(group)
             own_name = group.name if measured else ""
-            kind = class_of(network, group), self._kept_inputs(group), stored > 0, own_name
+            live = self._residence.live[group.index]
+            kind = class_of(network, group), self._kept_inputs(group), stored > 0, live, own_name
             self._classes[group.index] = kind
             if kind not in self._profiles:
                 probe = Probe(
@@ -102,7 +105,7 @@ class Chooser:
                     alignment=self._rates.alignment,
                     whole_below=whole_below(machine),
                 )
-                profiles = [profile_of(probe, one) for one in maker.candidates(probe)]
+                profiles = [profile_of(probe, one) for one in maker.candidates(probe, live)]
                 self._profiles[kind] = self._promising(group, profiles)
 
     def profiles(self, group: Group) -> list[Profile]:
@@ -150,14 +153,13 @@ class Chooser:
 
     def _promising(self, group: Group, profiles: Iterable[Profile]) -> list[Profile]:
         """Return the best candidates, and the best one for each set of axes that may be cut."""
-        near: dict[int, Profile | None] = dict.fromkeys(self._kept_inputs(group))
-        stored = self._stored(group)
+        near = {
+            n: Source(None, name in self._residence.kept) for n, name in enumerate(group.inputs)
+        }
+        stored, live = self._stored(group), self._residence.live[group.index]
         ranked = sorted(
             profiles,
-            key=lambda one: (
-                self._estimator.cycles(one, near, stored),
-                one.candidate.tasks,
-            ),
+            key=lambda one: (self._estimator.cycles(one, near, stored, live), one.candidate.tasks),
         )
         first_of = {one.candidate.split_axes: one for one in reversed(ranked)}
         best = ranked[: MOST_PROFILES // 2]
@@ -215,26 +217,26 @@ class Chooser:
         return Estimate(chosen, cycles)
 
     def _cycles(self, group: Group, profile: Profile, chosen: Mapping[int, Profile]) -> float:
-        producers = {
-            number: chosen[self._producer[group.inputs[number]]]
-            for number in self._kept_inputs(group)
+        sources = {
+            number: Source(chosen[self._producer[name]], name in self._residence.kept)
+            if name in self._producer
+            else GIVEN
+            for number, name in enumerate(group.inputs)
         }
-        key = (
-            self._classes[group.index],
-            profile,
-            tuple(producers.items()),
-        )
+        key = self._classes[group.index], profile, tuple(sources.items())
         if key not in self._known:
-            self._known[key] = self._estimator.cycles(profile, producers, self._stored(group))
+            self._known[key] = self._estimator.cycles(
+                profile, sources, self._stored(group), self._residence.live[group.index]
+            )
         return self._known[key]
 
     def _kept_inputs(self, group: Group) -> tuple[int, ...]:
         """Return the positions of the inputs that are expected to be in scratchpads."""
-        return tuple(n for n, name in enumerate(group.inputs) if name in self._kept)
+        return tuple(n for n, name in enumerate(group.inputs) if name in self._residence.kept)
 
     def _main_producer(self, group: Group) -> int | None:
-        """Return the group that leaves the largest operand in scratchpads."""
-        names = [group.inputs[number] for number in self._kept_inputs(group)]
+        """Return the group that computes the largest operand."""
+        names = [name for name in group.inputs if name in self._producer]
         if not names:
             return None
         largest = max(names, key=lambda name: self._network.tensors[name].bytes)
@@ -243,6 +245,6 @@ class Chooser:
     def _stored(self, group: Group) -> Bytes:
         """Return the bytes of a group's output that go to DRAM."""
         name = group.output
-        if name in self._network.outputs or name not in self._kept:
+        if name in self._network.outputs or name not in self._residence.kept:
             return self._network.tensors[name].bytes
         return 0

@@ -12,6 +12,23 @@ MOST_PAIRS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where an operand comes from.
+
+    Parameters
+    ----------
+    producer
+        The profile of the group that computes it; ``None`` for a network input or a constant, and
+        where the producer is not known.
+    kept
+        It is expected to be in scratchpads still; otherwise it comes from DRAM.
+    """
+
+    producer: Profile | None
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Inflow:
     """What the cores take in of one operand.
 
@@ -22,12 +39,20 @@ class Inflow:
     transfers
         Transfers by core.
     from_dram
-        Bytes that DRAM sends in all; the rest comes from other cores.
+        The part of it that DRAM sends; the rest comes from other cores.
     """
 
     per_core: Floats
     transfers: Floats
     from_dram: float
+
+    def with_overhead(self, rates: MachineRates) -> tuple[Floats, float, float]:
+        """Return bytes by core, from DRAM and between cores, set-up of transfers included."""
+        far, near = rates.far * self.from_dram, rates.near * (1 - self.from_dram)
+        per_core = self.per_core + self.transfers * (far + near)
+        moved, count = float(self.per_core.sum()), float(self.transfers.sum())
+        from_dram = moved * self.from_dram + count * far
+        return per_core, from_dram, moved * (1 - self.from_dram) + count * near
 
 
 class Inflows:
@@ -36,18 +61,23 @@ class Inflows:
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
         self._cores = len(rates.capacity)
-        self._known: dict[tuple[Profile, int, Profile | None], Inflow] = {}
+        self._known: dict[tuple[Profile, int, Source], Inflow] = {}
 
-    def of(self, profile: Profile, number: int, producer: Profile | None) -> Inflow:
-        """Return the inflow of an input, left by a producer's tiles or (``None``) in DRAM."""
-        key = profile, number, producer
+    def of(self, profile: Profile, number: int, source: Source) -> Inflow:
+        """Return the inflow of an input."""
+        key = profile, number, source
         if key not in self._known:
-            self._known[key] = (
-                self._from_dram(profile, number)
-                if producer is None
-                else self._from_cores(profile, number, producer)
-            )
+            self._known[key] = self._compute(*key)
         return self._known[key]
+
+    def _compute(self, profile: Profile, number: int, source: Source) -> Inflow:
+        if source.producer is None:
+            return self._from_dram(profile, number)
+        if source.kept:
+            return self._from_cores(profile, number, source.producer)
+        inflow = self._from_dram(profile, number)
+        pieces = _pieces(profile, number, source.producer)
+        return Inflow(inflow.per_core, inflow.transfers * pieces, inflow.from_dram)
 
     def _from_dram(self, profile: Profile, number: int) -> Inflow:
         """Return the inflow of an operand that lies in DRAM.
@@ -68,11 +98,10 @@ class Inflows:
         per_core = np.where(keeps, distinct, in_turn)
         once = np.bincount(cores[first], minlength=self._cores)
         each_time = np.bincount(cores[changed], minlength=self._cores)
-        from_dram = float(per_core.sum())
+        from_dram = 1.0
         if self._rates.pieces_are_shared:
             _, unique = np.unique(flat, axis=0, return_index=True)
-            rounds = from_dram / max(1.0, float(distinct.sum()))
-            from_dram = min(from_dram, float(sizes[unique].sum()) * rounds)
+            from_dram = float(sizes[unique].sum()) / max(1.0, float(distinct.sum()))
         return Inflow(per_core, np.where(keeps, once, each_time).astype(float), from_dram)
 
     def _free(self, profile: Profile) -> int:
@@ -93,8 +122,14 @@ class Inflows:
         per_core, transfers = np.zeros(self._cores), np.zeros(self._cores)
         per_core[owners] = remote.sum(axis=1) * profile.items[number]
         transfers[owners] = (remote > 0).sum(axis=1)
-        through_dram = 0.0 if self._rates.pieces_are_shared else float(per_core.sum())
-        return Inflow(per_core, transfers, through_dram)
+        return Inflow(per_core, transfers, 0.0 if self._rates.pieces_are_shared else 1.0)
+
+
+def _pieces(profile: Profile, number: int, producer: Profile) -> float:
+    """Return the mean number of a producer's tiles of which a tile reads a share."""
+    chosen = _compared_tiles(profile, producer)
+    shared = overlaps(profile.reads[number][chosen], producer.boxes)
+    return float((shared > 0).sum()) / len(chosen)
 
 
 def _compared_tiles(profile: Profile, producer: Profile) -> Ints:

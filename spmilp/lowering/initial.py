@@ -32,7 +32,8 @@ class InitialGrids:
     neighbouring tasks share pieces; or it is one cell, and each task reads its own box in one go.
     Pieces that several tasks need can come from another scratchpad, so that DRAM sends each byte
     once; one cell has the fewest transfers, but DRAM sends the halos again. The grid with the least
-    ``transfers * set-up / channels + bytes / rate`` is taken, the finest among equal ones.
+    bytes is taken, where each transfer counts what could move during its set-up and latency; the
+    finest among equal ones.
 
     Parameters
     ----------
@@ -59,21 +60,18 @@ class InitialGrids:
         candidates = list(dict.fromkeys([*grids, covered]))
         best = min(
             (storage.cut_to_limits(value, grid) for grid in candidates),
-            key=lambda grid: (self._cycles(grid, value, reads), -grid.cells),
+            key=lambda grid: (self._effort(grid, value, reads), -grid.cells),
         )
         storage.add(value, best)
 
-    def _cycles(self, grid: Grid, value: Value, reads: Sequence[Sequence[Box]]) -> float:
-        """Return about how long loading takes, over all tasks."""
+    def _effort(self, grid: Grid, value: Value, reads: Sequence[Sequence[Box]]) -> float:
+        """Return the bytes that DRAM sends, and could send instead of setting transfers up."""
         transfers = sum(grid.count_overlapping(box) for boxes in reads for box in boxes)
         if grid.cells > 1 and self.rates.pieces_are_shared:
             elements = sum(map(_volume, grid.boxes()))
         else:
             elements = sum(_volume(box) for boxes in reads for box in boxes)
-        in_parallel = self.rates.channels * len(self.rates.capacity)
-        return (
-            transfers * self.rates.setup / in_parallel + elements * value.item / self.rates.dram_out
-        )
+        return transfers * self.rates.far + elements * value.item
 
 
 def _volume(box: Box) -> int:

@@ -199,7 +199,7 @@ class Probe:
                 shape = [1] * len(counts) + [2]
                 shape[a] = counts[a]
                 result[..., d, :] = values.reshape(shape)
-        return result.reshape(-1, len(base), 2)
+        return result.reshape(prod(counts), len(base), 2)
 
     def _all_reads(self, grid: TileGrid) -> Mapping[str, Boxes]:
         """Return what each tile reads, an empty box for an input of which it reads nothing."""

@@ -19,21 +19,24 @@ NO_LIMIT: Bytes = 1 << 62
 class MachineRates:
     """Capacities and rates of a machine, as floats: for estimates, not for plans.
 
+    A transfer holds its links at its full rate also during set-up and latency, so each one counts
+    as if it had more bytes.
+
     Parameters
     ----------
     dram_out, dram_in
         Bytes per cycle that all DRAMs together can send, and take; infinite without links.
     inbound
         Bytes per cycle that one core's memory can take, divided by the cores that share it.
-    setup
-        Cycles that a transfer costs its channel besides its bytes: set-up and latency.
-    channels
-        Transfers at one time into one core's memory, divided by the cores that share it; at least
-        one tenth.
+    far, near
+        Bytes that could move during the set-up and latency of a transfer from DRAM, and of one
+        from another core's memory.
+    start
+        Cycles of set-up and latency of a transfer from DRAM.
     on_chip
-        Bytes per cycle of all links on routes between scratchpads, divided by the mean number of
-        links of such a route: what the cores can exchange in all. Zero where no transfer leads
-        from one scratchpad to another.
+        Bytes per cycle of all links between scratchpads, divided by the mean number of links of
+        such a route: what the cores can exchange in all. Zero where no transfer leads from one
+        scratchpad to another.
     capacity
         Usable bytes of each core's memory, by core.
     alignment
@@ -47,8 +50,9 @@ class MachineRates:
     dram_out: float
     dram_in: float
     inbound: float
-    setup: float
-    channels: float
+    far: float
+    near: float
+    start: float
     on_chip: float
     capacity: tuple[Bytes, ...]
     alignment: Bytes
@@ -71,15 +75,18 @@ def machine_rates(machine: Machine) -> MachineRates:
     homes = tuple(dict.fromkeys(core.memory for core in machine.cores))
     sharers = {home: sum(core.memory == home for core in machine.cores) for home in homes}
     inbound = {home: _inbound(machine, home, homes) for home in homes}
-    slowest = min(homes, key=lambda home: inbound[home][0] / sharers[home])
-    rate, channels, setup = inbound[slowest]
+    slowest = min(homes, key=lambda home: inbound[home].rate / sharers[home])
+    dma = inbound[slowest]
+    start = dma.setup + _latency_from_dram(machine, routes, slowest)
+    exchange = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
         dram_in=dram_rate(machine, outgoing=False),
-        inbound=rate / sharers[slowest],
-        setup=setup + _latency_from_dram(machine, routes, slowest),
-        channels=max(0.1, channels / sharers[slowest]),
-        on_chip=_exchange_rate(machine, routes, homes),
+        inbound=dma.rate / sharers[slowest],
+        far=dma.each * start if dma.each < NO_LIMIT else 0.0,
+        near=dma.each * (dma.setup + exchange.latency) if dma.each < NO_LIMIT else 0.0,
+        start=start,
+        on_chip=exchange.rate,
         capacity=tuple(usable_bytes(machine, core) for core in machine.cores),
         alignment=max(machine.memories[home].alignment for home in homes),
         sharers=tuple(sharers[core.memory] for core in machine.cores),
@@ -113,15 +120,22 @@ def dram_rate(machine: Machine, *, outgoing: bool) -> float:
     return float(total) if total else float("inf")
 
 
-def _inbound(
-    machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]
-) -> tuple[float, float, Cycles]:
-    """Return bytes per cycle, channels and set-up cycles of transfers into a core's memory.
+@dataclass(frozen=True, slots=True)
+class _Inbound:
+    """Transfers into one memory: bytes per cycle of all and of each, set-up cycles."""
+
+    rate: float
+    each: float
+    setup: Cycles
+
+
+def _inbound(machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]) -> _Inbound:
+    """Return how fast transfers fill a core's memory.
 
     An engine that serves several cores' memories counts for each with its share. What other cores
     push is left out: that keeps their engines busy.
     """
-    rate, channels, setup = 0.0, 0.0, 0
+    rate, each, setup = 0.0, 0.0, 0
     for engine in machine.engines:
         if engine.owner in homes and engine.owner != home:
             continue
@@ -129,11 +143,16 @@ def _inbound(
         if home in served:
             share = engine.channels / (1 if engine.owner == home else len(served))
             rate += float(engine.rate) * share
-            channels += share
+            each = max(each, float(engine.rate))
             setup = max(setup, engine.setup)
     name = machine.memories[home].name
-    port = float(sum(link.rate for link in machine.links if link.target == name))
-    return min(rate or float("inf"), port or float("inf")), channels, setup
+    ports = [float(link.rate) for link in machine.links if link.target == name]
+    port = sum(ports) or float("inf")
+    return _Inbound(
+        rate=min(rate or float("inf"), port),
+        each=min(each or float("inf"), max(ports, default=float("inf"))),
+        setup=setup,
+    )
 
 
 def _loads(machine: Machine, engine: Engine, home: MemoryIdx) -> bool:
@@ -147,18 +166,28 @@ def _latency_from_dram(machine: Machine, routes: Routes, home: MemoryIdx) -> Cyc
     return max((route.latency for route in found if route is not None), default=0)
 
 
-def _exchange_rate(machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]) -> float:
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """Transfers between scratchpads: bytes per cycle of all together, mean latency of one."""
+
+    rate: float
+    latency: float
+
+
+def _exchange(machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]) -> _Exchange:
     count = len(homes)
     step = -(-count * (count - 1) // SAMPLED_PAIRS) or 1
     pairs = (divmod(number, count - 1) for number in range(0, count * (count - 1), step))
-    hops = []
+    found = []
     for first, other in pairs:
         source, destination = homes[first], homes[(first + 1 + other) % count]
         route = routes.between(source, destination)
         if route is not None and routes.engines_for(source, destination):
-            hops.append(route.hops)
+            found.append(route)
     drams = {m.name for m in machine.memories if m.kind is MemoryKind.DRAM}
     inner = [link.rate for link in machine.links if not {link.source, link.target} & drams]
-    if not hops or not inner:
-        return 0.0
-    return float(sum(inner)) * len(hops) / max(1, sum(hops))
+    if not found or not inner:
+        return _Exchange(0.0, 0.0)
+    hops = max(1, sum(route.hops for route in found))
+    latency = sum(route.latency for route in found) / len(found)
+    return _Exchange(float(sum(inner)) * len(found) / hops, latency)

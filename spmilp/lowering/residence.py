@@ -1,17 +1,37 @@
 """Which intermediate tensors are expected to stay in scratchpads between their groups."""
 
+from dataclasses import dataclass
+
 from spmilp.frontend.graph import Network
 from spmilp.units import Bytes
 
-USABLE_SHARE = 0.75
-"""Of all scratchpads; the rest is for weights, halos and what is on its way."""
+USABLE_SHARE = 0.5
+"""Of all scratchpads; the rest is for the working sets of tasks, weights among them."""
 
 
-def kept_on_chip(network: Network, aggregate: Bytes) -> frozenset[str]:
-    """Return the tensors that fit all scratchpads together while they are live.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residence:
+    """What is expected to lie in scratchpads.
 
-    Where the live tensors of a group exceed the scratchpads, those whose next use is furthest go to
-    DRAM (Belady, IBM Systems Journal 5(2), 1966), the group's own operands last.
+    Parameters
+    ----------
+    kept
+        Tensors that stay from the group that computes them to the last one that reads them; others
+        are stored in DRAM and loaded again.
+    live
+        For each group, the bytes of kept tensors that are live while it runs, its own output
+        included.
+    """
+
+    kept: frozenset[str]
+    live: tuple[Bytes, ...]
+
+
+def expected_residence(network: Network, aggregate: Bytes) -> Residence:
+    """Decide which tensors stay in scratchpads of ``aggregate`` bytes in all.
+
+    Where the live tensors of a group exceed their share of the scratchpads, those whose next use is
+    furthest go to DRAM (Belady, IBM Systems Journal 5(2), 1966), the group's own operands last.
     """
     uses: dict[str, list[int]] = {group.output: [] for group in network.groups}
     for group in network.groups:
@@ -24,13 +44,31 @@ def kept_on_chip(network: Network, aggregate: Bytes) -> frozenset[str]:
     for group in network.groups:
         kept.add(group.output)
         live.add(group.output)
-        live = {name for name in live if uses[name] and uses[name][-1] >= group.index}
+        live = {name for name in live if _last_use(uses[name], group.index) >= group.index}
         while sum(network.tensors[name].bytes for name in live) > room:
             furthest = max(live, key=lambda name: (_next_use(uses[name], group.index), name))
             live.remove(furthest)
             kept.remove(furthest)
-    return frozenset(kept)
+    return Residence(kept=frozenset(kept), live=_live_bytes(network, uses, kept))
+
+
+def _live_bytes(network: Network, uses: dict[str, list[int]], kept: set[str]) -> tuple[Bytes, ...]:
+    changes = [0] * (len(network.groups) + 1)
+    for group in network.groups:
+        if group.output in kept:
+            size = network.tensors[group.output].bytes
+            changes[group.index] += size
+            changes[_last_use(uses[group.output], group.index) + 1] -= size
+    live, total = [], 0
+    for change in changes[:-1]:
+        total += change
+        live.append(total)
+    return tuple(live)
+
+
+def _last_use(uses: list[int], computed: int) -> int:
+    return uses[-1] if uses else computed
 
 
 def _next_use(uses: list[int], now: int) -> int:
-    return next(use for use in uses if use >= now)
+    return next((use for use in uses if use >= now), now)
