@@ -10,13 +10,15 @@ from spmilp.problem.strides import layout_at_place
 
 DRAM, SPM = 0, 1
 
+LANES = (("float32", 1), ("float16", 1), ("int8", 1))
+
 MACHINE = Machine(
     name="one core",
     memories=(
         Memory(index=DRAM, name="dram", kind=MemoryKind.DRAM, size=None),
         Memory(index=SPM, name="spm", kind=MemoryKind.SPM, size=1 << 28),
     ),
-    kinds=(CoreKind(index=0, name="core"),),
+    kinds=(CoreKind(index=0, name="core", lanes=LANES),),
     cores=(Core(index=0, name="core0", kind=0, memory=SPM),),
     links=(
         Link(index=0, source="dram", target="spm", rate=Fraction(8)),

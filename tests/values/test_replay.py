@@ -69,9 +69,7 @@ def test_events_may_come_in_another_order_without_cycles() -> None:
 
 def test_an_order_in_which_a_task_overtakes_its_load_is_caught() -> None:
     events = [event for event in timed_events(PLAN) if event.step is not Step.RELEASE]
-    with pytest.raises(
-        ReplayError, match=r"task conv0 reads .* 96 of 96 B are not there"
-    ):
+    with pytest.raises(ReplayError, match=r"task conv0 reads .* 96 of 96 B are not there"):
         replay(PROBLEM, PLAN, NETWORK, INPUTS, sorted(events, key=lambda e: (e.actor, e.cycle)))
 
 

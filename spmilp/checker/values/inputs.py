@@ -39,9 +39,10 @@ def read_inputs(path: Path, network: Network) -> dict[str, Array]:
         If the file cannot be read, or an array is missing or has another shape or type.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            if isinstance(stored, np.ndarray):
-                raise FileError(f"{path}: one array without a name; save it with numpy.savez")
+        stored = np.load(path, allow_pickle=False)
+        if isinstance(stored, np.ndarray):
+            raise FileError(f"{path}: one array without a name; save it with numpy.savez")
+        with stored:
             arrays: dict[str, Array] = {name: stored[name] for name in stored.files}
     except FileNotFoundError as error:
         raise FileError(f"{path}: no such file") from error

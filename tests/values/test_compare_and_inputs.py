@@ -1,0 +1,226 @@
+"""Tolerances, references, and inputs that are random or come from a file."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, save
+
+from spmilp.checker.values.compare import compare, reference_outputs
+from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.inputs import random_inputs, read_inputs
+from spmilp.errors import FileError
+from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
+from values.small_network import NETWORK
+
+
+def network_of(
+    operators: list[Operator], tensors: dict[str, Any], inputs: tuple[str, ...]
+) -> Network:
+    """Return a network of groups of one operator; tensors are ``(shape, dtype)``."""
+    return Network(
+        name="few",
+        tensors={
+            name: Tensor(name=name, shape=shape, dtype=np.dtype(dtype))
+            for name, (shape, dtype) in tensors.items()
+        },
+        groups=tuple(
+            Group(
+                index=index,
+                name=one.name,
+                operators=(one,),
+                anchor=0,
+                inputs=one.inputs,
+                output=one.output,
+            )
+            for index, one in enumerate(operators)
+        ),
+        inputs=inputs,
+        outputs=(operators[-1].output,),
+        sha256="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "apart", "within"),
+    [("float32", 0.9e-3, True), ("float32", 1.1e-3, False), ("float16", 0.19, True)],
+)
+def test_floats_may_differ_by_a_share_of_the_largest(
+    dtype: str, apart: float, within: bool
+) -> None:
+    reference = np.array([[1.0, -10.0]], dtype=dtype)
+    (found,) = compare({"z": reference + np.asarray(apart, dtype)}, {"z": reference}, NETWORK)
+    assert found.within is within
+    assert found.absolute == pytest.approx(apart, rel=0.02)
+    assert found.relative == pytest.approx(apart / 10, rel=0.02)
+
+
+def test_what_is_not_a_number_equals_itself_only() -> None:
+    both = np.array([np.nan, np.inf, 1.0], dtype=np.float32)
+    (same,) = compare({"z": both}, {"z": both}, NETWORK)
+    assert same.absolute == 0
+    (other,) = compare({"z": np.array([np.nan, 0.0, 1.0], np.float32)}, {"z": both}, NETWORK)
+    assert other.absolute == np.inf
+    assert not other.within
+
+
+def test_an_output_may_have_another_shape_of_the_same_elements() -> None:
+    values = np.arange(6, dtype=np.float32)
+    (found,) = compare({"z": values.reshape(2, 3)}, {"z": values}, NETWORK)
+    assert found.absolute == 0
+    with pytest.raises(ReplayError, match=r"expected \(7,\)"):
+        compare({"z": values}, {"z": np.zeros(7, np.float32)}, NETWORK)
+    with pytest.raises(ReplayError, match=r"output z has no reference; .* are q"):
+        compare({"z": values}, {"q": values}, NETWORK)
+
+
+SCALE = Scale(
+    scale=np.array([0.5], dtype=np.float32),
+    zero_point=np.array([0], dtype=np.int32),
+    axis=None,
+    dtype=np.dtype(np.int8),
+)
+
+
+def quantised_network(last: bool) -> Network:
+    """Return integers from floats; with ``last``, floats from integers again behind them."""
+    down = Operator(
+        name="down",
+        kind="QuantizeLinear",
+        inputs=("x",),
+        output="q",
+        quantisation=Quantisation(inputs=(None,), output=SCALE),
+    )
+    up = Operator(
+        name="up",
+        kind="DequantizeLinear",
+        inputs=("q",),
+        output="z",
+        quantisation=Quantisation(inputs=(SCALE,), output=None),
+    )
+    tensors = {"x": ((3,), "float32"), "q": ((3,), "int8"), "z": ((3,), "float32")}
+    return network_of([down, up] if last else [down], tensors, ("x",))
+
+
+@pytest.mark.parametrize(("apart", "within"), [(1, True), (2, False)])
+def test_quantised_integers_may_differ_by_one_step(apart: int, within: bool) -> None:
+    reference = np.array([3, -4, 5], dtype=np.int8)
+    found = compare({"q": reference + np.int8(apart)}, {"q": reference}, quantised_network(False))
+    assert found[0].within is within
+
+
+@pytest.mark.parametrize(("apart", "within"), [(0.5, True), (0.6, False)])
+def test_floats_from_integers_may_differ_by_one_step(apart: float, within: bool) -> None:
+    reference = np.array([3, -4, 5], dtype=np.float32)
+    outputs = {"z": reference + np.float32(apart)}
+    (found,) = compare(outputs, {"z": reference}, quantised_network(True))
+    assert found.within is within
+
+
+def test_other_integers_must_be_equal() -> None:
+    integers = {"x": ((3,), "int64"), "z": ((3,), "int64")}
+    copy = Operator(name="copy", kind="Identity", inputs=("x",), output="z")
+    network = network_of([copy], integers, ("x",))
+    reference = np.array([1, 2, 3])
+    (found,) = compare({"z": reference + 1}, {"z": reference}, network)
+    assert not found.within
+
+
+def test_random_inputs_are_the_same_for_the_same_seed() -> None:
+    first, again, other = (random_inputs(NETWORK, seed)["x"] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_random_indices_lie_in_the_table_that_they_index() -> None:
+    cast = Operator(name="cast", kind="Cast", inputs=("ids",), output="wide")
+    gather = Operator(
+        name="gather",
+        kind="Gather",
+        inputs=("table", "wide"),
+        output="z",
+        attributes={"axis": 0},
+    )
+    tensors = {
+        "ids": ((400,), "int32"),
+        "wide": ((400,), "int64"),
+        "table": ((30, 4), "float32"),
+        "z": ((400, 4), "float32"),
+        "mask": ((50,), "int64"),
+        "bytes": ((900,), "int8"),
+        "on": ((50,), "bool"),
+    }
+    network = network_of([cast, gather], tensors, ("ids", "mask", "bytes", "on"))
+    values = random_inputs(network, 0)
+    assert set(values["ids"].tolist()) == set(range(30))
+    assert set(values["mask"].tolist()) == {0, 1}
+    assert values["bytes"].min() < -100
+    assert values["bytes"].max() > 100
+    assert values["on"].dtype == np.bool_
+    assert [values[name].dtype.name for name in ("ids", "mask")] == ["int32", "int64"]
+
+
+def test_inputs_are_read_from_a_file(tmp_path: Path) -> None:
+    data = np.ones((1, 2, 6, 4), dtype=np.float32)
+    np.savez(tmp_path / "in.npz", x=data, other=np.zeros(3))
+    found = read_inputs(tmp_path / "in.npz", NETWORK)
+    assert list(found) == ["x"]
+    np.testing.assert_array_equal(found["x"], data)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"y": np.zeros(3)}, "no array x for that network input; it has y"),
+        ({"x": np.zeros((1, 2, 6, 4))}, "array x is float64 of shape .* expected float32"),
+        ({"x": np.zeros((6, 4), np.float32)}, r"shape \(6, 4\), expected .* \(1, 2, 6, 4\)"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(
+    tmp_path: Path, arrays: dict[str, Any], message: str
+) -> None:
+    np.savez(tmp_path / "in.npz", **arrays)
+    with pytest.raises(FileError, match=message):
+        read_inputs(tmp_path / "in.npz", NETWORK)
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such file"):
+        read_inputs(tmp_path / "none.npz", NETWORK)
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(FileError, match=r"no \.npz file of arrays"):
+        read_inputs(tmp_path / "text.npz", NETWORK)
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    with pytest.raises(FileError, match="one array without a name"):
+        read_inputs(tmp_path / "one.npy", NETWORK)
+
+
+def test_the_reference_is_the_models_own_output(tmp_path: Path) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "x"], ["z"])],
+        "twice",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3]),
+            helper.make_tensor_value_info("unused", TensorProto.INT64, ["n"]),
+        ],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [3])],
+    )
+    opset = helper.make_opsetid("", 20)
+    save(helper.make_model(graph, opset_imports=[opset], ir_version=9), tmp_path / "twice.onnx")
+    found = reference_outputs(tmp_path / "twice.onnx", {"x": np.ones(3, dtype=np.float32)})
+    np.testing.assert_array_equal(found["z"], [2, 2, 2])
+
+
+def test_a_model_that_cannot_be_run_is_an_error_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "no.onnx").write_text("no model")
+    with pytest.raises(FileError, match=r"no\.onnx: onnxruntime cannot run it"):
+        reference_outputs(tmp_path / "no.onnx", {})
+
+
+def test_bits_of_a_mask_must_be_equal() -> None:
+    tensors = {**NETWORK.tensors, "z": replace(NETWORK.tensors["z"], dtype=np.dtype(np.bool_))}
+    network = replace(NETWORK, tensors=tensors)
+    (found,) = compare({"z": np.array([True])}, {"z": np.array([False])}, network)
+    assert not found.within

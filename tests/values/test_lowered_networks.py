@@ -1,0 +1,91 @@
+"""Whole models, lowered and run through a plan without skill, equal onnxruntime."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spmilp.checker.values.compare import compare, reference_outputs
+from spmilp.checker.values.group import evaluate
+from spmilp.checker.values.inputs import random_inputs
+from spmilp.checker.values.replay import replay
+from spmilp.checker.values.whole import compute_network
+from spmilp.frontend.graph import Network
+from spmilp.frontend.load import load_network
+from spmilp.frontend.regions import group_regions
+from spmilp.lowering.groups import reduction_length, splittable_axes
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from values.sequential import MACHINE, sequential_plan
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def cut(network: Network, pieces: int, parts: int) -> dict[int, Tiling]:
+    """Cut every group along its longest axis, and the reductions of those that have one."""
+    tilings = {}
+    for group in network.groups:
+        shape = network.tensors[group.output].shape
+        allowed = splittable_axes(network, group)
+        counts = [1] * len(shape)
+        axes = [axis for axis in range(len(shape)) if allowed[axis]]
+        if axes:
+            longest = max(axes, key=lambda axis: shape[axis])
+            counts[longest] = min(pieces, shape[longest])
+        length = reduction_length(network, group)
+        tilings[group.index] = Tiling(counts=tuple(counts), parts=min(parts, length))
+    return tilings
+
+
+@pytest.mark.parametrize(
+    ("model", "pieces", "parts", "layout"),
+    [
+        ("resnet8_f32", 1, 1, "nchw"),
+        ("resnet8_f32", 3, 2, "nchw"),
+        ("resnet8_int8", 3, 2, "nhwc"),
+        ("ds_cnn_int8", 5, 1, "nchw"),
+        ("ds_cnn_f16", 2, 3, "nchw"),
+        ("autoencoder_int8", 4, 3, "nchw"),
+        ("tiny_gru_f32", 2, 1, "nchw"),
+    ],
+)
+def test_a_lowered_model_replays_to_what_onnxruntime_computes(
+    model: str, pieces: int, parts: int, layout: str
+) -> None:
+    path = MODELS / f"{model}.onnx"
+    network = load_network(path)
+    problem = lower(network, MACHINE, cut(network, pieces, parts), layout=layout)
+    inputs = random_inputs(network, seed=3)
+    outputs = replay(problem, sequential_plan(problem), network, inputs)
+    for difference in compare(outputs, reference_outputs(path, inputs), network):
+        assert difference.within, difference
+
+
+@pytest.mark.parametrize("model", ["resnet8_int8", "ds_cnn_int8"])
+def test_tiles_of_integer_networks_change_no_bit(model: str) -> None:
+    network = load_network(MODELS / f"{model}.onnx")
+    inputs = random_inputs(network, seed=0)
+    whole = compute_network(network, inputs)
+    problem = lower(network, MACHINE, cut(network, 4, 2))
+    outputs = replay(problem, sequential_plan(problem), network, inputs)
+    for name, values in outputs.items():
+        np.testing.assert_array_equal(values, whole[name])
+
+
+def test_a_group_asks_for_nothing_outside_its_regions() -> None:
+    network = load_network(MODELS / "resnet8_f32.onnx")
+    group = max(network.groups, key=lambda one: len(one.operators))
+    shape = network.tensors[group.output].shape
+    box = tuple((length // 2, length) for length in shape)
+    regions = group_regions(network, group, box)
+    asked = []
+
+    def fetch(name: str, wanted: tuple[tuple[int, int], ...]) -> np.ndarray:
+        asked.append((name, wanted))
+        return np.zeros([stop - start for start, stop in wanted], dtype=np.float32)
+
+    evaluate(network, group, box, fetch)
+    assert {name for name, _ in asked} <= set(group.inputs)
+    for name, wanted in asked:
+        for (start, stop), (first, last) in zip(wanted, regions[name], strict=True):
+            assert first <= start < stop <= last
