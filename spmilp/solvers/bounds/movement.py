@@ -1,12 +1,13 @@
 """What moving data costs at least, whatever engine and route a plan takes."""
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
 
 from spmilp.machine.routes import Routes, transfer_cycles, transfer_rate
 from spmilp.problem.problem import Problem
-from spmilp.units import Bytes, Cycles, EngineIdx, MemoryIdx
+from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 
 class Movement:
@@ -22,18 +23,18 @@ class Movement:
             self._in[dram.index] = tuple(self._ways(dram.index, outwards=False))
 
     def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
-        """Return the cycles of the fastest transfer of ``size`` bytes out of a DRAM; 0 without way."""
+        """Return the cycles of the fastest transfer of ``size`` bytes out of a DRAM; 0 if none."""
         return min((self._cycles(way, dram, size, True) for way in self._out[dram]), default=0)
 
     def least_store(self, dram: MemoryIdx, size: Bytes) -> Cycles:
-        """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 without way."""
+        """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 if none."""
         return min((self._cycles(way, dram, size, False) for way in self._in[dram]), default=0)
 
     def least_load_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
         """Return the least rate times cycles that bringing ``size`` bytes out of a DRAM holds.
 
-        However many transfers share the bytes, each holds ``rate * (fixed + ceil(n / rate))``, which
-        is at least ``rate * fixed + n``; so together at least ``min (rate * fixed) + size``.
+        However many transfers share the bytes, each holds ``rate * (fixed + ceil(n / rate))``,
+        which is at least ``rate * fixed + n``; so together at least ``min (rate * fixed) + size``.
         """
         return self._least_overhead(self._out[dram], dram, True) + size
 
@@ -42,23 +43,45 @@ class Movement:
         return self._least_overhead(self._in[dram], dram, False) + size
 
     def rate_out(self, dram: MemoryIdx) -> Fraction:
-        """Return the bytes per cycle of all links that leave a DRAM."""
-        name = self._machine.memories[dram].name
-        return sum((link.rate for link in self._machine.links if link.source == name), Fraction(0))
+        """Return bytes per cycle that all transfers out of a DRAM together cannot exceed."""
+        return self._rate_of_a_cut(self._routes_of(dram, outwards=True))
 
     def rate_in(self, dram: MemoryIdx) -> Fraction:
-        """Return the bytes per cycle of all links that lead into a DRAM."""
-        name = self._machine.memories[dram].name
-        return sum((link.rate for link in self._machine.links if link.target == name), Fraction(0))
+        """Return bytes per cycle that all transfers into a DRAM together cannot exceed."""
+        return self._rate_of_a_cut(self._routes_of(dram, outwards=False))
 
-    def shared_rate(self, dram: MemoryIdx) -> Fraction | None:
-        """Return the least rate of a link that every transfer from and to a DRAM crosses, or None."""
-        routes = [self._route(dram, other, True) for _, other in self._out[dram]]
-        routes += [self._route(dram, other, False) for _, other in self._in[dram]]
-        if not routes:
-            return None
-        common = set(routes[0]).intersection(*routes[1:])
-        return min((self._machine.links[link].rate for link in common), default=None)
+    def rate_both_ways(self, dram: MemoryIdx) -> Fraction:
+        """Return bytes per cycle that all transfers from and to a DRAM together cannot exceed."""
+        out, back = self._routes_of(dram, outwards=True), self._routes_of(dram, outwards=False)
+        return self._rate_of_a_cut([*out, *back])
+
+    def _rate_of_a_cut(self, routes: list[tuple[LinkIdx, ...]]) -> Fraction:
+        """Return the rate of a set of links of which every route has one.
+
+        All that moves over these routes crosses the set, so its rate is a limit whichever set is
+        taken; the least of a few is.
+        """
+        slowest = {min(route, key=lambda link: (self._rate(link), link)) for route in routes}
+        sets = [slowest, self._most_common_links(routes)]
+        return min(sum((self._rate(link) for link in some), Fraction(0)) for some in sets)
+
+    def _most_common_links(self, routes: list[tuple[LinkIdx, ...]]) -> set[LinkIdx]:
+        """Take the link of most routes, then that of most routes without it, and so on."""
+        chosen: set[LinkIdx] = set()
+        left = routes
+        while left:
+            shares = Counter(link for route in left for link in route)
+            best = min(shares, key=lambda link: (-shares[link], self._rate(link), link))
+            chosen.add(best)
+            left = [route for route in left if best not in route]
+        return chosen
+
+    def _rate(self, link: LinkIdx) -> Fraction:
+        return self._machine.links[link].rate
+
+    def _routes_of(self, dram: MemoryIdx, outwards: bool) -> list[tuple[LinkIdx, ...]]:
+        ways = self._out[dram] if outwards else self._in[dram]
+        return [self._route(dram, other, outwards) for _, other in ways]
 
     def _ways(self, dram: MemoryIdx, outwards: bool) -> Iterator[tuple[EngineIdx, MemoryIdx]]:
         """Yield one way for each set of engine parameters and route, so that few are compared."""

@@ -19,11 +19,11 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     ``least_load_use``. The buffers whose readers have tails of at least q must be out q cycles
     before the end, so for each q
 
-        makespan >= ceil(sum of uses / rate of the links out) + q.
+        makespan >= ceil(sum of uses / rate of a cut that all transfers out cross) + q.
 
     Stores likewise, after the head and the cycles of the task that writes them (Jackson's one
-    machine bound, Carlier, EJOR 11, 1982). Where all transfers cross one link both ways, loads and
-    stores add up on it.
+    machine bound, Carlier, EJOR 11, 1982). Loads and stores together cross a cut of both (a port
+    that serves one direction at a time), where all their uses add up.
     """
     bounds = [0]
     for dram in problem.machine.drams:
@@ -31,10 +31,8 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
         stores = _stores(problem, movement, paths, dram.index)
         bounds.append(_one_machine(loads, movement.rate_out(dram.index)))
         bounds.append(_one_machine(stores, movement.rate_in(dram.index)))
-        shared = movement.shared_rate(dram.index)
-        if shared is not None and loads and stores:
-            total = sum((use for use, _ in loads + stores), Fraction(0))
-            bounds.append(cycles_at(total, shared))
+        total = sum((use for use, _ in loads + stores), Fraction(0))
+        bounds.append(_one_machine([(total, 0)], movement.rate_both_ways(dram.index)))
     return max(bounds)
 
 
