@@ -7,7 +7,7 @@ from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Proble
 
 
 def star(cores: int, spm: int, rate: int = 8, setup: int = 4) -> Machine:
-    """Return cores with a scratchpad each around one switch, and a DRAM behind a link of ``rate``."""
+    """Return cores with a scratchpad each around one switch, and a DRAM at ``rate``."""
     memories = [Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None)]
     memories += [
         Memory(index=1 + c, name=f"spm{c}", kind=MemoryKind.SPM, size=spm) for c in range(cores)
@@ -38,22 +38,18 @@ def star(cores: int, spm: int, rate: int = 8, setup: int = 4) -> Machine:
 def chain(
     machine: Machine, layers: int, strips: int, rows: int = 4, row: int = 64, weights: int = 256
 ) -> Problem:
-    """Return ``layers`` convolutions over ``strips`` strips, each reading a halo row on both sides."""
+    """Return convolutions over strips, each reading a halo row on both sides."""
     tensors, buffers, slices, tasks = [], [], [], []
     halos: list[tuple[int, int]] = []
 
     def tensor(name: str, kind: BufferKind, shape: tuple[int, ...]) -> int:
         index = len(tensors)
-        tensors.append(
-            DramTensor(index=index, name=name, kind=kind, memory=0, shape=shape, item=1)
-        )
+        tensors.append(DramTensor(index=index, name=name, kind=kind, memory=0, shape=shape, item=1))
         return index
 
     source = tensor("in", BufferKind.INPUT, (strips * rows, row))
     sink = tensor("out", BufferKind.OUTPUT, (strips * rows, row))
-    filters = [
-        tensor(f"w{n}", BufferKind.WEIGHT, (weights,)) for n in range(layers)
-    ]
+    filters = [tensor(f"w{n}", BufferKind.WEIGHT, (weights,)) for n in range(layers)]
     maps: list[list[int]] = []
     for level in range(layers + 1):
         maps.append([])
@@ -86,16 +82,16 @@ def chain(
                 place=Place(filters[level], (0,)),
             )
         )
-    for buffer in buffers:
-        slices.append(
-            Slice(
-                index=buffer.index,
-                buffer=buffer.index,
-                start=(0,) * len(buffer.shape),
-                extent=buffer.shape,
-                bytes=buffer.bytes,
-            )
+    slices.extend(
+        Slice(
+            index=buffer.index,
+            buffer=buffer.index,
+            start=(0,) * len(buffer.shape),
+            extent=buffer.shape,
+            bytes=buffer.bytes,
         )
+        for buffer in buffers
+    )
 
     def halo(buffer: int, start: int) -> int:
         if (buffer, start) not in halos:
@@ -121,7 +117,9 @@ def chain(
                     cycles=(50,),
                     reads=tuple(reads),
                     writes=(maps[level + 1][strip],),
-                    tile=Tile(of=f"conv{level}", box=((strip * rows, (strip + 1) * rows), (0, row))),
+                    tile=Tile(
+                        of=f"conv{level}", box=((strip * rows, (strip + 1) * rows), (0, row))
+                    ),
                 )
             )
     return Problem(

@@ -1,0 +1,113 @@
+"""Plans of the list scheduler: always valid, whatever the machine and the memory."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from spmilp.checker.check import check
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.bounds.best import all_bounds
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.solvers.chains import chain, star
+from tests.solvers.random_problems import problems
+
+OPTIONS = SolveOptions(seed=0)
+
+
+def solve(problem: Problem):
+    return ListScheduler().solve(problem, OPTIONS)
+
+
+@settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+@given(problem=problems())
+def test_every_plan_passes_the_checker_and_no_bound_exceeds_it(problem: Problem) -> None:
+    result = solve(problem)
+
+    if result.plan is None:
+        assert result.status in (SolveStatus.INFEASIBLE, SolveStatus.UNKNOWN)
+        assert result.reason
+        return
+    assert check(problem, result.plan) == ()
+    found = {
+        Quantity.MAKESPAN: result.plan.claim.makespan,
+        Quantity.DRAM_TRAFFIC: result.plan.claim.dram_traffic,
+        Quantity.ENERGY: result.plan.claim.energy,
+        Quantity.PEAK_SPM: result.plan.claim.peak_spm,
+    }
+    for bound in all_bounds(problem):
+        assert bound.value <= found[bound.quantity], bound
+
+
+@pytest.mark.parametrize("spm", [896, 1000, 1500, 4096])
+def test_a_scratchpad_that_just_holds_the_working_set_is_enough(spm: int) -> None:
+    problem = chain(star(4, spm), layers=4, strips=8)
+
+    result = solve(problem)
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.plan.claim.peak_spm <= spm
+
+
+def test_a_working_set_that_cannot_fit_is_reported_with_task_and_both_numbers() -> None:
+    problem = chain(star(4, 800), layers=2, strips=4)
+
+    result = solve(problem)
+
+    assert result.status is SolveStatus.INFEASIBLE
+    assert "conv0[0]" in result.reason
+    assert "832 B > 800 B" in result.reason
+    assert "32 B over" in result.reason
+
+
+def test_with_ample_memory_only_halo_rows_are_read_from_dram_twice() -> None:
+    problem = chain(star(4, 64 * 1024), layers=3, strips=4)
+    cheap = replace(problem, objective=Objective.of(Quantity.DRAM_TRAFFIC))
+
+    result = solve(cheap)
+
+    assert result.plan is not None
+    compulsory = (4 + 3 + 4) * 256
+    halos_of_the_input = 6 * 64
+    assert result.bound == compulsory
+    assert compulsory <= result.plan.claim.dram_traffic <= compulsory + halos_of_the_input
+
+
+def test_one_task_without_data_takes_its_cycles() -> None:
+    machine = star(2, 64)
+    problem = chain(machine, layers=1, strips=1)
+    task = replace(problem.tasks[0], reads=(), writes=(), tile=None)
+    bare = Problem(name="bare", machine=machine, tasks=(task,))
+
+    result = solve(bare)
+
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.plan is not None
+    assert result.plan.claim.makespan == 50
+
+
+def test_the_same_input_gives_the_same_plan() -> None:
+    problem = chain(star(3, 1024), layers=4, strips=7)
+
+    assert solve(problem) == solve(problem)
+
+
+def test_weights_kept_in_a_scratchpad_are_not_loaded() -> None:
+    problem = chain(star(1, 4096), layers=1, strips=1)
+    weights = next(b for b in problem.buffers if b.name == "w0")
+    spm = next(m.index for m in problem.machine.memories if m.kind is MemoryKind.SPM)
+    kept = replace(weights, starts_in=spm, ends_in=spm, place=None)
+    buffers = tuple(kept if b.index == weights.index else b for b in problem.buffers)
+    problem = replace(problem, buffers=buffers)
+
+    result = solve(problem)
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.plan.claim.dram_traffic == 2 * 256
