@@ -96,18 +96,20 @@ class _Run:
 
     def _start(self, event: Event) -> None:
         """Take note of the operands, then destroy what will be written."""
-        self._operands[event.actor, event.index] = [
+        sources = self._sources(event)
+        operands = [
             self._state.read(self._who(event), slice_, residency, event.cycle)
-            for slice_, residency in self._sources(event)
+            for slice_, residency in sources
         ]
-        shared = self._in_place(event.index) if event.actor is Actor.TASK else set()
+        self._operands[event.actor, event.index] = operands
         for target in self._targets(event):
-            if target not in shared:
-                self._state.destroy(target)
+            self._state.destroy(target)
         if event.actor is Actor.TASK:
             scratch = self._plan.placements[event.index].scratch
             if scratch is not None:
                 self._state.destroy(scratch)
+            for position in self._in_place(event.index):
+                self._state.restore(*sources[position], operands[position])
 
     def _finish(self, event: Event) -> None:
         """Make sure that the operands are what they were, and compute the result."""
@@ -149,16 +151,16 @@ class _Run:
             return self._plan.transfers[event.index].destinations
         return self._plan.placements[event.index].writes
 
-    def _in_place(self, task: TaskIdx) -> set[ResidencyIdx]:
-        """Return the residencies written that may have, and have, the bytes of an operand."""
+    def _in_place(self, task: TaskIdx) -> list[int]:
+        """Return the positions of the operands whose bytes may be, and are, those of a result."""
         placement, given = self._plan.placements[task], self._problem.tasks[task]
-        shared = set()
+        shared = []
         for slice_, buffer in given.in_place:
-            source = self._plan.residencies[placement.reads[given.reads.index(slice_)]]
-            written = placement.writes[given.writes.index(buffer)]
-            target = self._plan.residencies[written]
+            position = given.reads.index(slice_)
+            source = self._plan.residencies[placement.reads[position]]
+            target = self._plan.residencies[placement.writes[given.writes.index(buffer)]]
             if (source.memory, source.offset) == (target.memory, target.offset):
-                shared.add(written)
+                shared.append(position)
         return shared
 
     def _who(self, event: Event) -> str:

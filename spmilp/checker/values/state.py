@@ -88,6 +88,12 @@ class State:
             raise ReplayError(f"{self.where(index)} holds {extent} elements, not {values.shape}")
         self._memories[residency.memory].write(residency.offset, layout, values)
 
+    def restore(self, slice_: SliceIdx, index: ResidencyIdx, values: Array) -> None:
+        """Put the bytes of a slice back into a residency of it or of its parent."""
+        residency = self._plan.residencies[index]
+        layout, _, _ = self._shape(slice_, residency)
+        self._memories[residency.memory].write(residency.offset, layout, values)
+
     def destroy(self, index: ResidencyIdx) -> None:
         """Destroy the bytes of a residency."""
         residency = self._plan.residencies[index]

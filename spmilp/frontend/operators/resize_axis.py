@@ -147,5 +147,6 @@ def _cubic(
     weights = np.stack([outer[0], inner[0], inner[1], outer[1]]).astype(np.float32)
     if axis.exclude_outside:
         weights = np.where((positions >= 0) & (positions < axis.length), weights, np.float32(0))
-        weights = weights / weights.sum(axis=0, keepdims=True)
+        total = weights.sum(axis=0, keepdims=True)
+        weights = weights / np.where(total == 0, np.float32(1), total)
     return positions, weights.astype(np.float32)

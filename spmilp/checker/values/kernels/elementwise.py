@@ -14,14 +14,12 @@ from spmilp.frontend.operators.attributes import has, integer, number, text
 
 def unary(call: Call) -> Array:
     """Compute an operator of one input."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.asarray(_UNARY[call.operator.kind](call.array(0), call.operator))
+    return np.asarray(_UNARY[call.operator.kind](call.array(0), call.operator))
 
 
 def binary(call: Call) -> Array:
     """Compute an operator of two inputs."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.asarray(_BINARY[call.operator.kind](call.array(0), call.array(1)))
+    return np.asarray(_BINARY[call.operator.kind](call.array(0), call.array(1)))
 
 
 def variadic(call: Call) -> Array:

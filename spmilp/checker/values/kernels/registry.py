@@ -82,13 +82,14 @@ def compute(
     Parameters
     ----------
     inputs, boxes
-        The boxes that the operator's family says are read, and their values; ``None`` for an input
-        of which nothing is read.
+        The values that are read and the boxes that they are of, as the operator's family says;
+        ``None`` for an input of which nothing is read.
     """
     call = _widened(operator, tensors, inputs, boxes, box)
-    if operator.quantisation is not None and integer_scales(operator) is None:
-        return _on_reals(call).astype(call.dtype, copy=False)
-    return _plain(call).astype(call.dtype, copy=False)
+    on_reals = operator.quantisation is not None and integer_scales(operator) is None
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        result = _on_reals(call) if on_reals else _plain(call)
+        return result.astype(call.dtype, copy=False)
 
 
 def partial(
@@ -134,7 +135,8 @@ def complete(
         As for :func:`compute`; only the bias is used.
     """
     call = _widened(operator, tensors, inputs, boxes, box)
-    return finish(call, total).astype(call.dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finish(call, total).astype(call.dtype, copy=False)
 
 
 def _widened(
