@@ -24,6 +24,8 @@ class Answer:
 
     Parameters
     ----------
+    summary
+        The figures of the plan; ``None`` unless there is one that the checker accepts.
     roofline
         The network's bound for every tiling; ``None`` when only the problem is known.
     files
@@ -33,19 +35,20 @@ class Answer:
     """
 
     mapped: Mapped
+    summary: Summary | None
     roofline: Roofline | None
     files: tuple[Path, ...]
     solver: str
     seconds: float
     interrupted: bool
 
-    @property
-    def summary(self) -> Summary | None:
-        """The figures of the plan; ``None`` unless there is one that the checker accepts."""
-        plan, result = self.mapped.plan, self.mapped.result
-        if plan is None:
-            return None
-        return summarise(self.mapped.problem, plan, result.bound, result.bound_source)
+
+def figures_of(mapped: Mapped) -> Summary | None:
+    """Return the figures of the plan; ``None`` unless there is one that the checker accepts."""
+    if mapped.plan is None:
+        return None
+    result = mapped.result
+    return summarise(mapped.problem, mapped.plan, result.bound, result.bound_source)
 
 
 def print_answer(answer: Answer, *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ import typer
 from spmilp import pipeline
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.progress import ProgressLine, progress_line
-from spmilp.cli.solved import Answer, print_answer
+from spmilp.cli.solved import Answer, figures_of, print_answer
 from spmilp.errors import ExitCode
 from spmilp.lowering.roofline import Roofline, roofline
 from spmilp.problem.objective import Objective, Quantity
@@ -55,6 +55,7 @@ def run(request: Request) -> ExitCode:
         files = pipeline.write_outputs(mapped, outdir)
     answer = Answer(
         mapped=mapped,
+        summary=figures_of(mapped),
         roofline=ceiling,
         files=files,
         solver=request.solver,
