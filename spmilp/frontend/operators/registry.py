@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from spmilp.frontend.operators.batch_normalization import BatchNormalization
 from spmilp.frontend.operators.concat import Concat
 from spmilp.frontend.operators.conv import Conv
 from spmilp.frontend.operators.conv_transpose import ConvTranspose
@@ -11,13 +12,11 @@ from spmilp.frontend.operators.elementwise import Elementwise
 from spmilp.frontend.operators.expand import Expand, Tile
 from spmilp.frontend.operators.family import Family
 from spmilp.frontend.operators.gather import Gather
+from spmilp.frontend.operators.gemm import Gemm
+from spmilp.frontend.operators.group_normalization import GroupNormalization
+from spmilp.frontend.operators.layer_normalization import LayerNormalization
 from spmilp.frontend.operators.lrn import LRN
-from spmilp.frontend.operators.matmul import Gemm, MatMul
-from spmilp.frontend.operators.normalisation import (
-    BatchNormalization,
-    GroupNormalization,
-    LayerNormalization,
-)
+from spmilp.frontend.operators.matmul import MatMul
 from spmilp.frontend.operators.pad import Pad
 from spmilp.frontend.operators.pool import GlobalPool, Pool
 from spmilp.frontend.operators.quantise import Quantise
