@@ -79,6 +79,5 @@ class LayerNormalization(Base):
         rows = volume(box[:axis])
         elements = rows * prod(input_shape(operator, tensors, 0)[axis:])
         reads = self.reads(operator, tensors, box)
-        return vector_work(
-            operator, tensors, box, reads, EACH_NORMALISED * elements + 2 * DIVISION * rows
-        )
+        count = EACH_NORMALISED * elements + 2 * DIVISION * rows
+        return vector_work(operator, tensors, box, reads, count)

@@ -6,6 +6,7 @@ from spmilp.frontend.operators.batch_normalization import BatchNormalization
 from spmilp.frontend.operators.concat import Concat
 from spmilp.frontend.operators.conv import Conv
 from spmilp.frontend.operators.conv_transpose import ConvTranspose
+from spmilp.frontend.operators.cumsum import CumSum
 from spmilp.frontend.operators.depth_space import DepthToSpace
 from spmilp.frontend.operators.einsum import Einsum
 from spmilp.frontend.operators.elementwise import Elementwise
@@ -23,10 +24,10 @@ from spmilp.frontend.operators.quantise import Quantise
 from spmilp.frontend.operators.reduce import Reduce
 from spmilp.frontend.operators.reshape import Reshape
 from spmilp.frontend.operators.resize import Resize
-from spmilp.frontend.operators.scan import CumSum, Trilu
 from spmilp.frontend.operators.slice import Slice
 from spmilp.frontend.operators.softmax import Softmax
 from spmilp.frontend.operators.transpose import Transpose
+from spmilp.frontend.operators.trilu import Trilu
 
 _FAMILIES: tuple[Family, ...] = (
     BatchNormalization(),

@@ -148,5 +148,5 @@ def _cubic(
     if axis.exclude_outside:
         weights = np.where((positions >= 0) & (positions < axis.length), weights, np.float32(0))
         total = weights.sum(axis=0, keepdims=True)
-        weights = weights / np.where(total == 0, np.float32(1), total)
+        weights = (weights / np.where(total == 0, 1, total)).astype(np.float32)
     return positions, weights.astype(np.float32)

@@ -1,4 +1,4 @@
-"""CumSum and Trilu."""
+"""CumSum."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,6 @@ from spmilp.frontend.operators.attributes import axis_of, integer
 from spmilp.frontend.operators.base import Base, input_shape, required, vector_work
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
-from spmilp.frontend.operators.moves import Moves
 from spmilp.units import Box, Extents
 
 
@@ -56,32 +55,3 @@ class CumSum(Base):
         reads = self.reads(operator, tensors, box)
         count = sum(volume(read) for read in reads if read is not None)
         return vector_work(operator, tensors, box, reads, count)
-
-
-class Trilu(Moves):
-    """Trilu: keeps the upper or lower triangle of the last two axes, zeroes the rest.
-
-    Attributes: ``upper`` (0 or 1), ``k`` (the diagonal).
-    """
-
-    kinds = frozenset({"Trilu"})
-    fusion = Fusion.INJECTIVE
-
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
-        """Return the shape of X."""
-        shape = required(operator, inputs, 0).shape
-        integer(operator, "upper")
-        integer(operator, "k")
-        if len(shape) < 2:
-            raise ValueError(f"input of shape {shape}, expected a matrix at least")
-        return shape
-
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
-        """Return the same box."""
-        return (box,)
