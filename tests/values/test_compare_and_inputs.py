@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from spmilp.checker.values.compare import compare, reference_outputs
-from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
@@ -70,9 +70,9 @@ def test_an_output_may_have_another_shape_of_the_same_elements() -> None:
     values = np.arange(6, dtype=np.float32)
     (found,) = compare({"z": values.reshape(2, 3)}, {"z": values}, NETWORK)
     assert found.absolute == 0
-    with pytest.raises(ReplayError, match=r"expected \(7,\)"):
+    with pytest.raises(ValuesError, match=r"expected \(7,\)"):
         compare({"z": values}, {"z": np.zeros(7, np.float32)}, NETWORK)
-    with pytest.raises(ReplayError, match=r"output z has no reference; .* are q"):
+    with pytest.raises(ValuesError, match=r"output z has no reference; .* are q"):
         compare({"z": values}, {"q": values}, NETWORK)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.errors import ReplayError, ValuesError
 from spmilp.checker.values.events import Step, timed_events
 from spmilp.checker.values.replay import replay
 from spmilp.checker.values.whole import compute_network
@@ -227,14 +227,14 @@ def test_weights_may_be_on_chip_from_the_start() -> None:
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(inputs: Any, message: str) -> None:
-    with pytest.raises(ReplayError, match=message):
+    with pytest.raises(ValuesError, match=message):
         replay(PROBLEM, PLAN, NETWORK, inputs)
 
 
 def test_weights_of_which_the_file_has_only_the_shape_are_refused() -> None:
     shapeless = replace(NETWORK.tensors["w"], data=None, shape_only=True)
     network = replace(NETWORK, tensors={**NETWORK.tensors, "w": shapeless})
-    with pytest.raises(ReplayError, match="only a shape for the constant w"):
+    with pytest.raises(ValuesError, match="only a shape for the constant w"):
         outputs(network=network)
 
 

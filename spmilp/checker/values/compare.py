@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.kernels.call import Array
 from spmilp.errors import FileError, MissingExtraError
 from spmilp.frontend.graph import Network, Operator
@@ -58,17 +58,17 @@ def compare(
 
     Raises
     ------
-    ReplayError
+    ValuesError
         If an output is missing, or has another number of elements.
     """
     found = []
     for name, values in outputs.items():
         if name not in reference:
             known = ", ".join(reference)
-            raise ReplayError(f"output {name} has no reference; the model's outputs are {known}")
+            raise ValuesError(f"output {name} has no reference; the model's outputs are {known}")
         expected = reference[name]
         if expected.size != values.size:
-            raise ReplayError(f"output {name}: shape {values.shape}, expected {expected.shape}")
+            raise ValuesError(f"output {name}: shape {values.shape}, expected {expected.shape}")
         found.append(_difference(name, values, expected.reshape(values.shape), network))
     return tuple(found)
 

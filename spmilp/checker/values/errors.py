@@ -7,3 +7,7 @@ class ReplayError(SpmilpError):
     """A plan does not compute: it reads bytes that are not there, or loses them."""
 
     exit_code = ExitCode.PLAN_INVALID
+
+
+class ValuesError(SpmilpError):
+    """A replay cannot begin or be judged: values are missing, or are not those of the network."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from spmilp.checker.values.addresses import Addresses
-from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.memory import raw
 from spmilp.checker.values.state import State
@@ -25,7 +25,7 @@ def write_what_is_given(
 
     Raises
     ------
-    ReplayError
+    ValuesError
         If a value is missing, or has another shape or type than the network's.
     """
     starting = {
@@ -58,19 +58,19 @@ def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Ar
 
     Raises
     ------
-    ReplayError
+    ValuesError
         If there are none, or they have another shape or type than the network's.
     """
     tensor = network.tensors.get(name)
     if tensor is None:
-        raise ReplayError(f"the model has no tensor {name}; is the plan of another model?")
+        raise ValuesError(f"the model has no tensor {name}; is the plan of another model?")
     values = tensor.data if tensor.data is not None else inputs.get(name)
     if values is None and name in network.inputs:
-        raise ReplayError(f"no values are given for the network input {name}")
+        raise ValuesError(f"no values are given for the network input {name}")
     if values is None:
-        raise ReplayError(f"the model file has only a shape for the constant {name}, no values")
+        raise ValuesError(f"the model file has only a shape for the constant {name}, no values")
     if values.shape != tensor.shape or values.dtype != tensor.dtype:
-        raise ReplayError(
+        raise ValuesError(
             f"{name}: given {values.dtype} of shape {values.shape}, expected {tensor.dtype} of "
             f"shape {tensor.shape}"
         )

@@ -46,6 +46,8 @@ def replay(
     ------
     ReplayError
         If the plan reads bytes that are not there, or changes bytes while they are read.
+    ValuesError
+        If an input or constant has no values, or others than the network's shape and type.
     """
     for violation in structure(problem, plan):
         raise ReplayError(f"the plan cannot be replayed: {violation.message}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.group import evaluate
 from spmilp.checker.values.kernels.call import Array
 from spmilp.frontend.graph import Network
@@ -21,7 +21,7 @@ def compute_network(network: Network, inputs: Mapping[str, Array]) -> dict[str, 
     def fetch(name: str, box: Box) -> Array:
         known = values.get(name)
         if known is None:
-            raise ReplayError(f"there are no values of {name}")
+            raise ValuesError(f"there are no values of {name}")
         return known[slices(box, (0,) * len(box))]
 
     for group in network.groups:
