@@ -112,6 +112,10 @@ class Chooser:
         """Return the candidates of a group that are worth comparing, the most promising first."""
         return self._profiles[self._classes[group.index]]
 
+    def class_of(self, group: Group) -> Hashable:
+        """Return a value that is equal for groups that share their candidates."""
+        return self._classes[group.index]
+
     def choose(self) -> Mapping[int, Profile]:
         """Return the best choice found."""
         current = self._estimate(self._one_after_another())

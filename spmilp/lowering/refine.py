@@ -1,0 +1,108 @@
+"""Better tilings by trying others with a solver as the judge."""
+
+from collections.abc import Callable, Hashable, Mapping
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.choose import Chooser
+from spmilp.lowering.cost import NO_MEASUREMENTS
+from spmilp.lowering.cycle_table import CycleTable
+from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import Machine
+from spmilp.problem.problem import Problem
+
+Evaluate = Callable[[Problem], int]
+
+
+def refine_tilings(
+    network: Network,
+    machine: Machine,
+    tilings: Mapping[int, Tiling],
+    evaluate: Evaluate,
+    budget: int,
+    *,
+    measured: CycleTable = NO_MEASUREMENTS,
+) -> dict[int, Tiling]:
+    """Improve tilings by coordinate descent: one class of like groups at a time.
+
+    The classes that are expected to take longest come first; each of a class's candidates, the most
+    promising first, is tried for all of its groups at once and kept if the value falls. The passes
+    end when one of them has changed nothing, or with the budget.
+
+    Parameters
+    ----------
+    tilings
+        Where to start, for example what
+        :func:`~spmilp.lowering.choose.choose_tilings` has found.
+    evaluate
+        The value of a problem, for example a plan's makespan; less is better. A problem without a
+        plan should have a value above all others.
+    budget
+        Problems to evaluate at most, the starting one included.
+
+    Returns
+    -------
+    dict[int, Tiling]
+        Tilings whose value is at most that of the given ones.
+    """
+    search = _Search(network, machine, evaluate, budget, measured)
+    return search.run(dict(tilings))
+
+
+class _Search:
+    def __init__(
+        self,
+        network: Network,
+        machine: Machine,
+        evaluate: Evaluate,
+        budget: int,
+        measured: CycleTable,
+    ) -> None:
+        self._network = network
+        self._machine = machine
+        self._evaluate = evaluate
+        self._left = budget
+        self._measured = measured
+        self._chooser = Chooser(network, machine, measured)
+        self._tried: set[tuple[Tiling, ...]] = set()
+
+    def run(self, best: dict[int, Tiling]) -> dict[int, Tiling]:
+        """Return the best tilings found."""
+        value = self._value(best)
+        if value is None:
+            return best
+        improved = True
+        while improved:
+            improved = False
+            for members in self._classes():
+                for tiling in self._alternatives(members[0]):
+                    trial = {**best, **dict.fromkeys(members, tiling)}
+                    found = self._value(trial)
+                    if found is not None and found < value:
+                        best, value, improved = trial, found, True
+        return best
+
+    def _value(self, tilings: Mapping[int, Tiling]) -> int | None:
+        """Evaluate tilings; ``None`` if they were tried, do not fit, or nothing is left."""
+        key = tuple(tilings[group.index] for group in self._network.groups)
+        if key in self._tried or self._left <= 0:
+            return None
+        self._tried.add(key)
+        problem = lower(self._network, self._machine, tilings, measured=self._measured)
+        if groups_that_do_not_fit(problem):
+            return None
+        self._left -= 1
+        return self._evaluate(problem)
+
+    def _classes(self) -> list[list[int]]:
+        """Return the groups that are alike, those expected to take longest first."""
+        cycles = self._chooser.estimate(self._chooser.choose())
+        members: dict[Hashable, list[int]] = {}
+        for group in self._network.groups:
+            members.setdefault(self._chooser.class_of(group), []).append(group.index)
+        return sorted(members.values(), key=lambda some: -sum(cycles[index] for index in some))
+
+    def _alternatives(self, group: int) -> list[Tiling]:
+        profiles = self._chooser.profiles(self._network.groups[group])
+        return [profile.candidate.tiling for profile in profiles]
