@@ -1,34 +1,22 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import ChainMap
+from collections.abc import Mapping
 
-from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.candidates import CandidateMaker
-from spmilp.lowering.classes import class_of
-from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
+from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.estimate import Estimator
+from spmilp.lowering.estimate import GroupTime, in_sequence
 from spmilp.lowering.fit import groups_that_do_not_fit
-from spmilp.lowering.inflow import Source
-from spmilp.lowering.initial import whole_below
+from spmilp.lowering.landscape import Choice, Landscape
 from spmilp.lowering.lower import lower
-from spmilp.lowering.probe import Probe
-from spmilp.lowering.profile import Profile, profile_of
-from spmilp.lowering.rates import machine_rates, usable_bytes
-from spmilp.lowering.residence import expected_residence
+from spmilp.lowering.profile import Profile
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.units import Bytes
-
-MOST_PROFILES = 16
-"""Candidates of one group that are compared with all of its producer's."""
 
 ROUNDS = 3
-GIVEN = Source(None, False)
-TIGHT = 0.8
-"""A working set above this part of a memory is checked against the lowered problem."""
+MOST_STEPS = 1 << 21
+"""Group times that one pass of the descent adds up at most."""
 
 
 def choose_tilings(
@@ -37,9 +25,10 @@ def choose_tilings(
     """Choose a tiling for each group, by index.
 
     For each group the candidates are estimated (:mod:`spmilp.lowering.estimate`), and one is chosen
-    for all groups together: dynamic programming along the edges to each group from what computes
-    its largest operand, a forest, with the other edges as they were chosen last; a few rounds. So
-    successive groups get tilings that match where that pays.
+    for all groups together. First by dynamic programming along the edges to each group from what
+    computes its largest operand, a forest, with the other edges as they were chosen last, so that
+    successive groups get tilings that match where that pays; this takes groups to run one after
+    another. Then by descent, group by group, on the time of all groups with DRAM working ahead.
 
     Raises
     ------
@@ -48,207 +37,111 @@ def choose_tilings(
     DoesNotFitError
         If a group's smallest tile fits no scratchpad.
     """
-    chooser = Chooser(network, machine, measured)
+    landscape = Landscape(network, machine, measured)
     while True:
-        chosen = chooser.choose()
+        chosen = choose(landscape)
         tilings = {index: profile.candidate.tiling for index, profile in chosen.items()}
-        if not any(map(chooser.is_tight, chosen.values())):
+        if not any(map(landscape.is_tight, chosen.values())):
             return tilings
         problem = lower(network, machine, tilings, measured=measured)
         too_large = groups_that_do_not_fit(problem)
         if not too_large:
             return tilings
-        chooser.discard(chosen, too_large)
+        landscape.discard(chosen, too_large)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A choice for every group, and the cycles that it is expected to take."""
-
-    chosen: Mapping[int, Profile]
-    cycles: Mapping[int, float]
-
-    @property
-    def total(self) -> float:
-        """Cycles of all groups one after another."""
-        return sum(self.cycles.values())
+def choose(landscape: Landscape) -> Choice:
+    """Return the best choice found among the candidates."""
+    best = _one_after_another(landscape)
+    for _ in range(ROUNDS):
+        found = _along_the_forest(landscape, best)
+        if _alone(landscape, found) >= _alone(landscape, best):
+            break
+        best = found
+    return _descended(landscape, best)
 
 
-class Chooser:
-    """Chooses among profiles; groups that are alike share theirs."""
+def group_times(landscape: Landscape, chosen: Choice) -> list[GroupTime]:
+    """Return about how long each group takes under a choice."""
+    return [landscape.time(g, chosen[g.index], chosen) for g in landscape.network.groups]
 
-    def __init__(
-        self, network: Network, machine: Machine, measured: CycleTable = NO_MEASUREMENTS
-    ) -> None:
-        self._network = network
-        self._machine = machine
-        self._rates = machine_rates(machine)
-        self._estimator = Estimator(machine, self._rates)
-        self._residence = expected_residence(network, self._rates.aggregate)
-        self._producer = {group.output: group.index for group in network.groups}
-        self._classes: dict[int, Hashable] = {}
-        self._profiles: dict[Hashable, list[Profile]] = {}
-        self._known: dict[Hashable, float] = {}
-        costs = CostModel(machine.kinds, measured)
-        maker = CandidateMaker(machine, self._rates)
-        for group in network.groups:
-            stored = self._stored(group)
-            own_name = group.name if measured else ""
-            live = self._residence.live[group.index]
-            kind = class_of(network, group), self._kept_inputs(group), stored > 0, live, own_name
-            self._classes[group.index] = kind
-            if kind not in self._profiles:
-                probe = Probe(
-                    network,
-                    group,
-                    costs,
-                    alignment=self._rates.alignment,
-                    whole_below=whole_below(machine),
-                )
-                profiles = [profile_of(probe, one) for one in maker.candidates(probe, live)]
-                self._profiles[kind] = self._promising(group, profiles)
 
-    def profiles(self, group: Group) -> list[Profile]:
-        """Return the candidates of a group that are worth comparing, the most promising first."""
-        return self._profiles[self._classes[group.index]]
+def _alone(landscape: Landscape, chosen: Choice) -> float:
+    return sum(time.alone for time in group_times(landscape, chosen))
 
-    def class_of(self, group: Group) -> Hashable:
-        """Return a value that is equal for groups that share their candidates."""
-        return self._classes[group.index]
 
-    def choose(self) -> Mapping[int, Profile]:
-        """Return the best choice found."""
-        current = self._estimate(self._one_after_another())
-        best = current
-        for _ in range(ROUNDS):
-            current = self._estimate(self._along_the_forest(current.chosen))
-            if current.total >= best.total:
-                break
-            best = current
-        return best.chosen
+def _one_after_another(landscape: Landscape) -> Choice:
+    """Choose for each group in turn what is best after the choices before it."""
+    chosen: dict[int, Profile] = {}
+    for group in landscape.network.groups:
+        times = [(landscape.time(group, p, chosen).alone, p) for p in landscape.profiles(group)]
+        chosen[group.index] = min(times, key=lambda pair: pair[0])[1]
+    return chosen
 
-    def estimate(self, chosen: Mapping[int, Profile]) -> Mapping[int, float]:
-        """Return about how many cycles each group takes under a choice."""
-        return self._estimate(chosen).cycles
 
-    def is_tight(self, profile: Profile) -> bool:
-        """Say whether a candidate's tiles come close to the size of a memory they may lie in."""
-        size = profile.candidate.footprint.bytes
-        cores = (self._machine.cores[core] for core in profile.candidate.cores)
-        return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
+def _along_the_forest(landscape: Landscape, current: Choice) -> Choice:
+    """Choose for all groups at once, with side edges as currently chosen."""
+    groups = landscape.network.groups
+    parents = [next(iter(landscape.producers(group)), None) for group in groups]
+    after = {group.index: [0.0] * len(landscape.profiles(group)) for group in groups}
+    answers: dict[int, list[int]] = {}
+    for group in reversed(groups):
+        parent = parents[group.index]
+        answers[group.index] = []
+        for number, others in enumerate(_options(landscape, parent, current)):
+            totals = [
+                landscape.time(group, one, others).alone + rest
+                for one, rest in zip(landscape.profiles(group), after[group.index], strict=True)
+            ]
+            best = min(range(len(totals)), key=totals.__getitem__)
+            answers[group.index].append(best)
+            if parent is not None:
+                after[parent][number] += totals[best]
+    numbers: list[int] = []
+    for group in groups:
+        parent = parents[group.index]
+        numbers.append(answers[group.index][0 if parent is None else numbers[parent]])
+    return {g.index: landscape.profiles(g)[numbers[g.index]] for g in groups}
 
-    def discard(self, chosen: Mapping[int, Profile], too_large: Mapping[str, str]) -> None:
-        """Drop the candidates whose tiles are as large as those that turned out not to fit.
 
-        Raises
-        ------
-        DoesNotFitError
-            If a group has no candidate left.
-        """
-        for group in self._network.groups:
-            if group.name not in too_large:
-                continue
-            size = chosen[group.index].candidate.footprint.bytes
-            kind = self._classes[group.index]
-            left = [one for one in self._profiles[kind] if one.candidate.footprint.bytes < size]
-            if not left:
-                raise DoesNotFitError(too_large[group.name])
-            self._profiles[kind] = left
+def _options(landscape: Landscape, parent: int | None, current: Choice) -> list[Choice]:
+    """Return the choices that differ from the current one in a group's parent alone."""
+    if parent is None:
+        return [current]
+    profiles = landscape.profiles(landscape.network.groups[parent])
+    return [ChainMap({parent: profile}, dict(current)) for profile in profiles]
 
-    def _promising(self, group: Group, profiles: Iterable[Profile]) -> list[Profile]:
-        """Return the best candidates, and the best one for each set of axes that may be cut."""
-        near = {
-            n: Source(None, name in self._residence.kept) for n, name in enumerate(group.inputs)
-        }
-        stored, live = self._stored(group), self._residence.live[group.index]
-        ranked = sorted(
-            profiles,
-            key=lambda one: (self._estimator.cycles(one, near, stored, live), one.candidate.tasks),
-        )
-        first_of = {one.candidate.split_axes: one for one in reversed(ranked)}
-        best = ranked[: MOST_PROFILES // 2]
-        others = [one for one in ranked if one in first_of.values() and one not in best]
-        smallest = min(ranked, key=lambda one: one.candidate.footprint.bytes)
-        return list(dict.fromkeys([*best, *others[: MOST_PROFILES // 2], smallest]))
 
-    def _one_after_another(self) -> dict[int, Profile]:
-        """Choose for each group in turn what is best after the choices before it."""
-        chosen: dict[int, Profile] = {}
-        for group in self._network.groups:
-            chosen[group.index] = min(
-                self.profiles(group), key=lambda one: self._cycles(group, one, chosen)
-            )
-        return chosen
+def _descended(landscape: Landscape, chosen: Choice) -> Choice:
+    """Change one group after another where that shortens the time of all."""
+    groups = landscape.network.groups
+    readers = _readers(landscape)
+    best = dict(chosen)
+    times = dict(enumerate(group_times(landscape, best)))
+    value = in_sequence(times.values())
+    passes = max(1, min(ROUNDS, MOST_STEPS // (16 * len(groups) ** 2 + 1)))
+    for _ in range(passes):
+        before = value
+        for group in groups:
+            for profile in landscape.profiles(group):
+                trial = ChainMap({group.index: profile}, best)
+                changed = {
+                    g.index: landscape.time(g, trial[g.index], trial)
+                    for g in (group, *readers[group.index])
+                }
+                found = in_sequence({**times, **changed}.values())
+                if found < value:
+                    best[group.index], value = profile, found
+                    times.update(changed)
+        if value >= before:
+            break
+    return best
 
-    def _along_the_forest(self, current: Mapping[int, Profile]) -> dict[int, Profile]:
-        """Choose for all groups at once, with side edges as currently chosen."""
-        after: dict[int, list[float]] = {
-            group.index: [0.0] * len(self.profiles(group)) for group in self._network.groups
-        }
-        answers: dict[int, list[int]] = {}
-        for group in reversed(self._network.groups):
-            mine = self.profiles(group)
-            parent = self._main_producer(group)
-            options = self.profiles(self._network.groups[parent]) if parent is not None else [None]
-            answers[group.index] = []
-            for number, option in enumerate(options):
-                others = dict(current)
-                if parent is not None and option is not None:
-                    others[parent] = option
-                totals = [
-                    self._cycles(group, one, others) + rest
-                    for one, rest in zip(mine, after[group.index], strict=True)
-                ]
-                best = min(range(len(mine)), key=totals.__getitem__)
-                answers[group.index].append(best)
-                if parent is not None:
-                    after[parent][number] += totals[best]
-        numbers: dict[int, int] = {}
-        for group in self._network.groups:
-            parent = self._main_producer(group)
-            row = 0 if parent is None else numbers[parent]
-            numbers[group.index] = answers[group.index][row]
-        return {
-            group.index: self.profiles(group)[numbers[group.index]]
-            for group in self._network.groups
-        }
 
-    def _estimate(self, chosen: Mapping[int, Profile]) -> Estimate:
-        cycles = {
-            group.index: self._cycles(group, chosen[group.index], chosen)
-            for group in self._network.groups
-        }
-        return Estimate(chosen, cycles)
-
-    def _cycles(self, group: Group, profile: Profile, chosen: Mapping[int, Profile]) -> float:
-        sources = {
-            number: Source(chosen[self._producer[name]], name in self._residence.kept)
-            if name in self._producer
-            else GIVEN
-            for number, name in enumerate(group.inputs)
-        }
-        key = self._classes[group.index], profile, tuple(sources.items())
-        if key not in self._known:
-            self._known[key] = self._estimator.cycles(
-                profile, sources, self._stored(group), self._residence.live[group.index]
-            )
-        return self._known[key]
-
-    def _kept_inputs(self, group: Group) -> tuple[int, ...]:
-        """Return the positions of the inputs that are expected to be in scratchpads."""
-        return tuple(n for n, name in enumerate(group.inputs) if name in self._residence.kept)
-
-    def _main_producer(self, group: Group) -> int | None:
-        """Return the group that computes the largest operand."""
-        names = [name for name in group.inputs if name in self._producer]
-        if not names:
-            return None
-        largest = max(names, key=lambda name: self._network.tensors[name].bytes)
-        return self._producer[largest]
-
-    def _stored(self, group: Group) -> Bytes:
-        """Return the bytes of a group's output that go to DRAM."""
-        name = group.output
-        if name in self._network.outputs or name not in self._residence.kept:
-            return self._network.tensors[name].bytes
-        return 0
+def _readers(landscape: Landscape) -> Mapping[int, list[Group]]:
+    """Return the groups that read what each group computes."""
+    readers: dict[int, list[Group]] = {group.index: [] for group in landscape.network.groups}
+    for group in landscape.network.groups:
+        for producer in dict.fromkeys(landscape.producers(group)):
+            readers[producer].append(group)
+    return readers

@@ -1,6 +1,7 @@
 """About how many cycles a tiled group takes, given how its producers were tiled."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,24 +19,65 @@ WAITING = 2.0
 """How much longer tasks and transfers take where tensors must make room for them."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupTime:
+    """About how long a group keeps the machine busy, in cycles.
+
+    Parameters
+    ----------
+    chip
+        Cores, their memories' ports and the links between them: whichever is busy longest.
+    last
+        Of ``chip``, from the arrival of the last operand on.
+    dram
+        DRAM, sending what the group loads.
+    ahead
+        DRAM may send this long before the group before has ended: what scratchpads have room for.
+    work
+        All of these together, whatever hides behind whatever.
+    """
+
+    chip: float
+    last: float
+    dram: float
+    ahead: float
+    work: float
+
+    @property
+    def alone(self) -> float:
+        """Cycles of the group alone, with a little for what is hidden, to break ties."""
+        return max(self.chip, self.dram) + HIDDEN * self.work
+
+
+def in_sequence(groups: Iterable[GroupTime]) -> float:
+    """Return about how many cycles groups take one after another, DRAM working ahead of them.
+
+    A flow shop of two machines with limited room between them.
+    """
+    chip = dram = work = 0.0
+    for group in groups:
+        dram = max(dram, chip - group.ahead) + group.dram
+        chip = max(chip + group.chip, dram + group.last)
+        work += group.work
+    return chip + HIDDEN * work
+
+
 class Estimator:
     """Estimates groups on one machine; for choosing among tilings, not a bound."""
 
     def __init__(self, machine: Machine, rates: MachineRates) -> None:
         self._rates = rates
         self._inflows = Inflows(rates)
-        self._cores = len(machine.cores)
         self._kinds = [core.kind for core in machine.cores]
 
-    def cycles(
+    def time(
         self, profile: Profile, sources: Mapping[int, Source], stored: Bytes, live: Bytes
-    ) -> float:
-        """Return about how many cycles a group takes.
+    ) -> GroupTime:
+        """Return about how long a group takes.
 
-        The largest of: each core's tasks with what must arrive before its first one, what each
-        core takes in, what DRAM sends and takes, what the cores exchange. Where two working sets
-        do not fit what live tensors leave of a core's memory, its tasks and its transfers take
-        turns; where not even one fits, tensors must make room, and cores wait for each other.
+        Where two working sets do not fit what live tensors leave of a core's memory, its tasks and
+        its transfers take turns; where not even one fits, tensors must make room, and cores wait
+        for each other.
 
         Parameters
         ----------
@@ -48,37 +90,44 @@ class Estimator:
             Bytes that lie in scratchpads while it runs.
         """
         rates = self._rates
-        into, late = np.zeros(self._cores), np.zeros(self._cores)
-        from_dram = exchanged = 0.0
+        inflows = {
+            number: self._inflows.of(profile, number, sources[number])
+            for number in profile.reads
+            if not (sources[number].kept and sources[number].producer is None)
+        }
+        nothing = np.zeros(max(rates.homes) + 1)
+        into = sum((one.into for one in inflows.values()), start=nothing)
+        late = sum((one.into for n, one in inflows.items() if sources[n].kept), start=nothing)
+        from_dram = sum(one.far for one in inflows.values())
+        near = sum(one.near for one in inflows.values())
         to_dram = stored + len(profile.boxes) * rates.far if stored else 0.0
-        for number in profile.reads:
-            source = sources[number]
-            if source.kept and source.producer is None:
-                continue
-            per_core, far, near = self._inflows.of(profile, number, source).with_overhead(rates)
-            into += per_core
-            from_dram += far
-            exchanged += near
-            if source.kept:
-                late += per_core / rates.inbound
         crowding = self._crowding(profile, live)
         if crowding > 1:
             moved = (crowding - 1) * profile.candidate.footprint.bytes * len(profile.used)
             from_dram += moved
             to_dram += moved
-        compute = self._compute(profile)
-        loading = into[profile.used] / rates.inbound
-        shared = (
-            from_dram / rates.dram_out,
-            to_dram / rates.dram_in,
-            exchanged / rates.on_chip if rates.on_chip > 0 else 0.0,
-        )
+        homes = profile.homes[profile.used]
+        compute, loading = self._compute(profile), into[homes] / rates.inbound
         if crowding <= 0.5:
-            busy = np.maximum(compute + late[profile.used] / profile.tiles_per_core, loading)
+            waiting = late[homes] / rates.inbound / profile.tiles_per_core
+            busy = np.maximum(compute + waiting, loading)
         else:
             busy = (compute + loading) * (1 if crowding <= 1 else WAITING)
-        work = float(compute.max()) + float(loading.max()) + sum(shared)
-        return max(float(busy.max()), *shared) + HIDDEN * work + rates.start
+        sent = from_dram / rates.dram_out
+        others = (
+            to_dram / rates.dram_in,
+            near / rates.on_chip if rates.on_chip > 0 else 0.0,
+            sum(one.out for one in inflows.values()) / rates.outbound,
+        )
+        chip = max(float(busy.max()), *others) + rates.start
+        free = rates.aggregate - live - profile.candidate.footprint.bytes * len(profile.used)
+        return GroupTime(
+            chip=chip,
+            last=chip / float(profile.tiles_per_core.max()),
+            dram=sent,
+            ahead=max(0.0, free) / rates.dram_out,
+            work=float(compute.max()) + float(loading.max()) + sent + sum(others),
+        )
 
     def _crowding(self, profile: Profile, live: Bytes) -> float:
         """Return a working set's part of what live tensors leave of a core's memory."""

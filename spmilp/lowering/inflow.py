@@ -1,4 +1,4 @@
-"""What each core takes in of one operand of a tiled group."""
+"""What the cores' memories take in of one operand of a tiled group."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spmilp.lowering.profile import Floats, Ints, Profile, overlaps, volumes
 from spmilp.lowering.rates import MachineRates
 
 MOST_PAIRS = 1 << 17
-"""Pairs of a producer's and a consumer's tiles that are compared; beyond, only some cores are."""
+"""Pairs of a producer's and a consumer's tiles that are compared; beyond, those of some memories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +30,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Inflow:
-    """What the cores take in of one operand.
+    """What the cores' memories take in of one operand, set-up of transfers included.
 
     Parameters
     ----------
-    per_core
-        Bytes by core, without what lies there already.
-    transfers
-        Transfers by core.
-    from_dram
-        The part of it that DRAM sends; the rest comes from other cores.
+    into
+        Bytes by memory, without what lies there already.
+    out
+        Bytes that the memory that gives most of it gives.
+    far, near
+        Bytes from DRAM, and between the cores' memories.
     """
 
-    per_core: Floats
-    transfers: Floats
-    from_dram: float
-
-    def with_overhead(self, rates: MachineRates) -> tuple[Floats, float, float]:
-        """Return bytes by core, from DRAM and between cores, set-up of transfers included."""
-        far, near = rates.far * self.from_dram, rates.near * (1 - self.from_dram)
-        per_core = self.per_core + self.transfers * (far + near)
-        moved, count = float(self.per_core.sum()), float(self.transfers.sum())
-        from_dram = moved * self.from_dram + count * far
-        return per_core, from_dram, moved * (1 - self.from_dram) + count * near
+    into: Floats
+    out: float
+    far: float
+    near: float
 
 
 class Inflows:
@@ -60,7 +53,7 @@ class Inflows:
 
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
-        self._cores = len(rates.capacity)
+        self._memories = max(rates.homes) + 1
         self._known: dict[tuple[Profile, int, Source], Inflow] = {}
 
     def of(self, profile: Profile, number: int, source: Source) -> Inflow:
@@ -72,57 +65,78 @@ class Inflows:
 
     def _compute(self, profile: Profile, number: int, source: Source) -> Inflow:
         if source.producer is None:
-            return self._from_dram(profile, number)
-        if source.kept:
-            return self._from_cores(profile, number, source.producer)
-        inflow = self._from_dram(profile, number)
-        pieces = _pieces(profile, number, source.producer)
-        return Inflow(inflow.per_core, inflow.transfers * pieces, inflow.from_dram)
+            return self._from_dram(profile, number, 1.0)
+        if not source.kept:
+            return self._from_dram(profile, number, _pieces(profile, number, source.producer))
+        return self._from_cores(profile, number, source.producer)
 
-    def _from_dram(self, profile: Profile, number: int) -> Inflow:
-        """Return the inflow of an operand that lies in DRAM.
+    def _from_dram(self, profile: Profile, number: int, pieces: float) -> Inflow:
+        """Return the inflow of an operand that lies in DRAM, each tile's box in some pieces.
 
-        A core keeps a box from one of its tiles to the next, and loads each of its boxes once if
-        all of them fit beside one working set. What one core has loaded, others take from it, where
-        the machine allows.
+        A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
+        all of them fit beside one working set. What one memory has loaded, others take from it,
+        where the machine allows.
         """
-        boxes, cores = profile.reads[number], profile.cores
+        boxes, homes = profile.reads[number], profile.memories
         sizes = volumes(boxes) * profile.items[number]
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
-        changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (cores[1:] != cores[:-1])
-        _, first = np.unique(np.column_stack([cores, flat]), axis=0, return_index=True)
-        distinct = np.bincount(cores[first], sizes[first], minlength=self._cores)
-        in_turn = np.bincount(cores[changed], sizes[changed], minlength=self._cores)
+        changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
+        _, first = np.unique(np.column_stack([homes, flat]), axis=0, return_index=True)
+        distinct = self._by_memory(homes[first], sizes[first])
         keeps = distinct <= self._free(profile)
-        per_core = np.where(keeps, distinct, in_turn)
-        once = np.bincount(cores[first], minlength=self._cores)
-        each_time = np.bincount(cores[changed], minlength=self._cores)
-        from_dram = 1.0
-        if self._rates.pieces_are_shared:
-            _, unique = np.unique(flat, axis=0, return_index=True)
-            from_dram = float(sizes[unique].sum()) / max(1.0, float(distinct.sum()))
-        return Inflow(per_core, np.where(keeps, once, each_time).astype(float), from_dram)
+        into = np.where(keeps, distinct, self._by_memory(homes[changed], sizes[changed]))
+        transfers = pieces * np.where(
+            keeps, self._by_memory(homes[first]), self._by_memory(homes[changed])
+        )
+        _, unique = np.unique(flat, axis=0, return_index=True)
+        shared = self._rates.on_chip > 0
+        part = float(sizes[unique].sum() / max(1.0, distinct.sum())) if shared else 1.0
+        far = self._rates.far * part
+        near = self._rates.near * (1 - part)
+        from_others = float(into.sum()) * (1 - part) + float(transfers.sum()) * near
+        return Inflow(
+            into=into + transfers * (far + near),
+            out=from_others / min(len(unique), len(np.unique(homes))),
+            far=float(into.sum()) * part + float(transfers.sum()) * far,
+            near=from_others,
+        )
+
+    def _by_memory(self, memories: Ints, weights: Floats | None = None) -> Floats:
+        counted = np.bincount(memories, weights, minlength=self._memories)
+        return counted.astype(np.float64)
 
     def _free(self, profile: Profile) -> int:
-        """Return the bytes of a core's share of its memory beside one working set."""
-        shares = (self._rates.share_of(core) for core in profile.candidate.cores)
-        return max(0, min(shares) - profile.candidate.footprint.bytes)
+        """Return the bytes of a memory beside one working set of each core that shares it."""
+        size = profile.candidate.footprint.bytes
+        rates = self._rates
+        free = (rates.capacity[c] - rates.sharers[c] * size for c in profile.candidate.cores)
+        return max(0, min(free))
 
     def _from_cores(self, profile: Profile, number: int, producer: Profile) -> Inflow:
-        """Return the inflow of an operand that other tiles have left in scratchpads."""
+        """Return the inflow of an operand that other tiles have left in the cores' memories."""
         chosen = _compared_tiles(profile, producer)
-        boxes, cores = profile.reads[number][chosen], profile.cores[chosen]
-        order = np.argsort(cores, kind="stable")
-        starts = np.flatnonzero(np.r_[True, np.diff(cores[order]) != 0])
-        owners = cores[order][starts]
+        boxes, homes = profile.reads[number][chosen], profile.memories[chosen]
+        order = np.argsort(homes, kind="stable")
+        starts = np.flatnonzero(np.r_[True, np.diff(homes[order]) != 0])
+        takers = homes[order][starts]
         taken = np.add.reduceat(overlaps(boxes, producer.boxes)[order], starts, axis=0)
         taken = np.minimum(taken, volumes(producer.boxes)[None, :])
-        remote = np.where(owners[:, None] == producer.cores[None, :], 0, taken)
-        per_core, transfers = np.zeros(self._cores), np.zeros(self._cores)
-        per_core[owners] = remote.sum(axis=1) * profile.items[number]
-        transfers[owners] = (remote > 0).sum(axis=1)
-        return Inflow(per_core, transfers, 0.0 if self._rates.pieces_are_shared else 1.0)
+        remote = np.where(takers[:, None] == producer.memories[None, :], 0, taken)
+        remote *= profile.items[number]
+        shared = self._rates.on_chip > 0
+        remote += (remote > 0) * (self._rates.near if shared else self._rates.far)
+        scale = len(np.unique(profile.memories)) / len(takers)
+        given = self._by_memory(producer.memories, remote.sum(axis=0)) * scale
+        total = float(remote.sum()) * scale
+        into = np.zeros(self._memories)
+        into[takers] = remote.sum(axis=1)
+        return Inflow(
+            into=into,
+            out=float(given.max()),
+            far=0.0 if shared else total,
+            near=total if shared else 0.0,
+        )
 
 
 def _pieces(profile: Profile, number: int, producer: Profile) -> float:
@@ -133,11 +147,12 @@ def _pieces(profile: Profile, number: int, producer: Profile) -> float:
 
 
 def _compared_tiles(profile: Profile, producer: Profile) -> Ints:
-    """Return the tiles of some evenly spread cores, of all where there are not too many pairs."""
+    """Return the tiles of some evenly spread memories; all where the pairs are not too many."""
     everything = np.arange(len(profile.boxes))
     pairs = len(everything) * len(producer.boxes)
     if pairs <= MOST_PAIRS:
         return everything
-    wanted = max(1, MOST_PAIRS * len(profile.used) // pairs)
-    some = profile.used[:: -(-len(profile.used) // wanted)]
-    return everything[np.isin(profile.cores, some)]
+    homes = np.unique(profile.memories)
+    wanted = max(1, MOST_PAIRS * len(homes) // pairs)
+    some = homes[:: -(-len(homes) // wanted)]
+    return everything[np.isin(profile.memories, some)]

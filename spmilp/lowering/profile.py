@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spmilp.lowering.candidates import Candidate
 from spmilp.lowering.probe import Boxes, Probe, output_boxes
-from spmilp.units import Bytes
+from spmilp.units import Bytes, MemoryIdx
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,6 +24,8 @@ class Profile:
 
     Parameters
     ----------
+    homes
+        The memory of each core that can run its tiles, in the order of ``candidate.cores``.
     boxes
         The output tiles.
     reads
@@ -33,26 +35,30 @@ class Profile:
     """
 
     candidate: Candidate
+    homes: Ints
     boxes: Boxes
     reads: Mapping[int, Boxes]
     items: Sequence[Bytes]
 
     @cached_property
-    def cores(self) -> Ints:
-        """The core of each tile."""
-        able = np.array(self.candidate.cores, dtype=np.int64)
-        tiles = np.arange(len(self.boxes))
-        return able[tiles * len(able) // len(tiles)]
+    def memories(self) -> Ints:
+        """The memory in which each tile is computed."""
+        return self.homes[self._positions]
 
     @cached_property
     def used(self) -> Ints:
-        """The cores that have a tile, sorted."""
-        return np.unique(self.cores)
+        """The cores that have a tile, as positions in ``candidate.cores``, sorted."""
+        return np.unique(self._positions)
 
     @cached_property
     def tiles_per_core(self) -> Ints:
         """The number of tiles on each of the used cores."""
-        return np.unique(self.cores, return_counts=True)[1]
+        return np.unique(self._positions, return_counts=True)[1]
+
+    @cached_property
+    def _positions(self) -> Ints:
+        tiles = np.arange(len(self.boxes))
+        return tiles * len(self.homes) // len(tiles)
 
     @cached_property
     def mean_share(self) -> float:
@@ -63,12 +69,19 @@ class Profile:
         return (1.0 + float(sizes.mean()) / float(sizes.max())) / 2
 
 
-def profile_of(probe: Probe, candidate: Candidate) -> Profile:
-    """Return the profile of one candidate tiling."""
+def profile_of(probe: Probe, candidate: Candidate, homes: Sequence[MemoryIdx]) -> Profile:
+    """Return the profile of one candidate tiling.
+
+    Parameters
+    ----------
+    homes
+        The memory in which each core works, by core.
+    """
     position = {name: number for number, name in enumerate(probe.group.inputs)}
     reads = probe.reads(candidate.grid)
     return Profile(
         candidate=candidate,
+        homes=np.array([homes[core] for core in candidate.cores], dtype=np.int64),
         boxes=output_boxes(candidate.grid),
         reads={position[name]: boxes for name, boxes in reads.items()},
         items=probe.input_items,

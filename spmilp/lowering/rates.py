@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 
 from spmilp.machine.machine import Core, Engine, Machine, MemoryKind
 from spmilp.machine.routes import Routes
@@ -26,8 +27,8 @@ class MachineRates:
     ----------
     dram_out, dram_in
         Bytes per cycle that all DRAMs together can send, and take; infinite without links.
-    inbound
-        Bytes per cycle that one core's memory can take, divided by the cores that share it.
+    inbound, outbound
+        Bytes per cycle that a core's memory can take, and give: the least over these memories.
     far, near
         Bytes that could move during the set-up and latency of a transfer from DRAM, and of one
         from another core's memory.
@@ -37,6 +38,8 @@ class MachineRates:
         Bytes per cycle of all links between scratchpads, divided by the mean number of links of
         such a route: what the cores can exchange in all. Zero where no transfer leads from one
         scratchpad to another.
+    homes
+        The memory in which each core works, by core.
     capacity
         Usable bytes of each core's memory, by core.
     alignment
@@ -50,10 +53,12 @@ class MachineRates:
     dram_out: float
     dram_in: float
     inbound: float
+    outbound: float
     far: float
     near: float
     start: float
     on_chip: float
+    homes: tuple[MemoryIdx, ...]
     capacity: tuple[Bytes, ...]
     alignment: Bytes
     sharers: tuple[int, ...]
@@ -75,18 +80,20 @@ def machine_rates(machine: Machine) -> MachineRates:
     homes = tuple(dict.fromkeys(core.memory for core in machine.cores))
     sharers = {home: sum(core.memory == home for core in machine.cores) for home in homes}
     inbound = {home: _inbound(machine, home, homes) for home in homes}
-    slowest = min(homes, key=lambda home: inbound[home].rate / sharers[home])
+    slowest = min(homes, key=lambda home: inbound[home].rate)
     dma = inbound[slowest]
     start = dma.setup + _latency_from_dram(machine, routes, slowest)
     exchange = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
         dram_in=dram_rate(machine, outgoing=False),
-        inbound=dma.rate / sharers[slowest],
-        far=dma.each * start if dma.each < NO_LIMIT else 0.0,
-        near=dma.each * (dma.setup + exchange.latency) if dma.each < NO_LIMIT else 0.0,
+        inbound=dma.rate,
+        outbound=min(_port(machine, home, outgoing=True) for home in homes),
+        far=_finite(dma.each * start),
+        near=_finite(dma.each * (dma.setup + exchange.latency)),
         start=start,
         on_chip=exchange.rate,
+        homes=tuple(core.memory for core in machine.cores),
         capacity=tuple(usable_bytes(machine, core) for core in machine.cores),
         alignment=max(machine.memories[home].alignment for home in homes),
         sharers=tuple(sharers[core.memory] for core in machine.cores),
@@ -145,14 +152,23 @@ def _inbound(machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]) ->
             rate += float(engine.rate) * share
             each = max(each, float(engine.rate))
             setup = max(setup, engine.setup)
-    name = machine.memories[home].name
-    ports = [float(link.rate) for link in machine.links if link.target == name]
-    port = sum(ports) or float("inf")
+    port = _port(machine, home, outgoing=False)
     return _Inbound(
-        rate=min(rate or float("inf"), port),
-        each=min(each or float("inf"), max(ports, default=float("inf"))),
-        setup=setup,
+        rate=min(rate or float("inf"), port), each=min(each or float("inf"), port), setup=setup
     )
+
+
+def _port(machine: Machine, home: MemoryIdx, *, outgoing: bool) -> float:
+    """Return the bytes per cycle over all links that leave, or enter, a memory."""
+    name = machine.memories[home].name
+    links = machine.links
+    ports = [link.rate for link in links if (link.source if outgoing else link.target) == name]
+    return float(sum(ports)) or float("inf")
+
+
+def _finite(value: float) -> float:
+    """Return a value, 0 for what is infinite or undefined: without links, moving is free."""
+    return value if isfinite(value) else 0.0
 
 
 def _loads(machine: Machine, engine: Engine, home: MemoryIdx) -> bool:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Hashable, Mapping
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import Chooser
+from spmilp.lowering.choose import choose, group_times
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
@@ -64,7 +65,7 @@ class _Search:
         self._evaluate = evaluate
         self._left = budget
         self._measured = measured
-        self._chooser = Chooser(network, machine, measured)
+        self._landscape = Landscape(network, machine, measured)
         self._tried: set[tuple[Tiling, ...]] = set()
 
     def run(self, best: dict[int, Tiling]) -> dict[int, Tiling]:
@@ -97,12 +98,12 @@ class _Search:
 
     def _classes(self) -> list[list[int]]:
         """Return the groups that are alike, those expected to take longest first."""
-        cycles = self._chooser.estimate(self._chooser.choose())
+        times = group_times(self._landscape, choose(self._landscape))
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
-            members.setdefault(self._chooser.class_of(group), []).append(group.index)
-        return sorted(members.values(), key=lambda some: -sum(cycles[index] for index in some))
+            members.setdefault(self._landscape.class_of(group), []).append(group.index)
+        return sorted(members.values(), key=lambda some: -sum(times[index].alone for index in some))
 
     def _alternatives(self, group: int) -> list[Tiling]:
-        profiles = self._chooser.profiles(self._network.groups[group])
+        profiles = self._landscape.profiles(self._network.groups[group])
         return [profile.candidate.tiling for profile in profiles]

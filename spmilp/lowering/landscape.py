@@ -1,0 +1,161 @@
+"""The candidates of all groups of a network on a machine, and what choices among them cost."""
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from spmilp.errors import DoesNotFitError
+from spmilp.frontend.graph import Group, Network
+from spmilp.lowering.candidates import CandidateMaker
+from spmilp.lowering.classes import class_of
+from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
+from spmilp.lowering.cycle_table import CycleTable
+from spmilp.lowering.estimate import Estimator, GroupTime
+from spmilp.lowering.inflow import Source
+from spmilp.lowering.initial import whole_below
+from spmilp.lowering.probe import Probe
+from spmilp.lowering.profile import Profile, profile_of
+from spmilp.lowering.rates import machine_rates, usable_bytes
+from spmilp.lowering.residence import expected_residence
+from spmilp.machine.machine import Machine
+from spmilp.units import Bytes
+
+MOST_PROFILES = 16
+"""Candidates of one group that are compared with all of its producer's."""
+
+TIGHT = 0.8
+"""A working set above this part of a memory is checked against the lowered problem."""
+
+GIVEN = Source(None, False)
+
+Choice = Mapping[int, Profile]
+"""A profile for each group, by the group's index."""
+
+
+class Landscape:
+    """The candidates of every group; groups that are alike share theirs.
+
+    Raises
+    ------
+    SpmilpError
+        If no kind of core can run a group.
+    DoesNotFitError
+        If a group's smallest tile fits no scratchpad.
+    """
+
+    def __init__(
+        self, network: Network, machine: Machine, measured: CycleTable = NO_MEASUREMENTS
+    ) -> None:
+        self.network = network
+        self._machine = machine
+        self._rates = machine_rates(machine)
+        self._estimator = Estimator(machine, self._rates)
+        self._residence = expected_residence(network, self._rates.aggregate)
+        self._producer = {group.output: group.index for group in network.groups}
+        self._classes = [
+            (*self._class_of(group), group.name if measured else "") for group in network.groups
+        ]
+        self._known: dict[Hashable, GroupTime] = {}
+        self._profiles: dict[Hashable, list[Profile]] = {}
+        costs = CostModel(machine.kinds, measured)
+        maker = CandidateMaker(machine, self._rates)
+        for group in network.groups:
+            kind = self.class_of(group)
+            if kind in self._profiles:
+                continue
+            probe = Probe(
+                network,
+                group,
+                costs,
+                alignment=self._rates.alignment,
+                whole_below=whole_below(machine),
+            )
+            candidates = maker.candidates(probe, self._residence.live[group.index])
+            profiles = (profile_of(probe, one, self._rates.homes) for one in candidates)
+            self._profiles[kind] = self._promising(group, profiles)
+
+    def profiles(self, group: Group) -> list[Profile]:
+        """Return the candidates of a group that are worth comparing, the most promising first."""
+        return self._profiles[self.class_of(group)]
+
+    def class_of(self, group: Group) -> Hashable:
+        """Return a value that is equal for groups that share their candidates."""
+        return self._classes[group.index]
+
+    def producers(self, group: Group) -> list[int]:
+        """Return the groups that compute what a group reads, that of the largest operand first."""
+        names = [name for name in group.inputs if name in self._producer]
+        names.sort(key=lambda name: -self.network.tensors[name].bytes)
+        return [self._producer[name] for name in names]
+
+    def time(self, group: Group, profile: Profile, chosen: Choice) -> GroupTime:
+        """Return about how long a group takes with one of its profiles, others as chosen."""
+        kept = self._residence.kept
+        sources = {
+            number: Source(chosen[self._producer[name]], name in kept)
+            if name in self._producer
+            else GIVEN
+            for number, name in enumerate(group.inputs)
+        }
+        key = self.class_of(group), profile, tuple(sources.items())
+        if key not in self._known:
+            self._known[key] = self._estimator.time(
+                profile, sources, self._stored(group), self._residence.live[group.index]
+            )
+        return self._known[key]
+
+    def is_tight(self, profile: Profile) -> bool:
+        """Say whether a candidate's tiles come close to the size of a memory they may lie in."""
+        size = profile.candidate.footprint.bytes
+        cores = (self._machine.cores[core] for core in profile.candidate.cores)
+        return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
+
+    def discard(self, chosen: Choice, too_large: Mapping[str, str]) -> None:
+        """Drop the candidates whose tiles are as large as those that turned out not to fit.
+
+        Parameters
+        ----------
+        too_large
+            Why a group's tiles do not fit, by the group's name.
+
+        Raises
+        ------
+        DoesNotFitError
+            If a group has no candidate left.
+        """
+        for group in self.network.groups:
+            if group.name not in too_large:
+                continue
+            size = chosen[group.index].candidate.footprint.bytes
+            profiles = self.profiles(group)
+            left = [one for one in profiles if one.candidate.footprint.bytes < size]
+            if not left:
+                raise DoesNotFitError(too_large[group.name])
+            self._profiles[self.class_of(group)] = left
+
+    def _class_of(self, group: Group) -> tuple[Hashable, ...]:
+        kept = tuple(name in self._residence.kept for name in group.inputs)
+        stored = self._stored(group) > 0
+        return class_of(self.network, group), kept, stored, self._residence.live[group.index]
+
+    def _promising(self, group: Group, profiles: Iterable[Profile]) -> list[Profile]:
+        """Return the best candidates, and the best one for each set of axes that may be cut."""
+        kept = self._residence.kept
+        near = {number: Source(None, name in kept) for number, name in enumerate(group.inputs)}
+        stored, live = self._stored(group), self._residence.live[group.index]
+
+        def effort(profile: Profile) -> tuple[float, int]:
+            time = self._estimator.time(profile, near, stored, live)
+            return time.alone, profile.candidate.tasks
+
+        ranked = sorted(profiles, key=effort)
+        first_of = {one.candidate.split_axes: one for one in reversed(ranked)}
+        best = ranked[: MOST_PROFILES // 2]
+        others = [one for one in ranked if one in first_of.values() and one not in best]
+        smallest = min(ranked, key=lambda one: one.candidate.footprint.bytes)
+        return list(dict.fromkeys([*best, *others[: MOST_PROFILES // 2], smallest]))
+
+    def _stored(self, group: Group) -> Bytes:
+        """Return the bytes of a group's output that go to DRAM."""
+        name = group.output
+        if name in self.network.outputs or name not in self._residence.kept:
+            return self.network.tensors[name].bytes
+        return 0
