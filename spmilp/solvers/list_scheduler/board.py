@@ -60,8 +60,8 @@ class Board(NamedTuple):
     """The problem, the machine and a schedule in the making.
 
     ``tasks``
-        ``reads_from`` of ``reads``, ``writes_from`` of ``writes``, ``before_from`` of ``lists`` (the
-        tasks it follows), ``scratch_bytes``. Schedule: ``position`` in the order, ``core``,
+        ``reads_from`` of ``reads``, ``writes_from`` of ``writes``, ``before_from`` of ``lists``
+        (the tasks it follows), ``scratch_bytes``. Schedule: ``position`` in the order, ``core``,
         ``start``, ``end``, whether ``placed``, its ``scratch`` residency.
     ``cycles``
         of each task on each kind of core, or -1.

@@ -59,7 +59,7 @@ def extract(problem: Problem, routes: Routes, board: Board) -> Schedule:
 
 
 def _was_filled(problem: Problem, rows: Any) -> Any:
-    """Say which residencies count; a task that began again has left some that never held anything."""
+    """Say which residencies count: a task that began again left some that held nothing."""
     starts = np.array([buffer.starts_in is not None for buffer in problem.buffers] + [False])
     whole = np.where(
         (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers)), rows["slice"], -1

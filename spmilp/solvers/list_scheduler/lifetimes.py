@@ -11,8 +11,9 @@ from spmilp.solvers.list_scheduler.space import FREE, block_at, claim, release
 def next_use(board: Board, held: int) -> int:
     """Return the position of the next task that needs a residency; ``NEVER`` if none does.
 
-    A buffer's home is needed by every reader wherever it runs, a copy by the readers of its own
-    memory (or of those that are filled through it).
+    A buffer's home is needed by every reader wherever it runs, and so is a copy of what only DRAM
+    has besides: others take it from here rather than load it again. Any other copy is needed by the
+    readers of its own memory (or of those that are filled through it).
     """
     residency = board.residencies[held]
     what = residency.slice
@@ -20,7 +21,8 @@ def next_use(board: Board, held: int) -> int:
     at_home = board.buffers[buffer].home == held
     if at_home and board.buffers[buffer].ends == residency.memory:
         return 0
-    memory = NONE if at_home else residency.memory
+    only_dram_besides = board.buffers[buffer].home == NONE
+    memory = NONE if at_home or only_dram_besides else residency.memory
     if what != buffer:
         return _next_reader(board, what, memory)
     soonest = NEVER

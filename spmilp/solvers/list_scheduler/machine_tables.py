@@ -108,10 +108,10 @@ def _memory_table(machine: Machine, routes: Routes) -> Table:
 def next_towards_dram(machine: Machine, routes: Routes, memory: MemoryIdx) -> MemoryIdx:
     """Return the next memory on the shortest path to a DRAM; -1 in a DRAM or without path."""
     if machine.memories[memory].kind is MemoryKind.DRAM:
-        return int(NONE)
+        return NONE
     paths = (routes.staging_path(memory, dram.index) for dram in machine.drams)
     found = [path for path in paths if path is not None]
-    return min(found, key=len)[1] if found else int(NONE)
+    return min(found, key=len)[1] if found else NONE
 
 
 def _alignment(machine: Machine, memory: MemoryIdx) -> int:

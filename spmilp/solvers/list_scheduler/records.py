@@ -9,7 +9,7 @@ that it is called with.
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = NDArray[Any]
 
-NONE = np.int64(-1)
-ZERO = np.int64(0)
-ONE = np.int64(1)
-NEVER = np.int64(2**62)
+NONE = cast(int, np.int64(-1))
+ZERO = cast(int, np.int64(0))
+ONE = cast(int, np.int64(1))
+NEVER = cast(int, np.int64(2**62))
 NO_LIMIT = NEVER
-YES = np.bool_(True)
-NO = np.bool_(False)
+YES = cast(bool, np.bool_(True))
+NO = cast(bool, np.bool_(False))
 
 
 def table(rows: int, *fields: str) -> Table:

@@ -1,6 +1,8 @@
 """Room for new bytes: which window of a memory to clear, and how. Compiled."""
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from spmilp.solvers.list_scheduler.board import Board, Stop
 from spmilp.solvers.list_scheduler.lifetimes import (
@@ -11,7 +13,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     padded_size,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
+from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO, Ints
 from spmilp.solvers.list_scheduler.space import FREE, RESERVED, Space, block_at
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,
@@ -93,6 +95,7 @@ def best_window(
     blocks = board.space.blocks[memory]
     count = board.space.length[memory]
     alignment = board.memories[memory].alignment
+    free_from, price = _prices(board, memory, task)
     best, best_cost = NONE, 0.0
     for first in range(count):
         address = (blocks[first].start + alignment - 1) // alignment * alignment
@@ -101,7 +104,11 @@ def best_window(
             continue
         if end > blocks[count].start:
             break
-        free, cost, block = _cost_to_clear(board, memory, first, end, task)
+        free, cost, block = ZERO, 0.0, first
+        while blocks[block].start < end and free_from[block] != NEVER:
+            free = max(free, free_from[block])
+            cost += price[block]
+            block += 1
         if blocks[block].start < end:
             continue
         if compact:
@@ -118,29 +125,21 @@ def best_window(
 
 
 @njit(cache=True)
-def _cost_to_clear(
-    board: Board, memory: int, first: int, end: int, task: int
-) -> tuple[int, float, int]:
-    """Return when the bytes from block ``first`` to ``end`` are free, the cost, the block after.
-
-    The walk ends early at a block that must stay.
-    """
+def _prices(board: Board, memory: int, task: int) -> tuple[Ints, NDArray[np.float64]]:
+    """For each block, from when it could be free (``NEVER`` if it must stay), and the cost."""
     blocks = board.space.blocks[memory]
-    free = ZERO
-    cost = 0.0
-    block = first
-    while blocks[block].start < end:
+    count = board.space.length[memory]
+    free_from = np.empty(count, np.int64)
+    price = np.zeros(count, np.float64)
+    for block in range(count):
         holder = blocks[block].holder
         if holder == FREE:
-            free = max(free, blocks[block].free_from)
+            free_from[block] = blocks[block].free_from
         elif holder == RESERVED or not _may_go(board, holder, task):
-            break
+            free_from[block] = NEVER
         else:
-            gone, price = _price(board, holder, task)
-            free = max(free, gone)
-            cost += price
-        block += 1
-    return free, cost, block
+            free_from[block], price[block] = _price(board, holder, task)
+    return free_from, price
 
 
 @njit(cache=True)

@@ -7,6 +7,7 @@ from time import monotonic
 from spmilp.machine.routes import Routes
 from spmilp.plan.measures import measure
 from spmilp.plan.plan import Claim, Plan
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
@@ -19,12 +20,20 @@ from spmilp.solvers.list_scheduler.orders import ORDERS
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import score
 
-WEIGHTS = (
-    Weights(),
-    Weights(evict=1.0),
-    Weights(evict=0.1, early=0.2),
-    Weights(dram=2.0),
-    Weights(horizon=16.0),
+FIRST_WEIGHTS = {
+    Quantity.MAKESPAN: Weights(dram=2.0),
+    Quantity.DRAM_TRAFFIC: Weights(dram=1000.0, evict=4.0),
+    Quantity.ENERGY: Weights(dram=1000.0, evict=4.0),
+    Quantity.PEAK_SPM: Weights(dram=2.0),
+}
+OTHER_WEIGHTS = (
+    Weights(dram=0.5),
+    Weights(dram=8.0),
+    Weights(dram=2.0, evict=2.0),
+    Weights(dram=2.0, evict=0.1),
+    Weights(dram=2.0, early=0.3),
+    Weights(dram=2.0, idle=0.2),
+    Weights(dram=6.0, horizon=16.0),
 )
 MOST_TASKS_TRIED = 400_000
 
@@ -44,9 +53,9 @@ class Trial:
 class ListScheduler:
     """Schedules by every rule of the portfolio and returns the best plan.
 
-    First every assignment with every order, then other weights with the best two of them. The
-    number of trials depends on the number of tasks, not on the clock; a time limit only cuts it
-    short.
+    First every assignment with every order, then other weights with the best three of them. The
+    number of trials depends on the number of tasks, not on the clock; a time limit or an interrupt
+    only cuts it short.
     """
 
     name = "list"
@@ -81,11 +90,11 @@ class _Search:
 
     def result(self) -> Result:
         """Run the trials and return the best plan among them."""
-        budget = max(4, MOST_TASKS_TRIED // max(1, len(self._problem.tasks)))
-        for count, trial in enumerate(self._trials()):
-            if count >= budget or self._is_over():
-                break
-            self._run(trial)
+        try:
+            self._run_trials()
+        except KeyboardInterrupt:
+            if self._best is None:
+                raise
         if self._best is None:
             return Result(
                 status=SolveStatus.UNKNOWN,
@@ -96,13 +105,21 @@ class _Search:
             )
         return self._result_of(self._best[1], self._best[2])
 
+    def _run_trials(self) -> None:
+        budget = max(4, MOST_TASKS_TRIED // max(1, len(self._problem.tasks)))
+        for count, trial in enumerate(self._trials()):
+            if count >= budget or self._is_over():
+                return
+            self._run(trial)
+
     def _trials(self) -> Iterator[Trial]:
+        usual = FIRST_WEIGHTS[self._problem.objective.first]
         for order in ORDERS:
             for assignment in ASSIGNMENTS:
-                yield Trial(assignment, order, WEIGHTS[0])
-        best = sorted(self._scores, key=lambda trial: (self._scores[trial], str(trial)))[:2]
+                yield Trial(assignment, order, usual)
+        best = sorted(self._scores, key=lambda trial: (self._scores[trial], str(trial)))[:3]
         for trial in best:
-            for weights in WEIGHTS[1:]:
+            for weights in OTHER_WEIGHTS:
                 yield Trial(trial.assignment, trial.order, weights)
 
     def _run(self, trial: Trial) -> None:
