@@ -8,7 +8,7 @@ from spmilp.lowering.profile import Floats, Ints, Profile, overlaps, volumes
 from spmilp.lowering.rates import MachineRates
 
 MOST_PAIRS = 1 << 17
-"""Pairs of a producer's and a consumer's tiles that are compared; beyond, those of some memories."""
+"""Pairs of a producer's and a consumer's tiles that are compared; beyond, some memories."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class NetworkBuilder:
 
     def constant(self, shape: Sequence[int]) -> str:
         name = f"weight{len(self.tensors)}"
-        data = np.ones(shape, dtype=self.dtype)
+        data = np.random.default_rng(len(self.tensors)).integers(-2, 3, shape).astype(self.dtype)
         self.tensors[name] = Tensor(name=name, shape=tuple(shape), dtype=self.dtype, data=data)
         return name
 
@@ -198,8 +197,3 @@ def star_machine(
             for i in range(cores)
         ),
     )
-
-
-def halving(first: int, count: int) -> list[int]:
-    """Return ``first``, its half, and so on."""
-    return list(accumulate(range(count - 1), lambda value, _: value // 2, initial=first))

@@ -20,7 +20,7 @@ from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layo
 from spmilp.units import Box, SliceIdx
 from tests.lowering.builders import NetworkBuilder, star_machine
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 
 COUNTING = CoreKind(
     index=0,

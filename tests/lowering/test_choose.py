@@ -1,0 +1,156 @@
+import pytest
+
+from spmilp.errors import DoesNotFitError, SpmilpError
+from spmilp.frontend.graph import Network
+from spmilp.lowering.candidates import Candidate, CandidateMaker
+from spmilp.lowering.choose import choose_tilings
+from spmilp.lowering.cost import CostModel
+from spmilp.lowering.fit import groups_that_do_not_fit, working_set
+from spmilp.lowering.lower import lower
+from spmilp.lowering.probe import Probe
+from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.refine import refine_tilings
+from spmilp.lowering.residence import expected_residence
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import CoreKind, Machine
+from spmilp.problem.problem import Problem
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+
+def small_network() -> Network:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 3, 32, 32)), 16)
+    shortcut = data
+    data = builder.conv(builder.conv(data, 16), 16, residual=shortcut)
+    return builder.network(builder.conv(builder.pool(data), 32, kernel=1))
+
+
+def candidates_of(network: Network, machine: Machine, group: int = 0) -> tuple[Candidate, ...]:
+    rates = machine_rates(machine)
+    probe = Probe(
+        network,
+        network.groups[group],
+        CostModel(machine.kinds),
+        alignment=rates.alignment,
+        whole_below=0,
+    )
+    return CandidateMaker(machine, rates).candidates(probe, 0)
+
+
+def test_candidates_follow_every_strategy() -> None:
+    found = {one.split_axes for one in candidates_of(small_network(), star_machine(4, 1 << 20))}
+    assert found == {(), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3)}
+
+
+def test_candidates_are_cut_until_they_fit() -> None:
+    network = small_network()
+    for one in candidates_of(network, star_machine(4, 1 << 14), 1):
+        assert one.footprint.bytes <= 1 << 14
+        assert one.cores == (0, 1, 2, 3)
+
+
+def test_some_candidates_leave_room_for_a_second_working_set() -> None:
+    found = candidates_of(small_network(), star_machine(4, 1 << 14), 1)
+    assert any(2 * one.footprint.bytes <= 1 << 14 for one in found)
+
+
+def test_only_cores_with_room_and_the_operators_count() -> None:
+    lists_conv = CoreKind(
+        index=0, name="a", lanes=(("float32", 1),), operators=frozenset({"Conv", "Relu"})
+    )
+    lists_pool = CoreKind(
+        index=1, name="b", lanes=(("float32", 1),), operators=frozenset({"MaxPool"})
+    )
+    machine = star_machine(4, 1 << 20, kinds=[lists_conv, lists_pool])
+    builder = NetworkBuilder()
+    data = builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4))
+    network = builder.network(data)
+    assert {one.cores for one in candidates_of(network, machine, 0)} == {(0, 2)}
+    assert {one.cores for one in candidates_of(network, machine, 1)} == {(1, 3)}
+
+
+def test_what_fits_nowhere_is_told_with_its_bytes() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((1, 4096))
+    network = builder.network(builder.group(builder.operator("Softmax", [data], axis=1)))
+    with pytest.raises(DoesNotFitError, match=r"softmax.*32768 B.*input0 16384 B.*over; use"):
+        candidates_of(network, star_machine(2, 1 << 13))
+
+
+def test_what_no_kind_can_run_is_told() -> None:
+    kind = CoreKind(index=0, name="pool", operators=frozenset({"MaxPool"}))
+    with pytest.raises(SpmilpError, match=r"conv3 \(Conv, Relu; float32\): none of"):
+        candidates_of(small_network(), star_machine(2, kinds=[kind]))
+
+
+@pytest.mark.parametrize("spm", [1 << 13, 1 << 16, 1 << 20])
+def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
+    network, machine = small_network(), star_machine(4, spm, dimensions=2)
+    problem = lower(network, machine, choose_tilings(network, machine))
+    assert groups_that_do_not_fit(problem) == {}
+    assert max(working_set(problem, task, 4) for task in problem.tasks) <= spm
+
+
+def test_the_choice_is_the_same_every_time() -> None:
+    network, machine = small_network(), star_machine(4, 1 << 14)
+    assert choose_tilings(network, machine) == choose_tilings(network, machine)
+
+
+def test_every_core_gets_a_tile_where_there_is_enough_work() -> None:
+    network, machine = small_network(), star_machine(4, 1 << 20)
+    tilings = choose_tilings(network, machine)
+    problem = lower(network, machine, tilings)
+    for group in network.groups[:3]:
+        tasks = [task for task in problem.tasks if task.tile and task.tile.of == group.name]
+        assert len(tasks) >= 4
+
+
+def test_a_task_that_does_not_fit_is_named_with_both_sizes() -> None:
+    network = small_network()
+    whole = Tiling(counts=(1, 1, 1, 1))
+    problem = lower(network, star_machine(2, 1 << 14), dict.fromkeys(range(5), whole))
+    reason = groups_that_do_not_fit(problem)["conv3"]
+    assert "task conv3: needs" in reason
+    assert "holds 16384 B" in reason
+
+
+def test_bytes_in_place_are_counted_once() -> None:
+    builder = NetworkBuilder()
+    data = builder.relu(builder.relu(builder.input((4, 64))))
+    network = builder.network(data)
+    problem = lower(network, star_machine(), dict.fromkeys(range(2), Tiling(counts=(1, 1))))
+    assert working_set(problem, problem.tasks[0], 4) == 1024
+    assert problem.tasks[1].in_place != ()
+
+
+def test_tensors_that_exceed_the_scratchpads_are_not_expected_to_stay() -> None:
+    builder = NetworkBuilder()
+    first = builder.relu(builder.input((1, 256)))
+    chain = builder.relu(builder.relu(builder.relu(first)))
+    network = builder.network(builder.add(chain, first))
+    roomy = expected_residence(network, 1 << 20)
+    assert roomy.kept == {group.output for group in network.groups}
+    assert roomy.live == (1024, 2048, 3072, 3072, 3072)
+    tight = expected_residence(network, 2 * 2048)
+    assert first not in tight.kept
+    assert tight.live == (0, 1024, 2048, 2048, 2048)
+
+
+def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
+    network, machine = small_network(), star_machine(4, 1 << 16)
+    start = choose_tilings(network, machine)
+    values: list[int] = []
+
+    def evaluate(problem: Problem) -> int:
+        values.append(len(problem.tasks))
+        return values[-1]
+
+    refined = refine_tilings(network, machine, start, evaluate, 20)
+    assert len(values) <= 20
+    assert len(lower(network, machine, refined).tasks) == min(values)
+
+
+def test_without_budget_the_given_tilings_stay() -> None:
+    network, machine = small_network(), star_machine(4, 1 << 16)
+    start = choose_tilings(network, machine)
+    assert refine_tilings(network, machine, start, lambda _: 0, 0) == start

@@ -1,0 +1,103 @@
+import pytest
+from hypothesis import given, settings
+
+from spmilp.frontend.regions import network_macs
+from spmilp.lowering.compulsory import compulsory_bytes
+from spmilp.lowering.roofline import roofline
+from spmilp.machine.machine import CoreKind, MacArray
+from spmilp.problem.problem import BufferKind
+from tests.lowering.builders import NetworkBuilder, star_machine
+from tests.lowering.test_lower import Case, cases
+
+
+@given(cases())
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_no_tiling_beats_the_bound_on_arithmetic(case: Case) -> None:
+    bound = roofline(case.network, case.machine)
+    busy = sum(task.cycles[0] or 0 for task in case.problem().tasks)
+    assert bound.compute * len(case.machine.cores) <= busy
+
+
+@given(cases())
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_no_tiling_reads_less_than_the_compulsory_bytes(case: Case) -> None:
+    problem = case.problem()
+    loads, stores = compulsory_bytes(case.network)
+    read = {read for task in problem.tasks for read in task.reads}
+    given_bytes = sum(
+        problem.slices[index].bytes
+        for index in read
+        if problem.buffers[problem.slices[index].buffer].starts_in is not None
+    )
+    assert loads <= given_bytes
+    outputs = [buffer for buffer in problem.buffers if buffer.kind is BufferKind.OUTPUT]
+    assert stores == sum(buffer.bytes for buffer in outputs)
+
+
+def test_rows_that_a_stride_skips_are_not_compulsory() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((1, 4, 9, 9))
+    network = builder.network(builder.conv(data, 8, kernel=1, stride=2))
+    loads, stores = compulsory_bytes(network)
+    assert loads == 4 * (4 * 5 * 5 + 8 * 4 + 8)
+    assert stores == 4 * 8 * 5 * 5
+
+
+def test_a_reshaped_input_is_needed_as_a_whole() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((1, 24))
+    view = builder.operator("Reshape", [data], shape=(1, 2, 3, 4))
+    pooled = builder.operator("GlobalAveragePool", [view.output])
+    network = builder.network(builder.group(view, pooled, anchor=1))
+    assert compulsory_bytes(network)[0] == 24 * 4
+
+
+def test_a_part_of_an_input_counts_as_that_part() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((8, 10))
+    part = builder.operator("Slice", [data], starts=(2,), ends=(5,), axes=(0,), steps=(1,))
+    network = builder.network(
+        builder.group(part, builder.operator("Relu", [part.output]), anchor=1)
+    )
+    assert compulsory_bytes(network)[0] == 3 * 10 * 4
+
+
+def test_arrays_count_only_as_far_as_a_group_can_fill_them() -> None:
+    builder = NetworkBuilder()
+    depthwise = builder.conv(builder.input((1, 16, 8, 8)), 16, group=16)
+    network = builder.network(depthwise)
+    array = MacArray(dtype="float32", unroll=(("K", 16), ("C", 16)))
+    kind = CoreKind(index=0, name="array", arrays=(array,), lanes=(("float32", 16),))
+    bound = roofline(network, star_machine(4, kinds=[kind]))
+    assert bound.compute == network_macs(network) / 4
+
+
+def test_kinds_of_different_speed_share_the_work() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((64, 64)), 64))
+    kinds = [
+        CoreKind(index=0, name="slow", lanes=(("float32", 1),)),
+        CoreKind(index=1, name="fast", lanes=(("float32", 3),)),
+    ]
+    bound = roofline(network, star_machine(4, kinds=kinds))
+    assert bound.compute == pytest.approx(64**3 / 8)
+
+
+def test_what_one_kind_alone_can_run_is_its_own_bound() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4)))
+    kinds = [
+        CoreKind(index=0, name="any", lanes=(("float32", 1),)),
+        CoreKind(index=1, name="pool", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
+    ]
+    bound = roofline(network, star_machine(4, kinds=kinds))
+    assert bound.compute == pytest.approx(network_macs(network) / 2)
+
+
+def test_each_group_says_what_bounds_it() -> None:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 64, 64, 1)), 64)
+    wide = builder.matmul(data, 4096)
+    bound = roofline(builder.network(wide), star_machine())
+    assert [group.bound_by for group in bound.groups] == ["compute", "dram"]
+    assert bound.cycles >= max(max(group.compute, group.dram) for group in bound.groups) * 0.999
