@@ -1,0 +1,117 @@
+"""From an instance to the arrays of the search."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.packing.conflicts import count_conflicts, list_conflicts
+from spmilp.packing.instance import Instance, apart_extents
+from spmilp.packing.obstacles import blocked_offsets, obstacles_by_section
+from spmilp.packing.search.arrays import Given, Ints, Shorts
+from spmilp.packing.search.room import fill_lowest
+
+MOST_CONFLICTS = 40_000_000
+"""Directed pairs up to which the search is tried; it keeps them all in memory."""
+
+
+def given_of(instance: Instance) -> Given | None:
+    """Return the search's arrays, or ``None`` when the instance has too many conflicts for it."""
+    runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
+    degree = count_conflicts(*runs, MOST_CONFLICTS)
+    if int(degree.sum()) > MOST_CONFLICTS:
+        return None
+    varying = bool(
+        (instance.run_units != np.repeat(instance.units, np.diff(instance.run_start))).any()
+    )
+    apart = apart_extents(instance)
+    pairs = list_conflicts(*runs, degree, varying or bool(apart))
+    if apart:
+        pairs = _with_apart(pairs, apart)
+    hull_from, hull_until = _hulls(instance, apart)
+    lengths = instance.run_until - instance.run_from
+    stay_start = np.cumsum(lengths) - lengths
+    member_start, member, member_stay, stay_position = _members(instance)
+    blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
+    obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
+    bound = {i for pair in apart for i in pair}
+    free = np.array([i not in bound for i in range(instance.count)], dtype=bool)
+    free &= (np.diff(blocked_start) == 0) & (np.diff(instance.run_start) == 1)
+    given = Given(
+        pair_start=pairs[0],
+        pair_item=pairs[1],
+        pair_extent=pairs[2],
+        run_start=instance.run_start,
+        run_from=instance.run_from,
+        run_until=instance.run_until,
+        run_units=instance.run_units,
+        member_start=member_start,
+        member=member,
+        member_stay=member_stay,
+        stay_position=stay_position,
+        stay_start=stay_start,
+        hull_from=hull_from,
+        hull_until=hull_until,
+        units=instance.units,
+        alignment=instance.alignment,
+        lowest=np.zeros(instance.count, dtype=np.int64),
+        blocked_start=blocked_start,
+        blocked_from=blocked_from,
+        blocked_until=blocked_until,
+        obstacle_start=obstacle_start,
+        obstacle_from=obstacle_from,
+        obstacle_until=obstacle_until,
+        kin=_classes(instance, free & (instance.alignment == 1), ()),
+        likeness=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
+    )
+    fill_lowest(given)
+    return given
+
+
+def _with_apart(
+    pairs: tuple[Ints, Shorts, Ints], apart: dict[tuple[int, int], int]
+) -> tuple[Ints, Shorts, Ints]:
+    """Merge the pairs kept apart into the lists of conflicts; the larger extent counts."""
+    pointer, other, extent = pairs
+    items = pointer.size - 1
+    lower = np.concatenate((np.repeat(np.arange(items), np.diff(pointer)), [a for a, _ in apart]))
+    upper = np.concatenate((other, [b for _, b in apart]))
+    extents = np.concatenate((extent, list(apart.values()))).astype(np.int64)
+    order = np.lexsort((-extents, upper, lower))
+    lower, upper, extents = lower[order], upper[order], extents[order]
+    first = np.ones(lower.size, dtype=bool)
+    first[1:] = (lower[1:] != lower[:-1]) | (upper[1:] != upper[:-1])
+    merged = np.zeros(items + 1, dtype=np.int64)
+    np.cumsum(np.bincount(lower[first].astype(np.int64), minlength=items), out=merged[1:])
+    return merged, upper[first].astype(np.int32), extents[first]
+
+
+def _hulls(instance: Instance, apart: dict[tuple[int, int], int]) -> tuple[Ints, Ints]:
+    """Return the sections from each item's first to its last, wide enough to bridge its pairs."""
+    hull_from = instance.run_from[instance.run_start[:-1]].copy()
+    hull_until = instance.run_until[instance.run_start[1:] - 1].copy()
+    for a, b in apart:
+        hull_from[a] = min(hull_from[a], hull_from[b])
+        hull_until[a] = max(hull_until[a], hull_until[b])
+    return hull_from, hull_until
+
+
+def _members(instance: Instance) -> tuple[Ints, Shorts, Shorts, Shorts]:
+    """Return the stays (item, section) sorted by section: pointers, items, stays, and back."""
+    lengths = instance.run_until - instance.run_from
+    owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
+    item = np.repeat(owner, lengths)
+    starts = np.cumsum(lengths) - lengths
+    section = np.arange(item.size) - np.repeat(starts - instance.run_from, lengths)
+    order = np.argsort(section, kind="stable")
+    position = np.empty(order.size, dtype=np.int32)
+    position[order] = np.arange(order.size)
+    pointer = np.zeros(instance.sections + 1, dtype=np.int64)
+    np.cumsum(np.bincount(section, minlength=instance.sections), out=pointer[1:])
+    return pointer, item[order].astype(np.int32), order.astype(np.int32), position
+
+
+def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, ...]) -> Ints:
+    """Number the classes of eligible items alike in their sections and in ``also``; else -1."""
+    first = instance.run_start[:-1]
+    columns = (instance.run_from[first], instance.run_until[first], *also)
+    _, number = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return np.where(eligible, number.reshape(-1), -1)

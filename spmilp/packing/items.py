@@ -1,0 +1,104 @@
+"""What is to be packed: items with lifetimes, one memory, and what binds them together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from spmilp.units import Bytes, Cycles
+
+LARGEST = 2**60
+"""Bytes and times stay below this, so that sums over an instance stay inside 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A run of bytes that keeps one offset over one or several lifetimes.
+
+    Parameters
+    ----------
+    size
+        Bytes. Positive.
+    lifetimes
+        Half-open ``(start, end)`` in any unit of time, sorted and disjoint. Between two of them the
+        bytes are free for others, and the item returns to the same offset.
+    alignment
+        The offset is a multiple of this number of bytes.
+    offset
+        Where the item has to lie; ``None`` when the packing decides.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or a lifetime is empty or out of order.
+    """
+
+    size: Bytes
+    lifetimes: tuple[tuple[Cycles, Cycles], ...]
+    alignment: Bytes = 1
+    offset: Bytes | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.size < LARGEST:
+            raise ValueError(f"size is {self.size} B, expected 1 to {LARGEST - 1}")
+        if not 0 < self.alignment < LARGEST:
+            raise ValueError(f"alignment is {self.alignment} B, expected 1 to {LARGEST - 1}")
+        if not self.lifetimes:
+            raise ValueError("there is no lifetime, expected at least one")
+        for start, end in self.lifetimes:
+            if not -LARGEST < start < end < LARGEST:
+                raise ValueError(f"lifetime [{start}, {end}) is empty or beyond ±{LARGEST}")
+        for (_, end), (start, _) in pairwise(self.lifetimes):
+            if start < end:
+                raise ValueError(f"a lifetime starts at {start}, before the one before ends, {end}")
+        if self.offset is not None and not 0 <= self.offset < LARGEST:
+            raise ValueError(f"offset is {self.offset} B, expected 0 to {LARGEST - 1}")
+        if self.offset is not None and self.offset % self.alignment:
+            raise ValueError(f"offset {self.offset} B is no multiple of {self.alignment} B")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackingProblem:
+    """Items that share one memory.
+
+    Parameters
+    ----------
+    items
+        Referred to by position.
+    capacity
+        Bytes of the memory; ``None`` when only the least height is asked for.
+    reserved
+        Half-open byte ranges that no item may touch.
+    together
+        Pairs of items that must have the same offset and may share bytes while both live (an
+        update in place).
+    apart
+        Pairs of items that must not share bytes, whenever they live.
+
+    Raises
+    ------
+    ValueError
+        If a pair or a range is malformed, or two items that must lie together are fixed apart.
+    """
+
+    items: tuple[Item, ...]
+    capacity: Bytes | None
+    reserved: tuple[tuple[Bytes, Bytes], ...] = ()
+    together: tuple[tuple[int, int], ...] = ()
+    apart: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.capacity is not None and not 0 <= self.capacity < LARGEST:
+            raise ValueError(f"capacity is {self.capacity} B, expected 0 to {LARGEST - 1}")
+        for start, end in self.reserved:
+            if not 0 <= start < end < LARGEST:
+                raise ValueError(f"reserved range [{start}, {end}) is empty or negative")
+        for pair in (*self.together, *self.apart):
+            _pair_names_two_items(pair, len(self.items))
+        if sum(item.size for item in self.items) >= LARGEST:
+            raise ValueError(f"the sizes add up to {LARGEST} B or more")
+
+
+def _pair_names_two_items(pair: Sequence[int], count: int) -> None:
+    first, second = pair
+    if first == second or not (0 <= first < count and 0 <= second < count):
+        raise ValueError(f"pair ({first}, {second}) does not name two of {count} items")

@@ -1,0 +1,183 @@
+"""Find offsets inside a capacity, or the least height; with a proof where there is one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spmilp.packing.bounds import clash_of_obstacles, height_bound, next_height, section_bounds
+from spmilp.packing.clock import Clock
+from spmilp.packing.conflict import few_that_conflict, items_of_section
+from spmilp.packing.decide import Decider, Verdict
+from spmilp.packing.heuristics import first_answers, height_of
+from spmilp.packing.instance import Instance, instance_of
+from spmilp.packing.items import PackingProblem
+from spmilp.packing.result import Packing, PackingOptions, PackingStatus
+from spmilp.packing.search.arrays import Ints
+from spmilp.packing.search.run import Outcome
+
+DEFAULT_OPTIONS = PackingOptions()
+FIRST_BUDGET = 40_000
+"""Nodes at one height before another is tried; doubled when no height could be decided."""
+
+
+def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> Packing:
+    """Find offsets inside ``problem.capacity``, or prove that there are none.
+
+    Raises
+    ------
+    ValueError
+        If there is no capacity, or items are bound together in contradicting ways.
+    """
+    if problem.capacity is None:
+        raise ValueError("the problem has no capacity to pack into; give one, or minimise")
+    clock = Clock(options)
+    instance = instance_of(problem)
+    bound = height_bound(instance)
+    clash = clash_of_obstacles(instance, problem.capacity)
+    if clash is not None or bound > problem.capacity:
+        return _infeasible(instance, bound, clash, options, clock, "bound")
+    for name, offsets in first_answers(instance):
+        if height_of(instance, offsets) <= problem.capacity:
+            return _packed(instance, offsets, bound, clock, name)
+    decider = Decider(instance, options, clock)
+    verdict = decider.decide(problem.capacity)
+    decider.forget_all()
+    if verdict.offsets is not None:
+        return _packed(instance, verdict.offsets, bound, clock, verdict.source)
+    if verdict.outcome is Outcome.EXHAUSTED:
+        above = next_height(instance, problem.capacity + 1)
+        suspects = _items_of(instance, verdict)
+        return _infeasible(instance, max(bound, above), suspects, options, clock, verdict.source)
+    return Packing(
+        status=PackingStatus.UNKNOWN,
+        offsets=None,
+        height=None,
+        bound=bound,
+        statistics=clock.statistics(""),
+    )
+
+
+def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> Packing:
+    """Find the lowest packing, within ``problem.capacity`` where there is one.
+
+    The answer is ``optimal`` when its height equals the proven bound.
+
+    Raises
+    ------
+    ValueError
+        If items are bound together in contradicting ways.
+    """
+    clock = Clock(options)
+    instance = instance_of(problem)
+    bound = height_bound(instance)
+    clash = clash_of_obstacles(instance, problem.capacity)
+    if clash is not None:
+        return _infeasible(instance, bound, clash, options, clock, "bound")
+    return _Minimiser(instance, options, clock, bound).run()
+
+
+class _Minimiser:
+    """Closes the gap between a packing and the bound from both sides."""
+
+    def __init__(
+        self, instance: Instance, options: PackingOptions, clock: Clock, bound: int
+    ) -> None:
+        self._instance = instance
+        self._options = options
+        self._clock = clock
+        self._bound = bound
+        self._decider = Decider(instance, options, clock)
+        self._source, self._offsets = min(
+            first_answers(instance), key=lambda answer: height_of(instance, answer[1])
+        )
+        self._height = height_of(instance, self._offsets)
+
+    def run(self) -> Packing:
+        """Decide heights until none is left between, or a limit is reached."""
+        budget = FIRST_BUDGET
+        while self._bound < self._height and not self._clock.is_up:
+            if self._decider.given is None:
+                break
+            if not self._closes_in(budget):
+                budget *= 2
+        self._decider.forget_all()
+        capacity = self._instance.problem.capacity
+        if capacity is not None and self._bound > capacity:
+            return _infeasible(
+                self._instance, self._bound, None, self._options, self._clock, self._source
+            )
+        if capacity is not None and self._height > capacity:
+            return Packing(
+                status=PackingStatus.UNKNOWN,
+                offsets=None,
+                height=None,
+                bound=self._bound,
+                statistics=self._clock.statistics(""),
+            )
+        return _packed(self._instance, self._offsets, self._bound, self._clock, self._source)
+
+    def _closes_in(self, budget: int) -> bool:
+        """Try the bound itself, the middle, and just below the packing; whether one was decided."""
+        below = self._height - 1
+        heights = (self._bound, (self._bound + below) // 2, below)
+        for height in dict.fromkeys(heights):
+            if not self._bound <= height < self._height:
+                continue
+            verdict = self._decider.decide(height, budget)
+            if verdict.offsets is not None:
+                self._offsets, self._source = verdict.offsets, verdict.source
+                self._height = height_of(self._instance, verdict.offsets)
+            elif verdict.outcome is Outcome.EXHAUSTED:
+                self._bound = next_height(self._instance, height + 1)
+            else:
+                continue
+            self._decider.forget(height)
+            return True
+        return False
+
+
+def _packed(instance: Instance, offsets: Ints, bound: int, clock: Clock, source: str) -> Packing:
+    height = height_of(instance, offsets)
+    groups = instance.groups
+    of_group = groups.offset.copy()
+    of_group[instance.group] = offsets * instance.unit
+    return Packing(
+        status=PackingStatus.OPTIMAL if height <= bound else PackingStatus.FEASIBLE,
+        offsets=tuple(of_group[groups.of_item].tolist()),
+        height=height,
+        bound=bound,
+        statistics=clock.statistics(source),
+    )
+
+
+def _infeasible(
+    instance: Instance,
+    bound: int,
+    suspects: Sequence[int] | None,
+    options: PackingOptions,
+    clock: Clock,
+    source: str,
+) -> Packing:
+    """Return the proof, narrowed down to few items where that is asked for."""
+    conflict = None
+    if options.conflict and instance.problem.capacity is not None:
+        if suspects is None:
+            worst = int(np.argmax(section_bounds(instance)))
+            suspects = items_of_section(instance, worst)
+        conflict = few_that_conflict(instance.problem, suspects, options, clock)
+    return Packing(
+        status=PackingStatus.INFEASIBLE,
+        offsets=None,
+        height=None,
+        bound=bound,
+        conflict=conflict,
+        statistics=clock.statistics(source),
+    )
+
+
+def _items_of(instance: Instance, verdict: Verdict) -> tuple[int, ...]:
+    """Return the items of the free groups in a part, and all that are fixed."""
+    part = instance.group[verdict.part] if verdict.part is not None else instance.group
+    fixed = np.flatnonzero(instance.groups.offset >= 0)
+    wanted = np.isin(instance.groups.of_item, np.concatenate((part, fixed)))
+    return tuple(np.flatnonzero(wanted).tolist())

@@ -1,0 +1,105 @@
+"""What a packing run takes besides the problem, and what it returns."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from spmilp.packing.search.rules import ALL_RULES
+from spmilp.units import Bytes
+
+
+class PackingStatus(StrEnum):
+    """How a packing run ended.
+
+    ``optimal``
+        There are offsets, and no packing is lower.
+    ``feasible``
+        There are offsets inside the capacity.
+    ``infeasible``
+        Proven: there are no offsets inside the capacity.
+    ``unknown``
+        A limit was reached without offsets and without a proof.
+    """
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackingOptions:
+    """Limits and settings.
+
+    Parameters
+    ----------
+    time_limit
+        Wall seconds; ``None`` for no limit.
+    node_limit
+        Items placed by the search, all branches counted; ``None`` for no limit.
+    seed
+        The same seed, options and problem give the same answer when no time limit strikes.
+    workers
+        With 2 or more, CP-SAT works beside the search instead of after it; what is found
+        may then depend on the machine, what is proven does not.
+    rules
+        Prunings that are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
+    cliques
+        Whether CP-SAT helps where the search does not come to an end.
+    conflict
+        Whether a proof that there is no packing is narrowed down to few items.
+    """
+
+    time_limit: float | None = None
+    node_limit: int | None = None
+    seed: int = 0
+    workers: int = 1
+    rules: int = ALL_RULES
+    cliques: bool = True
+    conflict: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackingStatistics:
+    """What a run cost.
+
+    Parameters
+    ----------
+    nodes, restarts, memo_hits
+        Items placed by the search over all branches, runs of it, and states it knew to fail.
+    seconds
+        Wall seconds, preparation included and compilation too where it was not cached.
+    source
+        What found the offsets or the proof: ``bound``, the name of a heuristic, ``search`` or
+        ``cliques``; empty when nothing did.
+    """
+
+    nodes: int = 0
+    restarts: int = 0
+    memo_hits: int = 0
+    seconds: float = 0.0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """The answer.
+
+    Parameters
+    ----------
+    offsets
+        Of each item, in bytes; ``None`` when none were found.
+    height
+        The highest byte in use plus one; ``None`` without offsets.
+    bound
+        Proven: no packing is lower. Where there is none inside the capacity, this exceeds it.
+    conflict
+        Items, by position, that cannot be packed together inside the capacity, with the reserved
+        ranges; only when infeasible and asked for. Few, though not always the fewest.
+    """
+
+    status: PackingStatus
+    offsets: tuple[Bytes, ...] | None
+    height: Bytes | None
+    bound: Bytes
+    conflict: tuple[int, ...] | None = None
+    statistics: PackingStatistics

@@ -1,0 +1,146 @@
+"""The arrays that the search works on: what is given, what changes, and the frames."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Shorts = NDArray[np.int32]
+Hashes = NDArray[np.uint64]
+
+
+class Places(Protocol):
+    """Where items may lie: alignment in units, and offsets that obstacles block."""
+
+    @property
+    def alignment(self) -> Ints: ...
+    @property
+    def blocked_start(self) -> Ints: ...
+    @property
+    def blocked_from(self) -> Ints: ...
+    @property
+    def blocked_until(self) -> Ints: ...
+
+
+class Given(NamedTuple):
+    """One instance in scaled units, free items only. Lists of lists are flat with pointers.
+
+    ``pair_*``: the items each item conflicts with, and, when ``pair_extent`` is not empty, how far
+    above the item each has to lie when the item is the lower one (else its units). ``run_*``: the
+    runs of sections an item lives in, with its units there; ``stay_start``: the number of a run's
+    first stay, a stay being an item in a section. ``member_*``: the items of each section and
+    their stays; ``stay_position``: where each stay stands in that list. ``hull_*``: the sections
+    between which an item ties sub-problems together. ``lowest``: an item's lowest offset in an
+    empty memory. ``blocked_*``: offsets an item cannot have because of obstacles, by start.
+    ``obstacle_*``: the obstacles of each section, disjoint, from low to high. ``kin``: equal for
+    two items that live in the same sections and may be exchanged, else -1. ``likeness``: equal for
+    two items that nothing tells apart, else -1.
+    """
+
+    pair_start: Ints
+    pair_item: Shorts
+    pair_extent: Ints
+    run_start: Ints
+    run_from: Ints
+    run_until: Ints
+    run_units: Ints
+    stay_start: Ints
+    member_start: Ints
+    member: Shorts
+    member_stay: Shorts
+    stay_position: Shorts
+    hull_from: Ints
+    hull_until: Ints
+    units: Ints
+    alignment: Ints
+    lowest: Ints
+    blocked_start: Ints
+    blocked_from: Ints
+    blocked_until: Ints
+    obstacle_start: Ints
+    obstacle_from: Ints
+    obstacle_until: Ints
+    kin: Ints
+    likeness: Ints
+
+
+class State(NamedTuple):
+    """What belongs to one run, and what placing an item changes.
+
+    ``rank``: the order of preference; ``weight``: how often an item was in a section that had no
+    room, kept from run to run. ``latest``: the highest offset the capacity allows. ``low``: the
+    lowest offset that the placed items allow; ``barred``: 1 if that offset is forbidden.
+    ``offset``: -1 while unplaced. ``order`` and ``position``: the items, those of a sub-problem
+    side by side. ``remaining``, ``alive``, ``witness``: of each section the units and the number
+    of its unplaced items, and one that had room when last looked at. ``member``, ``member_stay``,
+    ``stay_position``: as given, but with each section's unplaced items in front. ``spanning``:
+    unplaced items across each cut between sections. ``trail_*``: changes of ``low`` and
+    ``barred``.
+    """
+
+    rank: Ints
+    weight: Ints
+    latest: Ints
+    low: Ints
+    barred: Ints
+    offset: Ints
+    order: Ints
+    position: Ints
+    remaining: Ints
+    alive: Ints
+    witness: Ints
+    member: Shorts
+    member_stay: Shorts
+    stay_position: Shorts
+    spanning: Ints
+    trail_item: Ints
+    trail_low: Ints
+    counters: Ints
+
+
+class Frames(NamedTuple):
+    """One row per item placed: the sub-problem ``order[first:last]`` it was chosen from.
+
+    ``bound``: the least offset allowed. ``dominated_from``, ``cut_off``: limits on the next
+    offset. ``step``: units of the smallest unplaced item. ``placed``: the choice that is being
+    searched. ``mark``: length of the trail before it. ``back_to``: the frame whose choice has
+    failed when this sub-problem fails. ``agenda``, ``pool``: state of the agenda when the frame
+    was opened. ``key``, ``check``: hash of the state.
+    """
+
+    first: Ints
+    last: Ints
+    section_from: Ints
+    section_until: Ints
+    bound: Ints
+    dominated_from: Ints
+    cut_off: Ints
+    step: Ints
+    placed: Ints
+    mark: Ints
+    back_to: Ints
+    agenda: Ints
+    pool: Ints
+    key: Hashes
+    check: Hashes
+
+
+class Agenda(NamedTuple):
+    """Independent sub-problems that still wait, as linked lists (``rest`` is the next, or -1)."""
+
+    first: Ints
+    last: Ints
+    section_from: Ints
+    section_until: Ints
+    bound: Ints
+    back_to: Ints
+    rest: Ints
+
+
+class Memo(NamedTuple):
+    """Failed states by 128-bit hash, each with the least bound under which it failed."""
+
+    key: Hashes
+    check: Hashes
+    bound: Ints

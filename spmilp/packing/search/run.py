@@ -1,0 +1,161 @@
+"""One run of the search: an order of preference, a capacity, rules; paused and resumed at will."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from spmilp.packing.search import rules as r
+from spmilp.packing.search.arrays import Agenda, Frames, Given, Ints, Memo, State
+from spmilp.packing.search.kernel import search
+from spmilp.packing.search.start import fill_state
+
+
+class Outcome(Enum):
+    """How far a run has come."""
+
+    PACKED = r.PACKED
+    EXHAUSTED = r.EXHAUSTED
+    PAUSED = r.PAUSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Items and sections of one sub-problem that time separates from the others."""
+
+    items: Ints
+    section_from: int
+    section_until: int
+
+
+def memo_of(states: int) -> Memo:
+    """Return an empty memo; ``states`` is a power of two."""
+    return Memo(
+        key=np.zeros(states, dtype=np.uint64),
+        check=np.zeros(states, dtype=np.uint64),
+        bound=np.zeros(states, dtype=np.int64),
+    )
+
+
+class Run:
+    """A search that can be continued.
+
+    Parameters
+    ----------
+    given, part
+        The instance, and the part of it to pack.
+    order
+        Items of the part, the most preferred first.
+    weight
+        How often each item of the instance was in a section without room; the run adds to it.
+    latest, capacity
+        Highest offset of each item of the instance, and the capacity, in units.
+    rules
+        Which prunings are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
+    memo, salt
+        Failed states; runs that share a memo need different salts.
+    """
+
+    def __init__(
+        self,
+        *,
+        given: Given,
+        part: Part,
+        order: Ints,
+        weight: Ints,
+        latest: Ints,
+        capacity: int,
+        rules: int,
+        memo: Memo,
+        salt: int,
+    ) -> None:
+        self._given = given
+        self._capacity = capacity
+        self._memo = memo
+        self._salt = salt
+        if rules & r.STACKED and bool((latest != capacity - given.units)[part.items].any()):
+            # Exchanging two items could leave the upper one above its latest offset.
+            rules -= r.STACKED
+        self._rules = rules
+        self._state = _first_state(given, part, order, weight, latest)
+        self._frames = _first_frames(part)
+        self._agenda = Agenda(*(np.zeros(part.items.size + 2, np.int64) for _ in Agenda._fields))
+        self._fits = bool((self._state.low <= latest)[part.items].all())
+
+    @property
+    def nodes(self) -> int:
+        """Items placed so far, all branches counted."""
+        return int(self._state.counters[r.NODES])
+
+    @property
+    def memo_hits(self) -> int:
+        """States that were known to fail."""
+        return int(self._state.counters[r.MEMO_HITS])
+
+    @property
+    def offsets(self) -> Ints:
+        """Offset in units of each item of the instance; -1 outside the part."""
+        return self._state.offset
+
+    def advance(self, nodes: int) -> Outcome:
+        """Search on for at most ``nodes`` more nodes."""
+        if not self._fits:
+            return Outcome.EXHAUSTED
+        # The hashes wrap around; plain Python would warn of it.
+        with np.errstate(over="ignore"):
+            code = search(
+                self._given,
+                self._state,
+                self._frames,
+                self._agenda,
+                self._memo,
+                self._capacity,
+                self.nodes + nodes,
+                self._rules,
+                self._salt,
+            )
+        return Outcome(code)
+
+
+def _first_state(given: Given, part: Part, order: Ints, weight: Ints, latest: Ints) -> State:
+    items = given.units.size
+    sections = given.member_start.size - 1
+    trail = int((given.pair_start[part.items + 1] - given.pair_start[part.items]).sum()) + items + 1
+    state = State(
+        rank=np.zeros(items, dtype=np.int64),
+        weight=weight,
+        latest=latest,
+        low=given.lowest.copy(),
+        barred=np.zeros(items, dtype=np.int64),
+        offset=np.full(items, -1, dtype=np.int64),
+        order=part.items.copy(),
+        position=np.zeros(items, dtype=np.int64),
+        remaining=np.zeros(sections, dtype=np.int64),
+        alive=np.diff(given.member_start),
+        witness=np.zeros(sections, dtype=np.int64),
+        member=given.member.copy(),
+        member_stay=given.member_stay.copy(),
+        stay_position=given.stay_position.copy(),
+        spanning=np.zeros(sections + 1, dtype=np.int64),
+        trail_item=np.zeros(trail, dtype=np.int64),
+        trail_low=np.zeros(trail, dtype=np.int64),
+        counters=np.zeros(r.COUNTERS, dtype=np.int64),
+    )
+    state.rank[order] = np.arange(order.size)
+    state.position[part.items] = np.arange(part.items.size)
+    state.counters[r.AGENDA_HEAD] = -1
+    fill_state(given, state, order, part.section_from, part.section_until)
+    return state
+
+
+def _first_frames(part: Part) -> Frames:
+    size = part.items.size + 2
+    types = {name: np.uint64 if name in ("key", "check") else np.int64 for name in Frames._fields}
+    columns: dict[str, Any] = {name: np.zeros(size, dtype) for name, dtype in types.items()}
+    frames = Frames(**columns)
+    frames.last[0] = part.items.size
+    frames.section_from[0] = part.section_from
+    frames.section_until[0] = part.section_until
+    frames.back_to[0] = -1
+    return frames
