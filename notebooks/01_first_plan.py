@@ -22,9 +22,9 @@
 from dataclasses import asdict
 
 import pandas as pd
-from spmilp.plan.frames import task_frame, transfer_frame
 
 from spmilp.pipeline import map_model, map_problem, problem_from_model
+from spmilp.plan.frames import task_frame, transfer_frame
 from spmilp.report.memory_map import memory_map
 from spmilp.report.summary import summarise
 from spmilp.report.timeline import timeline
