@@ -1,12 +1,33 @@
-"""Solvers by name."""
+"""Solvers by name; each is imported only when it is asked for, for their libraries load slowly."""
+
+from collections.abc import Callable
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import Solver
 
 
+def _list() -> Solver:
+    from spmilp.solvers.list_scheduler.solver import ListScheduler
+
+    return ListScheduler()
+
+
+def _cpsat() -> Solver:
+    from spmilp.solvers.cpsat.solver import CpSatSolver
+
+    return CpSatSolver()
+
+
+SOLVERS: dict[str, Callable[[], Solver]] = {
+    "auto": _list,
+    "list": _list,
+    "cpsat": _cpsat,
+}
+
+
 def solver_names() -> tuple[str, ...]:
     """Return the names that :func:`find_solver` knows."""
-    return ("auto", "list")
+    return tuple(SOLVERS)
 
 
 def find_solver(name: str) -> Solver:
@@ -17,10 +38,6 @@ def find_solver(name: str) -> Solver:
     SpmilpError
         If there is none.
     """
-    if name not in solver_names():
-        known = ", ".join(solver_names())
-        raise SpmilpError(f"no solver is named {name!r}; there are {known}")
-    # The compiled scheduler takes a second to load: only when it is asked for.
-    from spmilp.solvers.list_scheduler.solver import ListScheduler
-
-    return ListScheduler()
+    if name not in SOLVERS:
+        raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(SOLVERS)}")
+    return SOLVERS[name]()

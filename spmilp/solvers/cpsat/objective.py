@@ -1,0 +1,88 @@
+"""The quantities of a plan as expressions, and which of them a model makes small."""
+
+from ortools.sat.python import cp_model
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.objective import Quantity
+from spmilp.solvers.cpsat.scope import Stay
+from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+
+
+class Objectives:
+    """Builds the expression of each quantity; the peak needs addresses in the model."""
+
+    def __init__(self, model: cp_model.CpModel, tables: Tables, variables: Variables) -> None:
+        self._model = model
+        self._tables = tables
+        self._vars = variables
+
+    def of(self, quantity: Quantity) -> Number:
+        """Return an expression of a quantity; of the peak, one that is at least as large."""
+        return {
+            Quantity.MAKESPAN: lambda: self._vars.makespan,
+            Quantity.DRAM_TRAFFIC: self._traffic,
+            Quantity.ENERGY: self._energy,
+            Quantity.PEAK_SPM: self._peak,
+        }[quantity]()
+
+    def _traffic(self) -> Number:
+        """Bytes of transfers, once at the source and once at each destination, if a DRAM."""
+        terms: list[tuple[Literal, int]] = []
+        for stay in self._vars.stays.values():
+            terms += [(move, way.traffic) for way, move in stay.moves.items()]
+            kind = self._tables.machine.memories[stay.shape.stay.memory].kind
+            if kind is MemoryKind.DRAM:
+                size = self._tables.problem.slices[stay.shape.stay.slice].bytes
+                terms += [(rides, size) for rides in stay.rides.values()]
+        return _sum(terms)
+
+    def _energy(self) -> Number:
+        """Of each task in its pool, and of the transfers' memories and links."""
+        terms: list[tuple[Literal, int]] = []
+        for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
+            for pool, here in times.pools.items():
+                if task.energy:
+                    terms.append((here, task.energy[self._tables.pools[pool].kind] or 0))
+        for stay in self._vars.stays.values():
+            terms += [(move, way.energy) for way, move in stay.moves.items()]
+            terms += self._energy_of_multicasts(stay)
+        return _sum(terms)
+
+    def _energy_of_multicasts(self, stay: StayVars) -> list[tuple[Literal, int]]:
+        machine, key = self._tables.machine, stay.shape.stay
+        size = self._tables.problem.slices[key.slice].bytes
+        own = machine.memories[key.memory].energy_per_byte or 0
+        terms = [(rides, size * own) for rides in stay.rides.values()]
+        for way in stay.moves:
+            for link, held in self._vars.extra_links.get((key, way), {}).items():
+                terms.append((held, size * (machine.links[link].energy_per_byte or 0)))
+        return terms
+
+    def _peak(self) -> Number:
+        sizes = [
+            memory.size
+            for memory in self._tables.machine.memories
+            if memory.kind is MemoryKind.SPM and memory.size is not None
+        ]
+        peak = self._model.new_int_var(0, max(sizes, default=0), "peak")
+        for (memory_index, item), offset in self._vars.offsets.items():
+            memory = self._tables.machine.memories[memory_index]
+            if memory.kind is not MemoryKind.SPM:
+                continue
+            if isinstance(item, Stay):
+                size = self._tables.problem.slices[item.slice].bytes
+                here = self._vars.stays[item].present
+            else:
+                size = self._tables.problem.tasks[item].scratch
+                here = self._vars.tasks[item].memories[memory_index]
+            self._model.add(peak >= offset * memory.alignment + size).only_enforce_if(here)
+        return peak
+
+
+def _sum(terms: list[tuple[Literal, int]]) -> Number:
+    """Return the sum of literals times weights."""
+    kept = [(literal, weight) for literal, weight in terms if weight]
+    return cp_model.LinearExpr.weighted_sum(
+        [literal for literal, _ in kept], [weight for _, weight in kept]
+    )

@@ -1,0 +1,60 @@
+"""Settings of the CP-SAT solver: what it may spend, and one switch for each cut and symmetry."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpSatOptions:
+    """Settings beside :class:`~spmilp.solvers.base.SolveOptions`.
+
+    Parameters
+    ----------
+    addresses_in_model
+        Whether the model knows every address (``no_overlap_2d``) rather than only what a packing
+        has shown to be needed. The peak is always made small with addresses.
+    retime
+        First keep the decisions of the list scheduler's plan, and choose all times anew.
+    relax
+        Prove with open stays where the number of stays limits the model.
+    cores_in_order
+        Break the symmetry of memories, with their cores, engines and links, that can be exchanged.
+    stays_in_turn
+        A slice does not lie in one memory twice at one time, unless in place or for its address.
+    stays_are_used
+        A stay exists only if something uses it.
+    energy_of_cores, energy_of_links
+        Work and traffic need time: a row for each kind of core, and each link and engine.
+    energy_of_memories
+        Bytes times cycles of what stays in a memory are at most its size times the makespan.
+    known_heads
+        Tasks start no earlier and end no later than the critical paths allow.
+    literals
+        The largest model that is tried.
+    stays
+        Stays of a slice in a memory that is short of room, to begin with.
+    most_stays
+        The number up to which that is raised where the proof needs it.
+    deterministic_limit
+        Limit on the solver's own deterministic time, all models together; ``None`` for none.
+    tie_breaks
+        Deterministic time for each objective behind the first.
+    log
+        Print the solver's own log.
+    """
+
+    addresses_in_model: bool = False
+    retime: bool = True
+    relax: bool = True
+    cores_in_order: bool = True
+    stays_in_turn: bool = True
+    stays_are_used: bool = True
+    energy_of_cores: bool = True
+    energy_of_links: bool = True
+    energy_of_memories: bool = True
+    known_heads: bool = True
+    literals: int = 2_000_000
+    stays: int = 2
+    most_stays: int = 4
+    deterministic_limit: float | None = None
+    tie_breaks: float = 10.0
+    log: bool = False

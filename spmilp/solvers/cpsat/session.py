@@ -1,0 +1,331 @@
+"""The course of one solve: what is tried in which order, the incumbent and the bound."""
+
+from dataclasses import dataclass, replace
+
+from spmilp.plan.measures import Measures, measure
+from spmilp.plan.plan import Claim, Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.bounds.best import best_bound
+from spmilp.solvers.cpsat.addresses import Crowd, find_addresses
+from spmilp.solvers.cpsat.builder import Builder
+from spmilp.solvers.cpsat.clock import Clock
+from spmilp.solvers.cpsat.decisions import Decisions
+from spmilp.solvers.cpsat.extract import extract
+from spmilp.solvers.cpsat.model import Model
+from spmilp.solvers.cpsat.options import CpSatOptions
+from spmilp.solvers.cpsat.reading import Reading
+from spmilp.solvers.cpsat.reasons import why_impossible
+from spmilp.solvers.cpsat.retime import scope_of_plan
+from spmilp.solvers.cpsat.room import Crowds
+from spmilp.solvers.cpsat.scope import Stay
+from spmilp.solvers.cpsat.search import Found, Limits, run
+from spmilp.solvers.cpsat.structure import Structure, structure_of
+from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.cpsat.variables import Item
+from spmilp.units import Cycles, MemoryIdx
+
+RETIMING, PLANS, PROOF, TIES = 0.15, 0.6, 0.92, 0.99
+"""Shares of the time limit by which each step has ended."""
+
+RETIMING_LIMIT = 10.0
+"""Deterministic time for retiming."""
+
+ROUNDS = 12
+"""Models built in one step to make packings possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incumbent:
+    """The best plan so far, and its quantities in the objective's order."""
+
+    plan: Plan
+    values: tuple[int, ...]
+
+
+class Session:
+    """One solve.
+
+    Parameters
+    ----------
+    start
+        The list scheduler's answer, with a plan or without.
+    """
+
+    def __init__(
+        self, problem: Problem, options: SolveOptions, settings: CpSatOptions, start: Result
+    ) -> None:
+        self._problem = problem
+        self._options = options
+        self._settings = settings
+        self._tables = Tables(problem)
+        self._builder = Builder(self._tables, settings)
+        self._clock = Clock(options.time_limit, settings.deterministic_limit)
+        self._order = problem.objective.order
+        self._builder.ample = self._order[0] is not Quantity.PEAK_SPM
+        self._note = ""
+        self._infeasible = False
+        self._reason = start.reason or "a limit was reached before a plan was found"
+        self._bound, self._source = start.bound, start.bound_source
+        self.incumbent: Incumbent | None = None
+        if start.plan is not None:
+            self.offer(start.plan)
+
+    def offer(self, plan: Plan) -> None:
+        """Take a valid plan as incumbent if it is better than the one there is."""
+        claim = plan.claim
+        measures = Measures(
+            makespan=claim.makespan,
+            dram_traffic=claim.dram_traffic,
+            energy=claim.energy,
+            peak_spm=claim.peak_spm,
+        )
+        values = tuple(measures.of(quantity) for quantity in self._order)
+        if self.incumbent is None or values < self.incumbent.values:
+            self.incumbent = Incumbent(plan, values)
+            self._builder.represent(Reading(self._problem, plan))
+            self._tell(values[0])
+
+    def search(self) -> None:
+        """Improve and prove the first objective, then improve the others in turn."""
+        literals = self._builder.structure(relaxed=False).literals
+        if literals > self._settings.literals:
+            self._note = f"about {literals} literals > {self._settings.literals}: only retimed"
+        self._retime()
+        if self._note:
+            return
+        self._improve_and_prove()
+        for position in range(1, len(self._order)):
+            if self.incumbent is not None and not self._clock.is_over(TIES):
+                self._break_ties(position)
+
+    def result(self) -> Result:
+        """Return what was found."""
+        if self.incumbent is None:
+            return Result(
+                status=SolveStatus.INFEASIBLE if self._infeasible else SolveStatus.UNKNOWN,
+                plan=None,
+                bound=self._bound,
+                bound_source=self._source,
+                reason=self._reason,
+            )
+        plan = self.incumbent.plan
+        claim = replace(plan.claim, bound=self._bound, bound_source=self._source)
+        options = (("model", self._note),) if self._note else ()
+        is_optimal = self.incumbent.values[0] == self._bound
+        return Result(
+            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
+            plan=replace(plan, claim=claim, solver="cpsat", options=options),
+            bound=self._bound,
+            bound_source=self._source,
+        )
+
+    def _retime(self) -> None:
+        """Choose the times of the incumbent anew, its other decisions kept."""
+        wanted = self._settings.retime and self._order[0] is Quantity.MAKESPAN
+        if self.incumbent is None or not wanted or self._is_done():
+            return
+        reading = Reading(self._problem, self.incumbent.plan)
+        scope = scope_of_plan(self._tables, reading, self._builder.scope(relaxed=False))
+        structure = structure_of(self._tables, scope, frozenset())
+        if structure.literals <= self._settings.literals:
+            self._find_plans(structure, 0, RETIMING, RETIMING_LIMIT)
+
+    def _improve_and_prove(self) -> None:
+        """Search plans and proofs in turn, with more stays each time a proof needs them."""
+        while not self._is_done():
+            ample = self._builder.ample
+            found = self._find_plans(self._builder.structure(relaxed=False), 0, PLANS, None)
+            if ample and not self._builder.ample:
+                continue
+            if found is not None and self._builder.is_exact():
+                self._conclude(found)
+            if self._is_done() or not self._settings.relax:
+                return
+            found = self._run(self._builder.structure(relaxed=True), 0, {}, PROOF, None)
+            self._conclude(found)
+            late = found.solutions[-1].late if found.solutions and found.complete else None
+            if self._is_done() or not late or self._clock.is_over(PLANS):
+                return
+            if not self._builder.raise_stays(late):
+                return
+
+    def _break_ties(self, position: int) -> None:
+        """Make a later quantity small, with those before it held."""
+        if self._order[position] is Quantity.PEAK_SPM:
+            self._builder.ample = False
+        structure = self._builder.structure(relaxed=False)
+        if structure.literals <= self._settings.literals:
+            self._find_plans(structure, position, TIES, self._settings.tie_breaks)
+
+    def _find_plans(
+        self, structure: Structure, position: int, share: float, deterministic: float | None
+    ) -> Found | None:
+        """Improve one of the quantities within a structure.
+
+        Returns the last run, unless its best solution has no addresses.
+        """
+        crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
+        for _ in range(ROUNDS):
+            if self._clock.is_over(share):
+                return None
+            found = self._run(structure, position, crowds, share, deterministic)
+            crowd = self._take(found)
+            if crowd is None:
+                return found
+            known = crowds.get(crowd.memory, ())
+            if any(self._lasts(item, crowd.memory, structure) for item in crowd.items):
+                self._builder.ample = False
+                return None
+            if not crowd.items or crowd.items in known:
+                return None
+            crowds[crowd.memory] = (*known, crowd.items)
+        return None
+
+    def _lasts(self, item: Item, memory: MemoryIdx, structure: Structure) -> bool:
+        """Say whether something without an address has lasted in a memory of limited size."""
+        limited = self._tables.capacity[memory] is not None
+        return limited and isinstance(item, Stay) and structure.shapes[item].lasting
+
+    def _conclude(self, found: Found) -> None:
+        """Take bound and plan of a run whose model leaves nothing out that could be better."""
+        if found.infeasible and self.incumbent is None:
+            self._infeasible = True
+            self._reason = why_impossible(self._tables, self._builder, self._options.seed)
+        elif found.infeasible and self.incumbent is not None:
+            self._raise_bound(self.incumbent.values[0])
+        elif found.bound is not None:
+            self._raise_bound(found.bound)
+        self._take(found)
+
+    def _run(
+        self,
+        structure: Structure,
+        position: int,
+        crowds: Crowds,
+        share: float,
+        deterministic: float | None,
+    ) -> Found:
+        relaxed = structure.scope.relaxed
+        model = self._model(structure, position, crowds)
+        limits = Limits(
+            seconds=self._clock.seconds_until(share),
+            deterministic=self._clock.deterministic_left(deterministic),
+            workers=self._options.workers,
+            seed=self._options.seed,
+            enough=self._enough() if position == 0 and not relaxed else None,
+            log=self._settings.log,
+        )
+
+        def on_solution(value: int) -> None:
+            if position == 0 and not relaxed:
+                self._tell(value)
+
+        def on_bound(bound: int) -> None:
+            if position == 0 and relaxed:
+                self._raise_bound(bound)
+
+        found = run(model, limits, on_solution, on_bound)
+        self._clock.spend(found.deterministic)
+        if found.interrupted:
+            self._take(found)
+            raise KeyboardInterrupt
+        return found
+
+    def _model(self, structure: Structure, position: int, crowds: Crowds) -> Model:
+        """Return the model of a structure, with the incumbent as hint and as ceiling."""
+        quantity = self._order[position]
+        relaxed = structure.scope.relaxed
+        incumbent = self.incumbent
+        ceilings: dict[Quantity, int] = {}
+        ceiling = reading = None
+        if incumbent is not None:
+            ceilings = dict(zip(self._order[:position], incumbent.values, strict=False))
+            ceiling = incumbent.values[position] - (1 if relaxed else 0)
+            reading = Reading(self._problem, incumbent.plan)
+        floor = self._bound if position == 0 else best_bound(self._problem, quantity).value
+        return Model(
+            self._tables,
+            structure,
+            self._settings,
+            horizon=self._horizon(structure, position),
+            quantity=quantity,
+            ceilings=ceilings,
+            floor=floor,
+            ceiling=ceiling,
+            crowds=crowds,
+            everywhere=quantity is Quantity.PEAK_SPM
+            or Quantity.PEAK_SPM in ceilings
+            or self._settings.addresses_in_model,
+            reading=reading,
+        )
+
+    def _horizon(self, structure: Structure, position: int) -> Cycles:
+        """Return a cycle by which some best plan has ended.
+
+        Where the makespan is an objective up to this one, the incumbent's. Otherwise all tasks and
+        transfers one after another: a plan in which nothing happens at some cycle can be shortened.
+        """
+        makespan = 0
+        if self.incumbent is not None:
+            makespan = self.incumbent.plan.claim.makespan
+            if Quantity.MAKESPAN in self._order[: position + 1]:
+                return makespan
+        return max(makespan, structure.cycles_in_turn(self._tables))
+
+    def _take(self, found: Found) -> Crowd | None:
+        """Make the best solution that has addresses the incumbent; say what stops the best one."""
+        stopped = None
+        for decisions in reversed(found.solutions):
+            if decisions.late:
+                continue
+            crowd = self._take_one(decisions)
+            if crowd is None:
+                break
+            stopped = stopped or crowd
+        return stopped
+
+    def _take_one(self, decisions: Decisions) -> Crowd | None:
+        draft = extract(self._tables, decisions)
+        found = find_addresses(self._tables, draft, self._order[0] is Quantity.PEAK_SPM)
+        if isinstance(found, Crowd):
+            return found
+        measures = measure(self._problem, draft.placements, found.residencies, draft.transfers)
+        claim = Claim(
+            makespan=measures.makespan,
+            dram_traffic=measures.dram_traffic,
+            energy=measures.energy,
+            peak_spm=measures.peak_spm,
+            bound=self._bound,
+            bound_source=self._source,
+        )
+        self.offer(
+            Plan(
+                placements=draft.placements,
+                residencies=found.residencies,
+                transfers=draft.transfers,
+                tensors=found.tensors,
+                claim=claim,
+                solver="cpsat",
+            )
+        )
+        return None
+
+    def _raise_bound(self, bound: int) -> None:
+        if self.incumbent is not None:
+            bound = min(bound, self.incumbent.values[0])
+        if bound > self._bound:
+            self._bound, self._source = bound, "cpsat"
+            self._tell(None if self.incumbent is None else self.incumbent.values[0])
+
+    def _tell(self, value: int | None) -> None:
+        if self._options.on_progress is not None:
+            self._options.on_progress(Progress(incumbent=value, bound=self._bound, source="cpsat"))
+
+    def _enough(self) -> int:
+        """Return the value at which the gap asked for is reached."""
+        return max(self._bound, int(self._bound / max(1e-9, 1.0 - self._options.gap)))
+
+    def _is_done(self) -> bool:
+        return self.incumbent is not None and self.incumbent.values[0] <= self._enough()

@@ -1,0 +1,51 @@
+"""The CP-SAT solver: plans from a model with so many stays, proofs from a relaxation."""
+
+from spmilp.checker.check import check
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.cpsat.options import CpSatOptions
+from spmilp.solvers.cpsat.session import Session
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+
+DEFAULTS = CpSatOptions()
+
+
+class CpSatSolver:
+    """Decides cores, residencies, transfers, times and addresses together.
+
+    The list scheduler's plan is the start, and no plan worse than it is returned. Then, for the
+    first objective:
+
+    1. *Retiming*: the plan's decisions are kept, its times chosen anew.
+    2. *Plans*: everything is free, but a slice stays in a memory only so many times. Addresses are
+       found by packing; a set of residencies that has none gets its addresses into the model.
+    3. *Proof*: a relaxation that no number of stays limits (see
+       :class:`~spmilp.solvers.cpsat.structure.Shape`), without addresses, is searched for anything
+       better. Its bound is the bound that is claimed, and ``optimal`` and ``infeasible`` rest on it
+       alone. Where its best solution needs more stays than the plans may have, they get them, and
+       the search begins again.
+
+    The objectives behind the first are made small in turn, each with those before it held, within
+    the scope of step 2 and the time that is left; nothing is claimed of them.
+    """
+
+    name = "cpsat"
+
+    def __init__(self, settings: CpSatOptions = DEFAULTS) -> None:
+        self._settings = settings
+
+    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+        """Return the best plan found, never worse than the list scheduler's or a valid hint."""
+        start = ListScheduler().solve(problem, options)
+        if start.status is SolveStatus.INFEASIBLE:
+            return start
+        session = Session(problem, options, self._settings, start)
+        if hint is not None and not check(problem, hint):
+            session.offer(hint)
+        try:
+            session.search()
+        except KeyboardInterrupt:
+            if session.incumbent is None:
+                raise
+        return session.result()

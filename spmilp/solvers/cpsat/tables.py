@@ -1,0 +1,158 @@
+"""What the model asks of a problem again and again, computed once."""
+
+from dataclasses import dataclass
+
+from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.machine.routes import Routes
+from spmilp.problem.problem import Problem
+from spmilp.solvers.cpsat.ways import Ways
+from spmilp.units import (
+    Bytes,
+    CoreIdx,
+    Cycles,
+    KindIdx,
+    MemoryIdx,
+    SliceIdx,
+    TaskIdx,
+    align_up,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Cores of one kind that work in one memory: nothing tells them apart."""
+
+    index: int
+    kind: KindIdx
+    memory: MemoryIdx
+    cores: tuple[CoreIdx, ...]
+
+
+class Tables:
+    """A problem with its pools of cores, its ways and its memories in blocks.
+
+    A *block* of a memory is as long as its alignment. A residency begins with a block, so no other
+    can use the rest of its last one, and counting whole blocks loses nothing.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.machine = problem.machine
+        self.routes = Routes(problem.machine)
+        self.ways = Ways(problem, self.routes)
+        self.pools = _pools(problem)
+        self.writers = problem.writers()
+        self.predecessors = problem.predecessors()
+        self.capacity = tuple(self._blocks_of_memory(m) for m in problem.machine.memories)
+        self.readers: tuple[tuple[tuple[TaskIdx, int], ...], ...] = _readers(problem)
+        self.parts = _parts(problem, self.readers)
+
+    def pools_of(self, task: TaskIdx) -> tuple[int, ...]:
+        """Return the pools that can run a task and have room for each of its results."""
+        cycles = self.problem.tasks[task].cycles
+        return tuple(
+            pool.index
+            for pool in self.pools
+            if cycles[pool.kind] is not None and self._has_room(task, pool.memory)
+        )
+
+    def fits(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        """Say whether a slice fits a memory at all: at its place, or between reserved ranges."""
+        return self.ways.at_place(slice_, memory) or bool(
+            first_blocks(self.machine.memories[memory], self.problem.slices[slice_].bytes)
+        )
+
+    def _has_room(self, task: TaskIdx, memory: MemoryIdx) -> bool:
+        """Say whether a task's results and scratch fit a memory, each by itself."""
+        wanted = self.problem.tasks[task]
+        alone = first_blocks(self.machine.memories[memory], wanted.scratch)
+        return bool(alone) and all(self.fits(written, memory) for written in wanted.writes)
+
+    def cycles_on(self, task: TaskIdx, pool: int) -> Cycles:
+        """Return a task's cycles in a pool that can run it, remote reads left aside."""
+        return self.problem.tasks[task].cycles[self.pools[pool].kind] or 0
+
+    def memories_of(self, task: TaskIdx) -> tuple[MemoryIdx, ...]:
+        """Return the memories in which a task may run."""
+        found = (self.pools[pool].memory for pool in self.pools_of(task))
+        return tuple(dict.fromkeys(found))
+
+    def blocks(self, size: Bytes, memory: MemoryIdx) -> int:
+        """Return the blocks that so many bytes occupy in a memory."""
+        return -(-size // self.machine.memories[memory].alignment)
+
+    def remote_cycles(self, slice_: SliceIdx, source: MemoryIdx, local: MemoryIdx) -> Cycles | None:
+        """Return the extra cycles of reading a slice elsewhere; ``None`` if that is impossible."""
+        if source == local:
+            return 0
+        remote = self.machine.remote
+        if remote is None or self.machine.memories[source].kind is not MemoryKind.SPM:
+            return None
+        route = self.routes.between(source, local)
+        if route is None:
+            return None
+        if remote.longest_route is not None and route.hops > remote.longest_route:
+            return None
+        size = self.problem.slices[slice_].bytes
+        extra = size * route.hops * remote.cycles_per_byte_hop
+        return -(-extra.numerator // extra.denominator)
+
+    def _blocks_of_memory(self, memory: Memory) -> int | None:
+        """Return the blocks of a memory in which a residency may lie, tensors taken off.
+
+        A residency may begin wherever a block begins between two reserved ranges, and ends before
+        the next range: the last, shorter block of such a stretch counts as a whole one.
+        """
+        if memory.size is None:
+            return None
+        blocks, low = 0, 0
+        for start, end in (*((r.start, r.end) for r in memory.reserved), (memory.size, None)):
+            first = align_up(low, memory.alignment)
+            if start > first:
+                blocks += -(-(start - first) // memory.alignment)
+            low = end or 0
+        for tensor in self.problem.tensors:
+            if tensor.memory == memory.index:
+                blocks -= self.blocks(tensor.bytes, memory.index)
+        return blocks
+
+
+def first_blocks(memory: Memory, size: Bytes) -> list[tuple[int, int]]:
+    """Return the ranges of blocks, both ends included, with which so many bytes may begin."""
+    found, low = [], 0
+    limit = memory.size if memory.size is not None else 2**48
+    for start, end in (*((r.start, r.end) for r in memory.reserved), (limit, limit)):
+        first, last = -(-low // memory.alignment), (start - size) // memory.alignment
+        if first <= last:
+            found.append((first, last))
+        low = end
+    return found
+
+
+def _pools(problem: Problem) -> tuple[Pool, ...]:
+    together: dict[tuple[KindIdx, MemoryIdx], list[CoreIdx]] = {}
+    for core in problem.machine.cores:
+        together.setdefault((core.kind, core.memory), []).append(core.index)
+    return tuple(
+        Pool(index=index, kind=kind, memory=memory, cores=tuple(cores))
+        for index, ((kind, memory), cores) in enumerate(together.items())
+    )
+
+
+def _readers(problem: Problem) -> tuple[tuple[tuple[TaskIdx, int], ...], ...]:
+    found: list[list[tuple[TaskIdx, int]]] = [[] for _ in problem.slices]
+    for task in problem.tasks:
+        for position, read in enumerate(task.reads):
+            found[read].append((task.index, position))
+    return tuple(tuple(some) for some in found)
+
+
+def _parts(
+    problem: Problem, readers: tuple[tuple[tuple[TaskIdx, int], ...], ...]
+) -> tuple[tuple[SliceIdx, ...], ...]:
+    """Return, for each buffer, the slices of it that some task reads, itself left out."""
+    found: list[list[SliceIdx]] = [[] for _ in problem.buffers]
+    for slice_ in problem.slices[len(problem.buffers) :]:
+        if readers[slice_.index]:
+            found[slice_.buffer].append(slice_.index)
+    return tuple(tuple(some) for some in found)
