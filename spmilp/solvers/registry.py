@@ -18,10 +18,17 @@ def _cpsat() -> Solver:
     return CpSatSolver()
 
 
+def _bruteforce() -> Solver:
+    from spmilp.solvers.bruteforce.solver import BruteForce
+
+    return BruteForce()
+
+
 SOLVERS: dict[str, Callable[[], Solver]] = {
     "auto": _list,
     "list": _list,
     "cpsat": _cpsat,
+    "bruteforce": _bruteforce,
 }
 
 

@@ -1,0 +1,125 @@
+"""Addresses for the stays of a finished plan, found by trying all orders.
+
+Of all ways in which given lifetimes can lie in a memory there is one in which nothing can be lower
+(see :mod:`.room`). There, in the order of addresses, each thing lies as low as what lies before it
+and lives at the same time allows. So an order decides everything, and trying all orders finds a way
+if there is one. Things in place of each other count as one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+
+from spmilp.solvers.bruteforce.given import Given, free_ranges
+from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
+
+MOST_TRIES = 1000
+"""Before the search for a lower peak gives up; what it misses the search for plans makes good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Things at one address: ``(start, end, bytes)`` of each; an end of ``None`` is never.
+
+    Parameters
+    ----------
+    names
+        In the order of ``parts``.
+    residue
+        Of the address modulo the engines' congruences; -1 where it does not matter.
+    """
+
+    names: tuple[str | int, ...]
+    parts: tuple[tuple[Cycles, Cycles | None, Bytes], ...]
+    residue: int
+
+
+class Stack:
+    """Puts blocks into one memory."""
+
+    def __init__(self, given: Given, memory: MemoryIdx, blocks: Sequence[Block]) -> None:
+        self._modulus = given.modulus
+        self._alignment = given.machine.memories[memory].alignment
+        self._ranges = free_ranges(given, memory)
+        self._blocks = tuple(sorted(blocks, key=lambda block: block.parts[0][0]))
+        self._limit: Bytes | None = None
+        self._tries: int | None = None
+
+    def lowest(self) -> dict[str | int, Bytes] | None:
+        """Return addresses of a peak as low as a limited search finds; ``None`` without any."""
+        best = self._solve(None, None)
+        while best:
+            better = self._solve(self._peak(best) - 1, MOST_TRIES)
+            if better is None:
+                break
+            best = better
+        return best if best is None else self._by_name(best)
+
+    def any(self) -> dict[str | int, Bytes] | None:
+        """Return addresses; ``None`` if there are none."""
+        found = self._solve(None, None)
+        return found if found is None else self._by_name(found)
+
+    def _solve(self, limit: Bytes | None, tries: int | None) -> dict[int, Bytes] | None:
+        self._limit, self._tries = limit, tries
+        return self._extended({}, 0)
+
+    def _extended(self, placed: dict[int, Bytes], lowest: Bytes) -> dict[int, Bytes] | None:
+        if len(placed) == len(self._blocks):
+            return placed
+        if self._tries is not None:
+            self._tries -= 1
+            if self._tries < 0:
+                return None
+        for index, block in enumerate(self._blocks):
+            if index in placed:
+                continue
+            address = self._lowest_address(block, placed, lowest)
+            if address is not None:
+                found = self._extended(placed | {index: address}, address)
+                if found is not None:
+                    return found
+        return None
+
+    def _lowest_address(
+        self, block: Block, placed: dict[int, Bytes], lowest: Bytes
+    ) -> Bytes | None:
+        above = lowest
+        for other, address in placed.items():
+            for start, end, size in self._blocks[other].parts:
+                if any(_at_once((start, end), (a, b)) for a, b, _ in block.parts):
+                    above = max(above, address + size)
+        size = max(size for _, _, size in block.parts)
+        for start, stop in self._ranges:
+            address = self._rounded_up(max(start, above), block.residue)
+            ends = [limit for limit in (stop, self._limit) if limit is not None]
+            if all(address + size <= end for end in ends):
+                return address
+        return None
+
+    def _rounded_up(self, address: Bytes, residue: int) -> Bytes:
+        """Return the next aligned address with a residue; there is one in each common multiple."""
+        first = align_up(address, self._alignment)
+        for candidate in range(first, first + lcm(self._alignment, self._modulus), self._alignment):
+            if residue < 0 or candidate % self._modulus == residue:
+                return candidate
+        return first
+
+    def _peak(self, placed: dict[int, Bytes]) -> Bytes:
+        return max(
+            (
+                address + size
+                for index, address in placed.items()
+                for _, _, size in self._blocks[index].parts
+            ),
+            default=0,
+        )
+
+    def _by_name(self, placed: dict[int, Bytes]) -> dict[str | int, Bytes]:
+        return {
+            name: address for index, address in placed.items() for name in self._blocks[index].names
+        }
+
+
+def _at_once(one: tuple[Cycles, Cycles | None], other: tuple[Cycles, Cycles | None]) -> bool:
+    return (one[1] is None or other[0] < one[1]) and (other[1] is None or one[0] < other[1])

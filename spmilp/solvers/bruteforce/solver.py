@@ -1,0 +1,185 @@
+"""Brute force as a solver: slow, plain, and the judge of the others."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import monotonic
+
+from spmilp.plan.measures import Measures, measure
+from spmilp.plan.plan import Claim, Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.bruteforce.given import Given
+from spmilp.solvers.bruteforce.reasons import least_peak, why_no_plan, why_no_room
+from spmilp.solvers.bruteforce.search import LimitReachedError, Limits, Search
+from spmilp.solvers.bruteforce.unwind import Unwinding
+from spmilp.units import Bytes
+
+MOST_STATES = 200_000
+"""States looked at before the search gives up; they take about a gigabyte."""
+
+NAME = "bruteforce"
+SOURCE = "exhaustive search"
+
+
+class BruteForce:
+    """Finds the best plan of a tiny problem, in all quantities of its objective, or proves none.
+
+    See :mod:`spmilp.solvers.bruteforce` for why the search is exhaustive.
+
+    Parameters
+    ----------
+    most_states
+        States to look at before it gives up.
+    """
+
+    name = NAME
+
+    def __init__(self, most_states: int = MOST_STATES) -> None:
+        self._most_states = most_states
+
+    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+        """Return the best plan (a ``hint`` is of no use to it).
+
+        The status is ``optimal`` as soon as the first quantity is proven; the option
+        ``tie_breakers`` of the plan says whether the others are, too.
+        """
+        deadline = None if options.time_limit is None else monotonic() + options.time_limit
+        return _Run(problem, options, Limits(deadline, self._most_states)).result()
+
+
+class _Run:
+    def __init__(self, problem: Problem, options: SolveOptions, limits: Limits) -> None:
+        self._problem = problem
+        self._options = options
+        self._limits = limits
+        self._least_peak = least_peak(problem)
+        self._best: tuple[Plan, Measures] | None = None
+        self._ceilings: dict[Quantity, int] = {}
+        self._peak: Bytes | None = None
+        self._bound = 0
+        if problem.objective.first is Quantity.PEAK_SPM:
+            self._bound = self._least_peak
+
+    def result(self) -> Result:
+        """Search, and say how it ended."""
+        reason = why_no_room(Given(self._problem))
+        if reason:
+            return self._without_plan(SolveStatus.INFEASIBLE, reason)
+        is_over = True
+        try:
+            self._search()
+        except LimitReachedError as stopped:
+            is_over = False
+            if not self._ceilings:
+                self._bound = max(self._bound, stopped.bound)
+        except KeyboardInterrupt:
+            if self._best is None:
+                raise
+            is_over = False
+        if self._best is None:
+            states = self._limits.states
+            if is_over:
+                reason = why_no_plan(self._problem, states)
+                return self._without_plan(SolveStatus.INFEASIBLE, reason)
+            reason = f"the limit came after {states} states, before the first plan"
+            return self._without_plan(SolveStatus.UNKNOWN, reason)
+        plan, measures = self._best
+        value = measures.of(self._problem.objective.first)
+        if is_over:
+            self._bound = value
+        claim = replace(plan.claim, bound=self._bound, bound_source=SOURCE)
+        proven = "proven" if is_over else "open"
+        return Result(
+            status=SolveStatus.OPTIMAL if self._bound == value else SolveStatus.FEASIBLE,
+            plan=replace(plan, claim=claim, options=(("tie_breakers", proven),)),
+            bound=self._bound,
+            bound_source=SOURCE,
+        )
+
+    def _without_plan(self, status: SolveStatus, reason: str) -> Result:
+        return Result(
+            status=status, plan=None, bound=self._bound, bound_source=SOURCE, reason=reason
+        )
+
+    def _search(self) -> None:
+        """Make one quantity after the other small, and hold it there.
+
+        Quantities that add up along a plan are taken together, except that what ranks before the
+        makespan comes first on its own: then cycles do not count yet, and the search is short.
+        """
+        for stage in stages(self._problem.objective.order):
+            found = (
+                self._lower_the_peak()
+                if Quantity.PEAK_SPM in stage
+                else self._find(stage, self._peak)
+            )
+            if not found:
+                return
+            for quantity in stage:
+                self._ceilings[quantity] = self._value(quantity)
+            if Quantity.PEAK_SPM in stage:
+                self._peak = self._value(Quantity.PEAK_SPM)
+            self._tell()
+
+    def _lower_the_peak(self) -> bool:
+        """Find a plan within the ceilings, then such plans in fewer bytes, until there is none."""
+        if self._best is None and not self._find((), None):
+            return False
+        while self._value(Quantity.PEAK_SPM) > self._least_peak:
+            if not self._find((), self._value(Quantity.PEAK_SPM) - 1):
+                break
+        return True
+
+    def _find(self, order: Sequence[Quantity], peak: Bytes | None) -> bool:
+        """Find the best plan within the ceilings; say whether there is one."""
+        ceilings = dict(self._ceilings)
+        ceilings.pop(Quantity.PEAK_SPM, None)
+        search = Search(Given(self._problem, peak), order, ceilings, self._limits)
+        path = search.best_path()
+        if path is None:
+            return False
+        parts = Unwinding(search, path).parts()
+        measures = measure(self._problem, parts.placements, parts.residencies, parts.transfers)
+        plan = Plan(
+            placements=parts.placements,
+            residencies=parts.residencies,
+            transfers=parts.transfers,
+            tensors=parts.tensors,
+            claim=Claim(
+                makespan=measures.makespan,
+                dram_traffic=measures.dram_traffic,
+                energy=measures.energy,
+                peak_spm=measures.peak_spm,
+                bound=0,
+                bound_source=SOURCE,
+            ),
+            solver=NAME,
+        )
+        self._best = plan, measures
+        return True
+
+    def _value(self, quantity: Quantity) -> int:
+        return 0 if self._best is None else self._best[1].of(quantity)
+
+    def _tell(self) -> None:
+        """Note that the first quantity is proven, once it is."""
+        first = self._problem.objective.first
+        if self._bound < self._value(first):
+            self._bound = self._value(first)
+            if self._options.on_progress is not None:
+                self._options.on_progress(
+                    Progress(incumbent=self._bound, bound=self._bound, source=NAME)
+                )
+
+
+def stages(order: Sequence[Quantity]) -> list[tuple[Quantity, ...]]:
+    """Return the quantities in the groups in which they are made small."""
+    groups: list[tuple[Quantity, ...]] = []
+    for quantity in order:
+        is_alone = quantity in (Quantity.PEAK_SPM, Quantity.MAKESPAN)
+        if not groups or is_alone or groups[-1] == (Quantity.PEAK_SPM,):
+            groups.append((quantity,))
+        else:
+            groups[-1] += (quantity,)
+    return groups
