@@ -140,8 +140,9 @@ class Estimator:
 
         Cores of different speeds share tiles so that all end at about the same time.
         """
-        cycles = profile.candidate.cycles
-        each = np.array([cycles[self._kinds[core]] or 0 for core in profile.used])
+        candidate = profile.candidate
+        kinds = (self._kinds[candidate.cores[position]] for position in profile.used)
+        each = np.array([candidate.cycles[kind] or 1 for kind in kinds])
         if np.all(each == each[0]):
             return np.asarray(profile.tiles_per_core * each * profile.mean_share, dtype=np.float64)
         return np.full(len(each), _fair_end(each, len(profile.boxes)))

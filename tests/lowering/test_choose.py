@@ -6,6 +6,7 @@ from spmilp.lowering.candidates import Candidate, CandidateMaker
 from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.cost import CostModel
 from spmilp.lowering.fit import groups_that_do_not_fit, working_set
+from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.lower import lower
 from spmilp.lowering.probe import Probe
 from spmilp.lowering.rates import machine_rates
@@ -154,3 +155,22 @@ def test_without_budget_the_given_tilings_stay() -> None:
     network, machine = small_network(), star_machine(4, 1 << 16)
     start = choose_tilings(network, machine)
     assert refine_tilings(network, machine, start, lambda _: 0, 0) == start
+
+
+def test_slow_cores_are_not_taken_for_fast_ones() -> None:
+    kinds = [
+        CoreKind(index=0, name="none", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
+        CoreKind(index=1, name="fast", lanes=(("float32", 8),)),
+        CoreKind(index=2, name="slow", lanes=(("float32", 1),)),
+    ]
+    machine = star_machine(6, 1 << 20, kinds=kinds)
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((64, 64)), 64))
+    landscape = Landscape(network, machine)
+    times = {
+        profile.candidate.grid.tiles: landscape.time(network.groups[0], profile, {})
+        for profile in landscape.profiles(network.groups[0])
+    }
+    work = 64 * 64 * 65 // 8
+    assert times[1].chip >= work
+    assert min(time.chip for time in times.values()) >= work / 3
