@@ -1,40 +1,16 @@
 """Offsets for given lifetimes by first fit, tried in a few orders."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from spmilp.machine.machine import Memory
-from spmilp.units import Bytes, Cycles, ResidencyIdx, TensorIdx, align_up
+from spmilp.solvers.cpsat.groups import Group, Piece
+from spmilp.units import Bytes, Cycles, align_up
 
 
-class Piece(NamedTuple):
-    """Bytes ``[low, high)`` from a group's offset, during ``[start, end)``."""
-
-    start: Cycles
-    end: Cycles
-    low: Bytes
-    high: Bytes
-
-
-class Group(NamedTuple):
-    """Residencies with one offset, or a tensor; ``size`` is the most bytes it has at one time."""
-
-    members: tuple[ResidencyIdx, ...]
-    tensor: TensorIdx | None
-    pieces: tuple[Piece, ...]
-    size: Bytes
-
-
-def fit_greedily(memory: Memory, groups: list[Group], unit: Bytes) -> list[Bytes] | None:
-    """Return an offset for each group, ``None`` if no order leads to a fit.
-
-    Parameters
-    ----------
-    unit
-        Offsets are multiples of it.
-    """
+def fit_greedily(memory: Memory, groups: list[Group]) -> list[Bytes] | None:
+    """Return an offset for each group, ``None`` if no order leads to a fit."""
     for order in _ORDERS:
-        found = _first_fit(memory, groups, unit, sorted(range(len(groups)), key=order(groups)))
+        found = _first_fit(memory, groups, sorted(range(len(groups)), key=order(groups)))
         if found is not None:
             return found
     return None
@@ -52,14 +28,12 @@ _ORDERS: tuple[Callable[[list[Group]], Callable[[int], tuple[int, ...]]], ...] =
 )
 
 
-def _first_fit(
-    memory: Memory, groups: list[Group], unit: Bytes, order: list[int]
-) -> list[Bytes] | None:
+def _first_fit(memory: Memory, groups: list[Group], order: list[int]) -> list[Bytes] | None:
     offsets: list[Bytes] = [0] * len(groups)
     placed: list[tuple[Piece, Bytes]] = []
     for index in order:
         group = groups[index]
-        offset = _lowest(memory, group, unit, placed)
+        offset = _lowest(memory, group, placed)
         if offset is None:
             return None
         offsets[index] = offset
@@ -67,10 +41,8 @@ def _first_fit(
     return offsets
 
 
-def _lowest(
-    memory: Memory, group: Group, unit: Bytes, placed: list[tuple[Piece, Bytes]]
-) -> Bytes | None:
-    """Return the lowest multiple of the unit where no byte is taken at the same time."""
+def _lowest(memory: Memory, group: Group, placed: list[tuple[Piece, Bytes]]) -> Bytes | None:
+    """Return the lowest address where no byte is taken at the same time."""
     taken = [(one.start - group.size + 1, one.end) for one in memory.reserved]
     taken += [
         (at + other.low - piece.high + 1, at + other.high - piece.low)
@@ -81,7 +53,7 @@ def _lowest(
     offset = 0
     for first, last in sorted(taken):
         if first <= offset < last:
-            offset = align_up(last, unit)
+            offset = align_up(last, memory.alignment)
     if memory.size is not None and offset + group.size > memory.size:
         return None
     return offset

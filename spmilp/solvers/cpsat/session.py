@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import Measures, measure
 from spmilp.plan.plan import Claim, Plan
 from spmilp.problem.objective import Quantity
@@ -18,7 +19,6 @@ from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.reasons import why_impossible
 from spmilp.solvers.cpsat.retime import scope_of_plan
-from spmilp.solvers.cpsat.room import Crowds
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.search import Found, Limits, run
 from spmilp.solvers.cpsat.structure import Structure, structure_of
@@ -50,7 +50,7 @@ class Session:
     Parameters
     ----------
     start
-        The list scheduler's answer, with a plan or without.
+        The list scheduler's answer: its bound, and the reason if it has no plan.
     """
 
     def __init__(
@@ -64,13 +64,12 @@ class Session:
         self._clock = Clock(options.time_limit, settings.deterministic_limit)
         self._order = problem.objective.order
         self._builder.ample = self._order[0] is not Quantity.PEAK_SPM
+        self._crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
         self._note = ""
         self._infeasible = False
         self._reason = start.reason or "a limit was reached before a plan was found"
         self._bound, self._source = start.bound, start.bound_source
         self.incumbent: Incumbent | None = None
-        if start.plan is not None:
-            self.offer(start.plan)
 
     def offer(self, plan: Plan) -> None:
         """Take a valid plan as incumbent if it is better than the one there is."""
@@ -134,59 +133,84 @@ class Session:
 
     def _improve_and_prove(self) -> None:
         """Search plans and proofs in turn, with more stays each time a proof needs them."""
-        while not self._is_done():
-            ample = self._builder.ample
-            found = self._find_plans(self._builder.structure(relaxed=False), 0, PLANS, None)
-            if ample and not self._builder.ample:
-                continue
+        while not self._is_done() and not self._clock.is_over(PLANS):
+            found = self._find_plans(None, 0, PLANS, None)
             if found is not None and self._builder.is_exact():
                 self._conclude(found)
-            if self._is_done() or not self._settings.relax:
+            if self._is_done() or not self._settings.relax or not self._prove():
                 return
-            found = self._run(self._builder.structure(relaxed=True), 0, {}, PROOF, None)
+
+    def _prove(self) -> bool:
+        """Search the relaxation for anything better; say whether more stays may help.
+
+        A solution that is better and needs no stay late would be a plan if it had addresses. What
+        has none becomes a crowd, in the plans' model as in this one, and the search begins again.
+        """
+        for _ in range(ROUNDS):
+            found = self._run(self._structure(relaxed=True), 0, PROOF, None)
             self._conclude(found)
-            late = found.solutions[-1].late if found.solutions and found.complete else None
-            if self._is_done() or not late or self._clock.is_over(PLANS):
-                return
-            if not self._builder.raise_stays(late):
-                return
+            crowd = self._take(found)
+            if self._is_done() or not found.solutions or not found.complete:
+                return False
+            late = found.solutions[-1].late
+            if late:
+                return self._builder.raise_stays(late)
+            if not self._takes_note(crowd):
+                return False
+        return False
+
+    def _structure(self, *, relaxed: bool) -> Structure:
+        moving = frozenset(self._crowds)
+        if self._knows_addresses(0):
+            memories = self._problem.machine.memories
+            moving |= {m.index for m in memories if m.kind is MemoryKind.SPM}
+        return self._builder.structure(relaxed=relaxed, moving=moving)
 
     def _break_ties(self, position: int) -> None:
         """Make a later quantity small, with those before it held."""
         if self._order[position] is Quantity.PEAK_SPM:
             self._builder.ample = False
-        structure = self._builder.structure(relaxed=False)
-        if structure.literals <= self._settings.literals:
-            self._find_plans(structure, position, TIES, self._settings.tie_breaks)
+        if self._structure(relaxed=False).literals <= self._settings.literals:
+            self._find_plans(None, position, TIES, self._settings.tie_breaks)
 
     def _find_plans(
-        self, structure: Structure, position: int, share: float, deterministic: float | None
+        self,
+        structure: Structure | None,
+        position: int,
+        share: float,
+        deterministic: float | None,
     ) -> Found | None:
-        """Improve one of the quantities within a structure.
+        """Improve one of the quantities within a structure, by default the whole problem's.
 
         Returns the last run, unless its best solution has no addresses.
         """
-        crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
         for _ in range(ROUNDS):
             if self._clock.is_over(share):
                 return None
-            found = self._run(structure, position, crowds, share, deterministic)
+            within = structure or self._structure(relaxed=False)
+            found = self._run(within, position, share, deterministic)
             crowd = self._take(found)
             if crowd is None:
                 return found
-            known = crowds.get(crowd.memory, ())
-            if any(self._lasts(item, crowd.memory, structure) for item in crowd.items):
-                self._builder.ample = False
+            if not self._takes_note(crowd):
                 return None
-            if not crowd.items or crowd.items in known:
-                return None
-            crowds[crowd.memory] = (*known, crowd.items)
         return None
 
-    def _lasts(self, item: Item, memory: MemoryIdx, structure: Structure) -> bool:
-        """Say whether something without an address has lasted in a memory of limited size."""
-        limited = self._tables.capacity[memory] is not None
-        return limited and isinstance(item, Stay) and structure.shapes[item].lasting
+    def _takes_note(self, crowd: Crowd | None) -> bool:
+        """Have a crowd's addresses in all further models; say whether that is new."""
+        if crowd is None or not crowd.items:
+            return False
+        if self._builder.ample and any(self._lasts(item) for item in crowd.items):
+            self._builder.ample = False
+            return True
+        known = self._crowds.get(crowd.memory, ())
+        self._crowds[crowd.memory] = (*known, crowd.items)
+        return crowd.items not in known
+
+    def _lasts(self, item: Item) -> bool:
+        """Say whether the model of plans has no address for an item of a memory of limited size."""
+        lasting = self._builder.scope(relaxed=False).lasting
+        return isinstance(item, Stay) and item[:2] in lasting
 
     def _conclude(self, found: Found) -> None:
         """Take bound and plan of a run whose model leaves nothing out that could be better."""
@@ -197,18 +221,16 @@ class Session:
             self._raise_bound(self.incumbent.values[0])
         elif found.bound is not None:
             self._raise_bound(found.bound)
-        self._take(found)
 
     def _run(
         self,
         structure: Structure,
         position: int,
-        crowds: Crowds,
         share: float,
         deterministic: float | None,
     ) -> Found:
         relaxed = structure.scope.relaxed
-        model = self._model(structure, position, crowds)
+        model = self._model(structure, position)
         limits = Limits(
             seconds=self._clock.seconds_until(share),
             deterministic=self._clock.deterministic_left(deterministic),
@@ -233,7 +255,7 @@ class Session:
             raise KeyboardInterrupt
         return found
 
-    def _model(self, structure: Structure, position: int, crowds: Crowds) -> Model:
+    def _model(self, structure: Structure, position: int) -> Model:
         """Return the model of a structure, with the incumbent as hint and as ceiling."""
         quantity = self._order[position]
         relaxed = structure.scope.relaxed
@@ -254,12 +276,15 @@ class Session:
             ceilings=ceilings,
             floor=floor,
             ceiling=ceiling,
-            crowds=crowds,
-            everywhere=quantity is Quantity.PEAK_SPM
-            or Quantity.PEAK_SPM in ceilings
-            or self._settings.addresses_in_model,
+            crowds=self._crowds,
+            everywhere=self._knows_addresses(position),
             reading=reading,
         )
+
+    def _knows_addresses(self, position: int) -> bool:
+        """Say whether every address in a scratchpad is in the model, as the peak needs it."""
+        wanted = Quantity.PEAK_SPM in self._order[: position + 1]
+        return wanted or self._settings.addresses_in_model
 
     def _horizon(self, structure: Structure, position: int) -> Cycles:
         """Return a cycle by which some best plan has ended.

@@ -41,8 +41,9 @@ class CpSatSolver:
         if start.status is SolveStatus.INFEASIBLE:
             return start
         session = Session(problem, options, self._settings, start)
-        if hint is not None and not check(problem, hint):
-            session.offer(hint)
+        for plan in (start.plan, hint):
+            if plan is not None and not check(problem, plan):
+                session.offer(plan)
         try:
             session.search()
         except KeyboardInterrupt:

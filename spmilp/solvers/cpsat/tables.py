@@ -17,6 +17,9 @@ from spmilp.units import (
     align_up,
 )
 
+WITHOUT_LIMIT = 2**42
+"""Addresses in a DRAM without limit stay below this."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
@@ -120,7 +123,7 @@ class Tables:
 def first_blocks(memory: Memory, size: Bytes) -> list[tuple[int, int]]:
     """Return the ranges of blocks, both ends included, with which so many bytes may begin."""
     found, low = [], 0
-    limit = memory.size if memory.size is not None else 2**48
+    limit = memory.size if memory.size is not None else WITHOUT_LIMIT
     for start, end in (*((r.start, r.end) for r in memory.reserved), (limit, limit)):
         first, last = -(-low // memory.alignment), (start - size) // memory.alignment
         if first <= last:
