@@ -26,7 +26,7 @@ MOST_SOURCES = 12
 def fetch(
     board: Board, what: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
-    """Bring a slice into a memory, through a shared one where no engine connects them directly.
+    """Bring a slice into a memory, through DRAM or a shared one where no engine connects them.
 
     Returns
     -------
@@ -37,13 +37,30 @@ def fetch(
     if stop != NO_WAY:
         return here, stop
     parent = board.memories[memory].parent
-    if parent == NONE or board.memories[parent].is_dram:
+    if parent == NONE:
         return here, stop
+    if board.memories[parent].is_dram:
+        stop = _store_home(board, what)
+        if stop != DONE:
+            return here, stop
+        return _fetch_directly(board, what, memory, need, task, compact)
     if residency_in(board, what, parent) == NONE:
         staged, stop = _fetch_directly(board, what, parent, need, task, NO)
         if stop != DONE:
             return staged, stop
     return _fetch_directly(board, what, memory, need, task, compact)
+
+
+@njit(cache=True)
+def _store_home(board: Board, what: int) -> int:
+    """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
+    entry = board.buffers[board.slices[what].buffer]
+    if entry.home == NONE or entry.in_dram != NONE:
+        return NO_WAY
+    parent = board.memories[board.residencies[entry.home].memory].parent
+    if parent == NONE or not board.memories[parent].is_dram:
+        return NO_WAY
+    return store(board, entry.home, parent)
 
 
 @njit(cache=True)
@@ -96,7 +113,7 @@ def _soonest_source(board: Board, what: int, memory: int) -> tuple[int, int]:
 def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, int, int, int]:
     """Return residency, way, start and end of the best copy of a slice into ``memory``.
 
-    At most ``MOST_SOURCES`` residencies are asked, the youngest first.
+    At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.
     """
     best, best_way, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
     buffer = board.slices[what].buffer
@@ -104,24 +121,26 @@ def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, 
     in_parent = what == buffer
     asked = 0
     while True:
-        while one != NONE and asked < MOST_SOURCES:
+        while one != NONE:
             residency = board.residencies[one]
             following = residency.following
-            if residency.alive and residency.memory != memory:
-                asked += 1
+            is_dram = board.memories[residency.memory].is_dram
+            reachable = board.pair_at[residency.memory, memory] != NONE
+            if residency.alive and reachable and (is_dram or asked < MOST_SOURCES):
                 ready = max(free, residency.valid)
                 way, start, end = earliest_transfer(board, what, one, memory, ready)
                 cost = float(end)
-                if board.memories[residency.memory].is_dram:
+                if is_dram:
                     cost += board.weights.dram * (end - start)
+                else:
+                    asked += 1
                 if way != NONE and (best == NONE or cost < best_cost):
                     best, best_way, best_start, best_end = one, way, start, end
                     best_cost = cost
             one = following
         if in_parent:
             return best, best_way, best_start, best_end
-        # DRAM's copy is the oldest, and must not go unasked.
-        one, in_parent, asked = board.slices[buffer].first, True, 0
+        one, in_parent = board.slices[buffer].first, True
 
 
 @njit(cache=True)
