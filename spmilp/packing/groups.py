@@ -113,8 +113,8 @@ def _fixed_offset(problem: PackingProblem, members: list[int]) -> int:
             alignment = problem.items[other].alignment
             if offset % alignment:
                 raise ValueError(
-                    f"item {other} must lie together with item {item}, which is fixed at {offset} B, "
-                    f"no multiple of {alignment} B"
+                    f"item {other} must lie together with item {item}, which is fixed at "
+                    f"{offset} B, no multiple of {alignment} B"
                 )
     return next(iter(fixed.values()), -1)
 

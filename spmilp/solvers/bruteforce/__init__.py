@@ -11,16 +11,17 @@ several; and nothing is in place of anything at a place in a DRAM tensor.
 **The candidates are finitely many, and an optimum is among them.**
 
 *Starts.* Let a valid plan be given in which no residency lasts longer than its last use. If a task
-or transfer starts at a cycle ``s > 0`` at which no other one ends, it may start at ``s - 1``: whatever
-runs or lies in a memory at ``s - 1`` does so at ``s`` too, so that cores, channels, links and bytes
-suffice; and what has ended at ``s`` has ended at ``s - 1``. Neither makespan nor traffic, energy or
-peak rises. Among the best plans, one with the least sum of starts therefore starts everything at 0
-or at the end of something. So to wait for the next end is the only delay that the search tries.
+or transfer starts at a cycle ``s > 0`` at which no other one ends, it may start at ``s - 1``:
+whatever runs or lies in a memory at ``s - 1`` does so at ``s`` too, so that cores, channels, links
+and bytes suffice; and what has ended at ``s`` has ended at ``s - 1``. Neither makespan nor traffic,
+energy or peak rises. Among the best plans, one with the least sum of starts therefore starts
+everything at 0 or at the end of something. So to wait for the next end is the only delay that the
+search tries.
 
-*Transfers.* Among those plans, take one with the fewest transfers. Each of its transfers then brings
-something that is used, to each of its destinations; and of two valid copies of a slice in one
-memory only one serves anything that starts later, unless some task may write in place of one. The
-search gives up a path as soon as a transfer on it has been in vain.
+*Transfers.* Among those plans, take one with the fewest transfers. Each of its transfers then
+brings something that is used, to each of its destinations; and of two valid copies of a slice in
+one memory only one serves anything that starts later, unless some task may write in place of one.
+The search gives up a path as soon as a transfer on it has been in vain.
 
 *Addresses.* :mod:`.room` shows that finitely many addresses are enough, and that contents need to
 leave only when something is put on their bytes. A state of the search holds *all* layouts that its
