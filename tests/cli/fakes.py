@@ -5,7 +5,6 @@ import signal
 from collections.abc import Callable
 
 from checker.worked_example import PLAN
-
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from checker.worked_example import PLAN, PROBLEM, changed
+from cli.running import Run
 from spmilp.plan.write import write_plan
 from spmilp.problem.write import write_problem
-
-from cli.running import Run
 
 
 @pytest.fixture

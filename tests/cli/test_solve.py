@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from checker.worked_example import PLAN, PROBLEM, changed
 
+from checker.worked_example import PLAN, PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
 from cli.running import Run
 from spmilp.problem.write import write_problem

@@ -4,9 +4,9 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from checker.worked_example import MACHINE
 from hypothesis import strategies as st
 
+from checker.worked_example import MACHINE
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import (

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from checker.worked_example import PLAN, PROBLEM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker.worked_example import PLAN, PROBLEM
 from spmilp.checker.check import check
 from spmilp.errors import FileError
 from spmilp.plan.read import read_plan

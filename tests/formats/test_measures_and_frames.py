@@ -5,10 +5,10 @@ from itertools import product
 from math import prod
 
 import pytest
-from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_machine, with_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_machine, with_task
 from spmilp.plan.frames import core_frame, residency_frame, task_frame, transfer_frame
 from spmilp.plan.measures import (
     Measures,

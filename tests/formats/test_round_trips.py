@@ -5,9 +5,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from checker.worked_example import MACHINE, PLAN, PROBLEM
 from hypothesis import given, settings
 
+from checker.worked_example import MACHINE, PLAN, PROBLEM
 from formats.instances import naming, plans, problems
 from spmilp.checker.check import check
 from spmilp.errors import FileError
