@@ -1,6 +1,7 @@
 """Solvers by name; each is imported only when it is asked for, for their libraries load slowly."""
 
 from collections.abc import Callable
+from functools import cache
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import Solver
@@ -32,9 +33,29 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
 }
 
 
+def _greedy(assignment: str, order: str) -> Callable[[], Solver]:
+    def make() -> Solver:
+        from spmilp.solvers.list_scheduler.solver import ListScheduler
+
+        return ListScheduler(greedy=(assignment, order))
+
+    return make
+
+
+@cache
+def _all_solvers() -> dict[str, Callable[[], Solver]]:
+    from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
+    from spmilp.solvers.list_scheduler.orders import ORDERS
+
+    greedy = {
+        f"greedy:{one}/{other}": _greedy(one, other) for one in ASSIGNMENTS for other in ORDERS
+    }
+    return {**SOLVERS, **greedy}
+
+
 def solver_names() -> tuple[str, ...]:
-    """Return the names that :func:`find_solver` knows."""
-    return tuple(SOLVERS)
+    """Return the names that :func:`find_solver` knows; ``greedy:…`` are one-pass baselines."""
+    return tuple(_all_solvers())
 
 
 def find_solver(name: str) -> Solver:
@@ -45,6 +66,7 @@ def find_solver(name: str) -> Solver:
     SpmilpError
         If there is none.
     """
-    if name not in SOLVERS:
-        raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(SOLVERS)}")
-    return SOLVERS[name]()
+    solvers = _all_solvers()
+    if name not in solvers:
+        raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(solvers)}")
+    return solvers[name]()

@@ -56,9 +56,17 @@ class ListScheduler:
     First every assignment with every order, then other weights with the best three of them. The
     number of trials depends on the number of tasks, not on the clock; a time limit or an interrupt
     only cuts it short.
+
+    Parameters
+    ----------
+    greedy
+        Schedule in one pass by this assignment and this order alone, the baseline of comparisons;
+        without it, by all of them.
     """
 
-    name = "list"
+    def __init__(self, greedy: tuple[str, str] | None = None) -> None:
+        self._greedy = greedy
+        self.name = "list" if greedy is None else greedy_name(*greedy)
 
     def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
         """Return the best plan of the portfolio (a ``hint`` is of no use to it)."""
@@ -72,12 +80,26 @@ class ListScheduler:
                 bound_source=bound.name,
                 reason=reason,
             )
-        return _Search(problem, options, bound).result()
+        return _Search(problem, options, bound, self.name, self._greedy).result()
+
+
+def greedy_name(assignment: str, order: str) -> str:
+    """Return the solver name of one pass by this assignment and this order."""
+    return f"greedy:{assignment}/{order}"
 
 
 class _Search:
-    def __init__(self, problem: Problem, options: SolveOptions, bound: Bound) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        bound: Bound,
+        name: str,
+        greedy: tuple[str, str] | None,
+    ) -> None:
         self._problem = problem
+        self._name = name
+        self._greedy = greedy
         self._options = options
         self._bound = bound
         self._routes = Routes(problem.machine)
@@ -114,6 +136,10 @@ class _Search:
 
     def _trials(self) -> Iterator[Trial]:
         usual = FIRST_WEIGHTS[self._problem.objective.first]
+        if self._greedy is not None:
+            assignment, order = self._greedy
+            yield Trial(assignment, order, usual)
+            return
         for order in ORDERS:
             for assignment in ASSIGNMENTS:
                 yield Trial(assignment, order, usual)
@@ -137,8 +163,9 @@ class _Search:
 
     def _tell(self, incumbent: int, trial: Trial) -> None:
         if self._options.on_progress is not None:
+            source = f"list {trial}" if self._greedy is None else self._name
             self._options.on_progress(
-                Progress(incumbent=incumbent, bound=self._bound.value, source=f"list {trial}")
+                Progress(incumbent=incumbent, bound=self._bound.value, source=source)
             )
 
     def _is_over(self) -> bool:
@@ -166,7 +193,7 @@ class _Search:
                 bound=self._bound.value,
                 bound_source=self._bound.name,
             ),
-            solver=ListScheduler.name,
+            solver=self._name,
             options=(
                 ("assignment", trial.assignment),
                 ("order", trial.order),
