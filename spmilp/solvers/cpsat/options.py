@@ -24,8 +24,8 @@ class CpSatOptions:
         A stay exists only if something uses it.
     energy_of_cores, energy_of_links
         Work and traffic need time: a row for each kind of core, and each link and engine.
-    energy_of_memories
-        Bytes times cycles of what stays in a memory are at most its size times the makespan.
+    working_sets
+        Running tasks, each with all its bytes, and arriving transfers share a memory.
     known_heads
         Tasks start no earlier and end no later than the critical paths allow.
     literals
@@ -50,7 +50,7 @@ class CpSatOptions:
     stays_are_used: bool = True
     energy_of_cores: bool = True
     energy_of_links: bool = True
-    energy_of_memories: bool = True
+    working_sets: bool = True
     known_heads: bool = True
     literals: int = 2_000_000
     stays: int = 2

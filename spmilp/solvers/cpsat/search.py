@@ -130,6 +130,8 @@ def _solver(limits: Limits) -> cp_model.CpSolver:
     if limits.deterministic is not None:
         parameters.max_deterministic_time = limits.deterministic
     parameters.num_workers = limits.workers
+    # A single worker then takes turns between strategies and neighbourhoods, the same each time.
+    parameters.interleave_search = limits.workers == 1
     parameters.random_seed = limits.seed
     parameters.catch_sigint_signal = False
     parameters.log_search_progress = limits.log

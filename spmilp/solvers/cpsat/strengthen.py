@@ -1,16 +1,31 @@
 """Rows that every plan satisfies and that the solver would find late: each has its switch."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from math import lcm
+from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.paths import paths_of
+from spmilp.solvers.bounds.paths import Paths, paths_of
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.variables import Literal, Number, Variables
+from spmilp.solvers.cpsat.variables import Interval, Literal, Number, Variables
+from spmilp.units import Cycles
+
+MOST_SETS = 6
+"""Thresholds tried for each pool, engine and link."""
+
+
+class Share(NamedTuple):
+    """What a transfer holds in all if it is made, and cycles that come before and after it."""
+
+    head: Cycles
+    tail: Cycles
+    amount: int
+    taken: Literal
 
 
 def strengthen(
@@ -27,12 +42,15 @@ def strengthen(
     addressed
         Whether some addresses are in the model, so that a copy beside the original can be of use.
     """
+    paths = paths_of(tables.problem, Movement(tables.problem))
     if options.known_heads:
-        _tasks_keep_to_their_heads_and_tails(model, tables, variables)
+        _tasks_keep_to_their_heads_and_tails(model, variables, paths)
     if options.energy_of_cores:
-        _cores_have_time_for_their_work(model, tables, variables)
+        _cores_have_time_for_their_work(model, tables, variables, paths)
     if options.energy_of_links:
-        _links_and_engines_have_time_for_their_transfers(model, tables, variables)
+        _links_and_engines_have_time_for_their_transfers(model, tables, variables, paths)
+    if options.working_sets:
+        _working_sets_and_arrivals_share_a_memory(model, tables, variables)
     if options.stays_are_used:
         _what_nothing_uses_does_not_exist(model, tables, variables)
     if options.stays_in_turn and not addressed:
@@ -40,63 +58,117 @@ def strengthen(
 
 
 def _tasks_keep_to_their_heads_and_tails(
-    model: cp_model.CpModel, tables: Tables, variables: Variables
+    model: cp_model.CpModel, variables: Variables, paths: Paths
 ) -> None:
     """A task starts after its head and leaves its tail (:mod:`spmilp.solvers.bounds.paths`)."""
-    paths = paths_of(tables.problem, Movement(tables.problem))
     for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
         model.add(task.start >= head)
         model.add(task.start + tail <= variables.makespan)
 
 
 def _cores_have_time_for_their_work(
-    model: cp_model.CpModel, tables: Tables, variables: Variables
+    model: cp_model.CpModel, tables: Tables, variables: Variables, paths: Paths
 ) -> None:
-    """The tasks of a pool fit between the least head and the least time after their ends.
+    """Some tasks of a pool fit between their least head and the least time after their ends.
 
     Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
-    schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses.
+    schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses: for
+    all tasks of the pool, for those with late heads, and for those with long tails.
     """
-    paths = paths_of(tables.problem, Movement(tables.problem))
+    after = [tail - own for tail, own in zip(paths.tail, paths.cycles, strict=True)]
     for pool in tables.pools:
         tasks = [t for t, times in enumerate(variables.tasks) if pool.index in times.pools]
-        if not tasks:
-            continue
-        head = min(paths.head[task] for task in tasks)
-        after = min(paths.tail[task] - paths.cycles[task] for task in tasks)
-        work = sum(
-            tables.cycles_on(task, pool.index) * variables.tasks[task].pools[pool.index]
-            for task in tasks
-        )
-        some = variables.literal(f"pool{pool.index} works")
-        for task in tasks:
-            model.add_implication(variables.tasks[task].pools[pool.index], some)
-        count = len(pool.cores)
-        model.add(work <= count * (variables.makespan - head - after)).only_enforce_if(some)
+        for some in _tops(tasks, paths.head) | _tops(tasks, after):
+            head = min(paths.head[task] for task in some)
+            rest = min(after[task] for task in some)
+            here = [(t, variables.tasks[t].pools[pool.index]) for t in sorted(some)]
+            terms = [(tables.cycles_on(task, pool.index), literal) for task, literal in here]
+            model.add(_sum(terms) <= len(pool.cores) * (variables.makespan - head - rest))
+
+
+def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
+    """Return the items whose value is at least each of a few thresholds."""
+    thresholds = sorted({values[item] for item in items})
+    step = -(-len(thresholds) // MOST_SETS) or 1
+    return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
 
 
 def _links_and_engines_have_time_for_their_transfers(
-    model: cp_model.CpModel, tables: Tables, variables: Variables
+    model: cp_model.CpModel, tables: Tables, variables: Variables, paths: Paths
 ) -> None:
-    """Cycles of transfers times what they hold are at most the makespan times what there is."""
-    engines: dict[int, list[tuple[int, Literal]]] = defaultdict(list)
-    links: dict[int, list[tuple[int, Literal]]] = defaultdict(list)
+    """What some transfers hold, times their cycles, fits between their heads and tails.
+
+    A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
+    of no use but to tasks that read the buffer ends before the shortest of their tails.
+    """
     rates = {way.rate for stay in variables.stays.values() for way in stay.moves}
     rates |= set(variables.least_rates.values())
     rates |= {link.rate for link in tables.machine.links}
     unit = lcm(*(rate.denominator for rate in rates)) if rates else 1
+    engines: dict[int, list[Share]] = defaultdict(list)
+    links: dict[int, list[Share]] = defaultdict(list)
     for key, stay in variables.stays.items():
+        head, tail = _head_and_tail(tables, paths, key.slice)
         for way, move in stay.moves.items():
-            engines[way.engine].append((way.cycles, move))
+            engines[way.engine].append(Share(head, tail, way.cycles, move))
             rate = variables.least_rates.get((key, way), way.rate)
             for link in way.links:
-                links[link].append((int(way.cycles * rate * unit), move))
-    for engine, terms in sorted(engines.items()):
-        channels = tables.machine.engines[engine].channels
-        model.add(_sum(terms) <= channels * variables.makespan)
-    for link, terms in sorted(links.items()):
-        capacity = int(tables.machine.links[link].rate * unit)
-        model.add(_sum(terms) <= capacity * variables.makespan)
+                amount = int(way.cycles * rate * unit)
+                links[link].append(Share(head, tail, amount, move))
+    for engine, shares in sorted(engines.items()):
+        _fit(model, variables, shares, tables.machine.engines[engine].channels)
+    for link, shares in sorted(links.items()):
+        _fit(model, variables, shares, int(tables.machine.links[link].rate * unit))
+
+
+def _head_and_tail(tables: Tables, paths: Paths, slice_: int) -> tuple[Cycles, Cycles]:
+    """Return cycles before and after every useful transfer of a slice."""
+    buffer = tables.problem.slices[slice_].buffer
+    writer = tables.writers[buffer]
+    head = 0 if writer is None else paths.head[writer] + paths.cycles[writer]
+    if tables.problem.buffers[buffer].ends_in is not None:
+        return head, 0
+    parts = (buffer, *tables.parts[buffer])
+    tails = [paths.tail[task] for part in parts for task, _ in tables.readers[part]]
+    return head, min(tails, default=0)
+
+
+def _fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capacity: int) -> None:
+    items = range(len(shares))
+    heads = _tops(items, [share.head for share in shares])
+    tails = _tops(items, [share.tail for share in shares])
+    for some in sorted(heads | tails, key=sorted):
+        head = min(shares[index].head for index in some)
+        tail = min(shares[index].tail for index in some)
+        terms = [(shares[index].amount, shares[index].taken) for index in sorted(some)]
+        model.add(_sum(terms) <= capacity * (variables.makespan - head - tail))
+
+
+def _working_sets_and_arrivals_share_a_memory(
+    model: cp_model.CpModel, tables: Tables, variables: Variables
+) -> None:
+    """While a task runs its operands and results are there, and what arrives is none of them.
+
+    The stays say so one by one; here each task has its whole working set as one demand, with times
+    that are known much better than those of stays. Operands count in the memory of a single core
+    only, where no two tasks share one at the same time, and where cores do not read remotely.
+    """
+    for memory, capacity in enumerate(tables.capacity):
+        if capacity is None:
+            continue
+        demands: list[tuple[Interval, int]] = []
+        for key, stay in variables.stays.items():
+            if key.memory == memory and not tables.ways.at_place(key.slice, memory):
+                blocks = tables.blocks(tables.problem.slices[key.slice].bytes, memory)
+                demands += [(interval, blocks) for interval in stay.transfers.values()]
+        for task, times in enumerate(variables.tasks):
+            for pool, run in times.runs.items():
+                if tables.pools[pool].memory == memory:
+                    demands.append((run, tables.working_set(task, memory)))
+        wanted = [(interval, blocks) for interval, blocks in demands if blocks]
+        if sum(blocks for _, blocks in wanted) > capacity:
+            intervals = [interval for interval, _ in wanted]
+            model.add_cumulative(intervals, [blocks for _, blocks in wanted], capacity)
 
 
 def _what_nothing_uses_does_not_exist(

@@ -7,6 +7,7 @@ from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.cpsat.ways import Ways
 from spmilp.units import (
+    BufferIdx,
     Bytes,
     CoreIdx,
     Cycles,
@@ -83,6 +84,36 @@ class Tables:
     def blocks(self, size: Bytes, memory: MemoryIdx) -> int:
         """Return the blocks that so many bytes occupy in a memory."""
         return -(-size // self.machine.memories[memory].alignment)
+
+    def working_set(self, task: TaskIdx, memory: MemoryIdx) -> int:
+        """Return blocks that a task has for itself while it runs in a memory, at the least.
+
+        Its results and scratch. In the memory of a single core its operands too: of each buffer
+        what it reads as a whole, or the parts, which may lie apart or inside the whole. What
+        results may take over from operands counts once.
+        """
+        problem, wanted = self.problem, self.problem.tasks[task]
+        total = self.blocks(wanted.scratch, memory)
+        results = {b: self._blocks_of(b, memory) for b in wanted.writes}
+        total += sum(results.values())
+        shared = self.machine.remote is not None
+        if shared or sum(core.memory == memory for core in self.machine.cores) != 1:
+            taken = {written for _, written in wanted.in_place}
+            return total - sum(results[b] for b in taken)
+        parts: dict[BufferIdx, int] = {}
+        for read in wanted.reads:
+            buffer = problem.slices[read].buffer
+            parts[buffer] = parts.get(buffer, 0) + self._blocks_of(read, memory)
+        total += sum(min(n, self._blocks_of(b, memory)) for b, n in parts.items())
+        for written in wanted.writes:
+            over = [self._blocks_of(r, memory) for r, w in wanted.in_place if w == written]
+            total -= min(results[written], max(over, default=0))
+        return total
+
+    def _blocks_of(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
+        if self.ways.at_place(slice_, memory):
+            return 0
+        return self.blocks(self.problem.slices[slice_].bytes, memory)
 
     def remote_cycles(self, slice_: SliceIdx, source: MemoryIdx, local: MemoryIdx) -> Cycles | None:
         """Return the extra cycles of reading a slice elsewhere; ``None`` if that is impossible."""
