@@ -36,6 +36,9 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
+            raise FileError(f"{target}: cannot be written: is no ordinary file")
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except (OSError, ValueError) as error:

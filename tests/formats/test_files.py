@@ -73,3 +73,10 @@ def test_a_path_with_a_null_byte_is_reported() -> None:
         read_bytes("a\0b")
     with pytest.raises(FileError, match="cannot be written"):
         write_atomically("/tmp/a\0b", "x")
+
+
+def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="no ordinary file"):
+        write_atomically(tmp_path / "pipe", "x")
+    assert (tmp_path / "pipe").is_fifo()
