@@ -1,0 +1,1 @@
+"""Command lists: how firmware runs a plan by waiting for events instead of cycles."""
