@@ -8,6 +8,13 @@ import typer
 
 SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds of each unit of time."""
+BYTES = {"": 1, "b": 1} | {
+    unit: 2 ** (10 * power)
+    for power, letter in enumerate("kmgt", start=1)
+    for unit in (letter, f"{letter}i", f"{letter}ib")
+}
+"""Bytes of each unit of memory, as memories are counted."""
+MOST_BYTES = 2**60 - 1
 
 
 def duration(given: str | float) -> float:
@@ -28,6 +35,36 @@ def duration(given: str | float) -> float:
     if seconds <= 0:
         raise typer.BadParameter(f"{text!r} is no time at all; write 60s, 5m, 1h, 500ms or none")
     return seconds
+
+
+def byte_count(given: str | int) -> int:
+    """Read ``1048576``, ``0x100000``, ``64K``, ``1MiB`` or ``1.5 MiB`` as bytes.
+
+    Raises
+    ------
+    BadParameter
+        If the text is nothing of that, no whole number of bytes, or out of range.
+    """
+    text = str(given).strip()
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text):
+        return _in_range(int(text, 16), text)
+    match = re.fullmatch(r"([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*([a-zA-Z]*)", text)
+    if match is not None and match[3].lower() in ("kb", "mb", "gb", "tb"):
+        unit = f"{match[3][0].upper()}iB"
+        raise typer.BadParameter(f"{text!r} may count by 1000 or by 1024; write {unit} or bytes")
+    if match is None or match[3].lower() not in BYTES:
+        raise typer.BadParameter(f"{text!r} is no size in bytes; write 1048576, 0x100000 or 1MiB")
+    decimals = match[2] or ""
+    whole, rest = divmod(int(match[1] + decimals) * BYTES[match[3].lower()], 10 ** len(decimals))
+    if rest:
+        raise typer.BadParameter(f"{text!r} is no whole number of bytes")
+    return _in_range(whole, text)
+
+
+def _in_range(number: int, text: str) -> int:
+    if not 1 <= number <= MOST_BYTES:
+        raise typer.BadParameter(f"{text!r} is {number} B, expected 1 to {MOST_BYTES}")
+    return number
 
 
 def share(given: str | float) -> float:
@@ -68,3 +105,17 @@ def dimensions(texts: Iterable[str]) -> dict[str, int]:
             raise typer.BadParameter(f"--dim {name} is given as {sizes[name]} and as {size}")
         sizes[name] = int(size)
     return sizes
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read ``a,b,c``.
+
+    Raises
+    ------
+    BadParameter
+        If there is no name, or one comes twice.
+    """
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found or len(set(found)) < len(found):
+        raise typer.BadParameter(f"{text!r}: expected different names with commas between them")
+    return found

@@ -4,7 +4,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -13,11 +13,10 @@ from spmilp import pipeline
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.cli.solved import Answer, figures_of, print_answer
+from spmilp.cli.sources import read_source
 from spmilp.errors import ExitCode
-from spmilp.lowering.roofline import Roofline, roofline
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.report.summary import network_name
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.registry import solver_names
@@ -46,7 +45,9 @@ def run(request: Request) -> ExitCode:
     started = time.perf_counter()
     _solver_exists(request.solver)
     with interrupts_noted() as interrupts, progress_line() as progress:
-        problem, ceiling = _problem(request, progress)
+        problem, ceiling = read_source(
+            request.source, request.machine, request.dims, request.objective, progress.say
+        )
         outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
         result = pipeline.solve_problem(problem, request.solver, _options(request, progress))
         interrupts.finishing = True
@@ -70,32 +71,6 @@ def _solver_exists(name: str) -> None:
     """Refuse an unknown solver before the model is read."""
     if name not in solver_names():
         raise typer.BadParameter(f"--solver {name}: there are {', '.join(solver_names())}")
-
-
-def _problem(request: Request, progress: ProgressLine) -> tuple[Problem, Roofline | None]:
-    """Read the problem, or make it from the model and the machine; a model has a roofline too."""
-    if request.source.endswith(".json"):
-        return _problem_of_file(request, progress), None
-    progress.say(f"reading {request.source}")
-    machine = request.machine or pipeline.DEFAULT_MACHINE
-    loaded = pipeline.load(request.source, machine, dims=request.dims)
-    progress.say("choosing tiles and lowering")
-    problem = pipeline.lower_network(loaded, request.objective or Quantity.MAKESPAN)
-    return problem, roofline(loaded.network, loaded.target.machine)
-
-
-def _problem_of_file(request: Request, progress: ProgressLine) -> Problem:
-    """Read a problem file, with the objective of the command line if there is one."""
-    if request.machine is not None or request.dims:
-        raise typer.BadParameter(
-            f"{request.source} is a problem file, which carries its machine and its sizes; "
-            "leave --machine and --dim out, or give the ONNX model"
-        )
-    progress.say(f"reading {request.source}")
-    problem = read_problem(Path(request.source))
-    if request.objective is None:
-        return problem
-    return replace(problem, objective=Objective.of(request.objective))
 
 
 def _options(request: Request, progress: ProgressLine) -> SolveOptions:

@@ -10,6 +10,7 @@ from spmilp.cli.main import EXIT_CODES
 from spmilp.errors import ExitCode
 from spmilp.machine.read import read_machine
 
+VERBS = ("solve", "check", "compare", "replay", "inspect", "machines")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -30,9 +31,7 @@ def test_every_exit_code_is_documented_in_the_help_and_in_the_reference() -> Non
 def test_every_option_of_the_reference_exists(run: Run) -> None:
     text = (DOCS / "cli.md").read_text()
     named = set(re.findall(r"`(--[a-z-]+)", text))
-    helps = "".join(
-        run(verb, "--help").out for verb in ("solve", "check", "replay", "inspect", "machines")
-    )
+    helps = "".join(run(verb, "--help").out for verb in VERBS)
     known = helps + run("--help").out
     assert [option for option in sorted(named) if option not in known] == []
 

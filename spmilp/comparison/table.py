@@ -1,0 +1,139 @@
+"""Runs as tidy tables."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from spmilp.comparison.run import Run
+
+RATIO_FLOOR = 1
+"""Added to both sides of a ratio whose bound is 0, as for a quantity that can vanish."""
+
+
+def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return one row for each run, judged against all runs of its instance.
+
+    Columns
+    -------
+    instance, tasks, cores, solver, seed, status, quantity, objective
+        As in :class:`~spmilp.comparison.run.Run`.
+    bound, bound_source
+        The best bound that any solver proved on the instance: they are all proven, so each holds
+        for every plan.
+    gap
+        ``(objective - bound) / objective``.
+    ratio_to_bound
+        ``objective / bound``, 1 or more.
+    ratio_to_best
+        ``objective`` over the least objective of the instance, 1 or more.
+    own_bound
+        What this solver proved itself.
+    seconds, seconds_to_best
+        Wall seconds of the run, and until its last improvement.
+    reason
+        Why there is no plan.
+    """
+    frame = pd.DataFrame([_row(run) for run in runs], columns=COLUMNS)
+    objective = frame["objective"].astype("Float64")
+    by_instance = frame.groupby("instance", sort=False)
+    strongest = by_instance["own_bound"].transform("max")
+    # The source of the strongest bound; the first solver that proved it keeps the credit.
+    sources = frame.loc[by_instance["own_bound"].idxmax(), ["instance", "own_source"]]
+    frame["bound"] = strongest
+    frame["bound_source"] = frame["instance"].map(dict(sources.itertuples(index=False)))
+    best = objective.groupby(frame["instance"], sort=False).transform("min")
+    frame["gap"] = ((objective - strongest) / objective.replace(0, 1)).astype("Float64")
+    frame["ratio_to_bound"] = _ratio(objective, strongest)
+    frame["ratio_to_best"] = _ratio(objective, best)
+    return frame[ORDER]
+
+
+COLUMNS = [
+    *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
+    *("own_bound", "own_source", "seconds", "seconds_to_best", "reason"),
+]
+ORDER = [
+    *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
+    *("bound", "bound_source", "gap", "ratio_to_bound", "ratio_to_best"),
+    *("own_bound", "seconds", "seconds_to_best", "reason"),
+]
+
+
+def _row(run: Run) -> tuple[object, ...]:
+    return (
+        run.instance,
+        run.tasks,
+        run.cores,
+        run.solver,
+        run.seed,
+        run.status,
+        str(run.quantity),
+        pd.NA if run.objective is None else run.objective,
+        run.bound,
+        run.bound_source,
+        run.seconds,
+        pd.NA if run.seconds_to_best is None else run.seconds_to_best,
+        run.reason,
+    )
+
+
+def _ratio(objective: pd.Series, to: pd.Series) -> pd.Series:
+    shift = (to == 0).astype("Int64") * RATIO_FLOOR
+    return (objective + shift) / (to + shift)
+
+
+def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each solver of a :func:`run_frame`.
+
+    Columns
+    -------
+    runs, plans, proven
+        How many runs there were, ended with an accepted plan, and are proven optimal: the
+        objective equals the instance's bound, whoever proved it.
+    ratio_to_bound, ratio_to_best
+        Geometric means over the runs with a plan.
+    worst_ratio_to_best
+        The largest.
+    median_gap
+        Over the runs with a plan.
+    seconds
+        Shifted geometric mean of the wall seconds (shift 1 s), over all runs.
+    """
+    rows = []
+    for solver, runs in frame.groupby("solver", sort=False):
+        solved = runs[runs["objective"].notna()]
+        rows.append(
+            {
+                "solver": solver,
+                "runs": len(runs),
+                "plans": len(solved),
+                "proven": int((solved["objective"] == solved["bound"]).sum()),
+                "ratio_to_bound": geometric_mean(solved["ratio_to_bound"]),
+                "ratio_to_best": geometric_mean(solved["ratio_to_best"]),
+                "worst_ratio_to_best": solved["ratio_to_best"].max(),
+                "median_gap": solved["gap"].median(),
+                "seconds": geometric_mean(runs["seconds"] + 1) - 1,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def geometric_mean(values: pd.Series) -> float:
+    """Return the geometric mean of positive numbers; NaN of none."""
+    if values.empty:
+        return float("nan")
+    return float(np.exp(np.log(values.astype(float)).mean()))
+
+
+def contradictions(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Say which plans are better than what some solver claims to have proven.
+
+    Each is a defect: the checker accepted the plan, so the bound is wrong.
+    """
+    wrong = frame[frame["objective"].notna() & (frame["objective"] < frame["bound"])]
+    return tuple(
+        f"{row.instance}: {row.solver} has a valid plan of {row.objective:,} below the bound "
+        f"{row.bound:,} ({row.bound_source})"
+        for row in wrong.itertuples()
+    )

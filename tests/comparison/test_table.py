@@ -1,0 +1,100 @@
+"""Tables of runs: what is compared with what."""
+
+import math
+
+import pytest
+
+from spmilp.comparison.profiles import performance_profile, profile_figure
+from spmilp.comparison.run import Moment, Run
+from spmilp.comparison.table import contradictions, run_frame, summary_frame
+from spmilp.problem.objective import Quantity
+
+
+def run(instance: str, solver: str, objective: int | None, bound: int, seconds: float = 1.0) -> Run:
+    answer = Moment(seconds=seconds, objective=objective, bound=bound)
+    return Run(
+        instance=instance,
+        tasks=3,
+        cores=2,
+        solver=solver,
+        seed=0,
+        status="unknown" if objective is None else "feasible",
+        quantity=Quantity.MAKESPAN,
+        objective=objective,
+        bound=bound,
+        bound_source=f"{solver}'s",
+        seconds=seconds,
+        course=(answer,),
+        reason="" if objective is not None else "no time",
+    )
+
+
+RUNS = (
+    run("x", "quick", 120, 80),
+    run("x", "exact", 100, 100, seconds=9.0),
+    run("y", "quick", 50, 40),
+    run("y", "exact", None, 30, seconds=9.0),
+)
+
+
+def test_the_bound_of_an_instance_is_the_best_that_any_solver_proved() -> None:
+    frame = run_frame(RUNS)
+
+    assert list(frame["bound"]) == [100, 100, 40, 40]
+    assert list(frame["bound_source"]) == ["exact's", "exact's", "quick's", "quick's"]
+    assert list(frame["own_bound"]) == [80, 100, 40, 30]
+
+
+def test_ratios_and_gaps_are_missing_where_there_is_no_plan() -> None:
+    frame = run_frame(RUNS)
+
+    assert list(frame["ratio_to_best"][:3]) == pytest.approx([1.2, 1.0, 1.0])
+    assert list(frame["gap"][:3]) == pytest.approx([20 / 120, 0.0, 10 / 50])
+    for column in ("objective", "gap", "ratio_to_best", "ratio_to_bound", "seconds_to_best"):
+        assert frame[column].isna().tolist() == [False, False, False, True], column
+
+
+def test_a_bound_of_zero_gives_finite_ratios() -> None:
+    frame = run_frame((run("z", "a", 0, 0), run("z", "b", 3, 0)))
+
+    assert list(frame["ratio_to_bound"]) == [1.0, 4.0]
+    assert list(frame["gap"]) == [0.0, 1.0]
+
+
+def test_the_summary_has_one_row_for_each_solver() -> None:
+    quick, exact = summary_frame(run_frame(RUNS)).to_dict("records")
+
+    assert (quick["solver"], quick["runs"], quick["plans"], quick["proven"]) == ("quick", 2, 2, 0)
+    assert (exact["solver"], exact["runs"], exact["plans"], exact["proven"]) == ("exact", 2, 1, 1)
+    assert quick["ratio_to_best"] == pytest.approx(math.sqrt(1.2))
+    assert quick["ratio_to_bound"] == pytest.approx(math.sqrt(1.2 * 1.25))
+    assert quick["worst_ratio_to_best"] == pytest.approx(1.2)
+    assert (quick["seconds"], exact["seconds"]) == pytest.approx((1.0, 9.0))
+
+
+def test_a_solver_that_never_has_a_plan_has_no_ratio() -> None:
+    (row,) = summary_frame(run_frame((run("x", "none", None, 5),))).to_dict("records")
+
+    assert (row["plans"], row["proven"]) == (0, 0)
+    assert math.isnan(row["ratio_to_best"])
+
+
+def test_a_plan_below_a_proven_bound_is_a_contradiction() -> None:
+    assert contradictions(run_frame(RUNS)) == ()
+
+    (said,) = contradictions(run_frame((run("x", "a", 90, 80), run("x", "b", 100, 95))))
+    assert "a has a valid plan of 90 below the bound 95 (b's)" in said
+
+
+def test_a_profile_counts_the_runs_within_each_ratio() -> None:
+    profile = performance_profile(run_frame(RUNS))
+
+    assert list(profile.index) == pytest.approx([1.0, 1.2])
+    assert list(profile["quick"]) == [0.5, 1.0]
+    assert list(profile["exact"]) == [0.5, 0.5]
+
+
+def test_a_profile_is_drawn_with_one_staircase_for_each_solver() -> None:
+    (axes,) = profile_figure(performance_profile(run_frame(RUNS))).axes
+
+    assert [line.get_label() for line in axes.get_lines()] == ["quick", "exact"]
