@@ -126,12 +126,16 @@ class MachineModel(FileModel):
     positions: tuple[tuple[Text, tuple[Coordinate, Coordinate]], ...]
     remote: RemoteModel | None
     events: Count | None
+    event_maximum: Count | None = None
     unverified: tuple[str, ...]
 
 
 def machine_to_json(machine: m.Machine) -> dict[str, Any]:
     """Return a machine as JSON data, in the form of :class:`MachineModel`."""
     plain: dict[str, Any] = _plain(machine)
+    if machine.event_maximum is None:
+        # Younger than the format: left out where it says nothing, older files keep their hashes.
+        del plain["event_maximum"]
     return plain
 
 

@@ -256,6 +256,7 @@ class MachineDescription(FileModel):
     engines: tuple[CentralEngine, ...] = ()
     remote_reads: RemoteFields | None = None
     events: Count | None = None
+    event_maximum: Count | None = None
     provenance: tuple[ProvenanceFields, ...] = ()
 
     @property

@@ -85,6 +85,7 @@ class _Expansion:
             positions=self._topology.positions,
             remote=_remote(self._given.remote_reads),
             events=self._given.events,
+            event_maximum=self._given.event_maximum,
         )
 
     def _add_dram(self, dram: DramFields) -> None:

@@ -283,6 +283,8 @@ class Machine:
         How cores read remote scratchpads; ``None`` if they cannot.
     events
         Hardware events that firmware may wait for; ``None`` without limit.
+    event_maximum
+        What an event can count to: 1 where it is set or not set, ``None`` without limit.
     unverified
         The parameters that no source confirms; shown to the user.
 
@@ -304,6 +306,7 @@ class Machine:
     positions: tuple[tuple[str, tuple[int, int]], ...] = ()
     remote: RemoteReads | None = None
     events: int | None = None
+    event_maximum: int | None = None
     unverified: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
