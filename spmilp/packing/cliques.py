@@ -5,6 +5,7 @@ other way round, so the two take turns.
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,11 +60,12 @@ def solve_by_cliques(
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
     solver.parameters.max_deterministic_time = deterministic_time
+    solver.parameters.catch_sigint_signal = False
     if seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.0, seconds)
     if announce is not None:
         announce(solver)
-    status = solver.solve(model)
+    status = _status_of(solver, model)
     if status == cp_model.INFEASIBLE:
         return Outcome.EXHAUSTED, None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -72,6 +74,17 @@ def solve_by_cliques(
     for i in items:
         offsets[i] = solver.value(offset[i])
     return Outcome.PACKED, offsets
+
+
+def _status_of(solver: Any, model: Any) -> Any:
+    """Solve in a thread of its own, so that an interrupt reaches this one and ends it at once."""
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        status = beside.submit(solver.solve, model)
+        try:
+            return status.result()
+        except KeyboardInterrupt:
+            solver.stop_search()
+            raise
 
 
 def _offsets_in_steps(given: Given, item: int, latest: int) -> list[list[int]]:

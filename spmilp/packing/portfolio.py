@@ -1,6 +1,7 @@
 """Find offsets inside a capacity, or the least height; with a proof where there is one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -60,7 +61,8 @@ def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> 
 def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> Packing:
     """Find the lowest packing, within ``problem.capacity`` where there is one.
 
-    The answer is ``optimal`` when its height equals the proven bound.
+    The answer is ``optimal`` when its height equals the proven bound. A ``KeyboardInterrupt`` ends
+    the search early; what was found until then is returned.
 
     Raises
     ------
@@ -93,13 +95,9 @@ class _Minimiser:
         self._height = height_of(instance, self._offsets)
 
     def run(self) -> Packing:
-        """Decide heights until none is left between, or a limit is reached."""
-        budget = FIRST_BUDGET
-        while self._bound < self._height and not self._clock.is_up:
-            if self._decider.given is None:
-                break
-            if not self._closes_in(budget):
-                budget *= 2
+        """Decide heights until none is left between, a limit is reached, or an interrupt comes."""
+        with suppress(KeyboardInterrupt):
+            self._close_the_gap()
         self._decider.forget_all()
         capacity = self._instance.problem.capacity
         if capacity is not None and self._bound > capacity:
@@ -115,6 +113,14 @@ class _Minimiser:
                 statistics=self._clock.statistics(""),
             )
         return _packed(self._instance, self._offsets, self._bound, self._clock, self._source)
+
+    def _close_the_gap(self) -> None:
+        budget = FIRST_BUDGET
+        while self._bound < self._height and not self._clock.is_up:
+            if self._decider.given is None:
+                break
+            if not self._closes_in(budget):
+                budget *= 2
 
     def _closes_in(self, budget: int) -> bool:
         """Try the bound itself, the middle, and just below the packing; whether one was decided."""
