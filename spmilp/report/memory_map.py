@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.report.figures import grid_of_axes, legend_of_colours, title, without_markup
-from spmilp.report.live_bytes import live_bytes
 from spmilp.report.palette import BLACK, KIND_COLOURS, PURPLE, SCRATCH, VERMILION
 from spmilp.units import Bytes
 

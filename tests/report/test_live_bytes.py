@@ -1,7 +1,7 @@
 """The curve of occupied bytes."""
 
+from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Residency
-from spmilp.report.live_bytes import live_bytes
 
 
 def stay(index: int, start: int, end: int, offset: int, size: int) -> Residency:
