@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-from spmilp.packing.items import Item, PackingProblem
+import numpy as np
+
+from spmilp.packing.items import LARGEST, Item, PackingProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ def check_packing(problem: PackingProblem, offsets: Sequence[int]) -> list[Packi
     """
     if len(offsets) != len(problem.items):
         raise ValueError(f"{len(offsets)} offsets for {len(problem.items)} items")
-    rules = (_inside, _aligned, _where_fixed, _outside_reserved, _together, _disjoint)
+    rules = (_inside, _aligned, _where_fixed, _outside_reserved, _together, _disjoint, _apart)
     return [violation for rule in rules for violation in rule(problem, offsets)]
 
 
@@ -72,16 +73,50 @@ def _together(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[Packi
 
 def _disjoint(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
     may_share = _connected(problem)
-    apart = {frozenset(pair) for pair in problem.apart}
-    placed = list(enumerate(zip(problem.items, offsets, strict=True)))
-    for (i, (a, a_offset)), (j, (b, b_offset)) in combinations(placed, 2):
-        shared = min(a_offset + a.size, b_offset + b.size) - max(a_offset, b_offset)
-        if shared <= 0 or may_share[i] == may_share[j]:
-            continue
-        time = _time_together(a, b)
-        if time > 0 or frozenset((i, j)) in apart:
+    for i, j in _pairs_that_may_meet(problem.items, offsets):
+        shared = _bytes_shared(problem, offsets, i, j)
+        time = _time_together(problem.items[i], problem.items[j])
+        if shared > 0 and time > 0 and may_share[i] != may_share[j]:
             message = f"items {i} and {j} share {shared} B for {time} units of time"
             yield PackingViolation(rule="disjoint", items=(i, j), message=message)
+
+
+def _apart(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
+    may_share = _connected(problem)
+    for i, j in problem.apart:
+        shared = _bytes_shared(problem, offsets, i, j)
+        if shared > 0 and may_share[i] != may_share[j]:
+            message = f"items {i} and {j} share {shared} B and must never share any"
+            yield PackingViolation(rule="apart", items=(i, j), message=message)
+
+
+def _pairs_that_may_meet(
+    items: Sequence[Item], offsets: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield each pair whose bytes meet and whose lifetimes, gaps filled, meet.
+
+    All pairs are compared, each item with a whole array of others, for a loop over the pairs of
+    100,000 items takes an hour.
+    """
+    order = sorted(range(len(items)), key=lambda i: items[i].lifetimes[0][0])
+    start = np.array([items[i].lifetimes[0][0] for i in order], dtype=np.int64)
+    end = np.array([items[i].lifetimes[-1][1] for i in order], dtype=np.int64)
+    # Offsets may be anything. Cut off far outside all valid ones, those that meet still do.
+    within = [min(max(offsets[i], -LARGEST), 2 * LARGEST) for i in order]
+    low = np.array(within, dtype=np.int64)
+    high = low + np.array([items[i].size for i in order], dtype=np.int64)
+    begun = np.searchsorted(start, end, side="left")
+    for k, i in enumerate(order):
+        others = slice(k + 1, begun[k])
+        meets = (low[others] < high[k]) & (low[k] < high[others])
+        for position in np.flatnonzero(meets):
+            j = order[k + 1 + int(position)]
+            yield min(i, j), max(i, j)
+
+
+def _bytes_shared(problem: PackingProblem, offsets: Sequence[int], i: int, j: int) -> int:
+    i_end, j_end = offsets[i] + problem.items[i].size, offsets[j] + problem.items[j].size
+    return min(i_end, j_end) - max(offsets[i], offsets[j])
 
 
 def _time_together(a: Item, b: Item) -> int:
