@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from spmilp.errors import FileError
@@ -33,28 +34,31 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
     FileError
         If the folder or the file cannot be written.
     """
-    target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    write_all_atomically({Path(path): content})
+
+
+def write_all_atomically(contents: Mapping[Path, str | bytes]) -> None:
+    """Write several files, each as in :func:`write_atomically`, all of them or none.
+
+    The first is renamed only when the bytes of all are on the disk, so that no lack of room or of
+    rights leaves a part of them.
+
+    Raises
+    ------
+    FileError
+        If one of them cannot be written.
+    """
+    staged: list[tuple[Path, Path]] = []
     try:
-        if target.exists() and not (target.is_file() or target.is_dir()):
-            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
-            raise FileError(f"{target}: cannot be written: is no ordinary file")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except (OSError, ValueError) as error:
-        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(_mode_of_new_files())
-        temporary.replace(target)
-    except OSError as error:
-        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
+        for target, content in contents.items():
+            temporary = _temporary_beside(target)
+            staged.append((temporary, target))
+            _fill(temporary, target, content)
+        for temporary, target in staged:
+            _rename(temporary, target)
     finally:
-        temporary.unlink(missing_ok=True)
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
 
 
 def sha256_of(what: Path | str | bytes) -> str:
@@ -67,6 +71,39 @@ def sha256_of(what: Path | str | bytes) -> str:
     """
     data = what if isinstance(what, bytes) else read_bytes(what)
     return hashlib.sha256(data).hexdigest()
+
+
+def _temporary_beside(target: Path) -> Path:
+    """Make an empty file beside a target that can be written."""
+    try:
+        if target.exists() and not target.is_file():
+            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
+            what = "Is a directory" if target.is_dir() else "is no ordinary file"
+            raise FileError(f"{target}: cannot be written: {what}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
+    return Path(name)
+
+
+def _fill(temporary: Path, target: Path, content: str | bytes) -> None:
+    try:
+        with temporary.open("wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(_mode_of_new_files())
+    except OSError as error:
+        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
+
+
+def _rename(temporary: Path, target: Path) -> None:
+    try:
+        temporary.replace(target)
+    except OSError as error:
+        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
 
 
 def _mode_of_new_files() -> int:
