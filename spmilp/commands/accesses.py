@@ -1,0 +1,96 @@
+"""Which bytes a task or transfer reads and writes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from operator import add
+from typing import TypeAlias
+
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.problem.strides import footprint, layout_in_slice
+from spmilp.units import Box, Bytes, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The bytes ``[low, high)`` of a memory."""
+
+    memory: MemoryIdx
+    low: Bytes
+    high: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A box of elements of a DRAM tensor."""
+
+    tensor: TensorIdx
+    box: Box
+
+
+Region: TypeAlias = Packed | Placed
+
+
+class Accesses:
+    """Answers what each task and transfer of a valid plan touches.
+
+    A slice at its buffer's place in a DRAM tensor is a box of elements, exactly. Anywhere else it
+    counts with all bytes from its first to its last, whether or not its rows leave gaps: nobody
+    else may use these gaps while its buffer is there.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self._problem = problem
+        self._plan = plan
+        self._inside = cache(self._range_inside)
+
+    def reads(self, activity: int) -> Iterator[Region]:
+        """Yield what an activity reads."""
+        task = self._task_of(activity)
+        if task is None:
+            move = self._plan.transfers[activity - len(self._plan.placements)]
+            yield self._region(move.slice, move.source)
+            return
+        slices = self._problem.tasks[task].reads
+        for slice_, residency in zip(slices, self._plan.placements[task].reads, strict=True):
+            yield self._region(slice_, residency)
+
+    def writes(self, activity: int) -> Iterator[Region]:
+        """Yield what an activity writes, scratch included."""
+        task = self._task_of(activity)
+        if task is None:
+            move = self._plan.transfers[activity - len(self._plan.placements)]
+            for residency in move.destinations:
+                yield self._region(move.slice, residency)
+            return
+        placement = self._plan.placements[task]
+        for buffer, residency in zip(
+            self._problem.tasks[task].writes, placement.writes, strict=True
+        ):
+            yield self._region(buffer, residency)
+        if placement.scratch is not None:
+            stay = self._plan.residencies[placement.scratch]
+            yield Packed(stay.memory, stay.offset, stay.offset + stay.bytes)
+
+    def _task_of(self, activity: int) -> int | None:
+        return activity if activity < len(self._plan.placements) else None
+
+    def _region(self, slice_: SliceIdx, residency: ResidencyIdx) -> Region:
+        stay = self._plan.residencies[residency]
+        part = self._problem.slices[slice_]
+        place = self._problem.buffers[part.buffer].place
+        if place is not None and self._problem.tensors[place.tensor].memory == stay.memory:
+            first = map(add, place.start, part.start)
+            box = tuple((a, a + n) for a, n in zip(first, part.extent, strict=True))
+            return Placed(place.tensor, box)
+        held = slice_ if stay.slice is None else stay.slice
+        low, high = self._inside(slice_, held)
+        return Packed(stay.memory, stay.offset + low, stay.offset + high)
+
+    def _range_inside(self, slice_: SliceIdx, held: SliceIdx) -> tuple[Bytes, Bytes]:
+        """Return the bytes of a slice, from the first byte of a residency that holds ``held``."""
+        part = self._problem.slices[slice_]
+        layout = layout_in_slice(self._problem, slice_, held)
+        item = self._problem.buffers[part.buffer].item
+        return layout.offset, layout.offset + footprint(part.extent, item, layout)
