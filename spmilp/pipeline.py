@@ -4,7 +4,7 @@ This is the library's public face and the file to read first. Each step is one f
 frozen value to the next; the command line adds options, tables and exit codes and nothing else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,11 @@ from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError
+from spmilp.export.errors import InvalidPlanError
+from spmilp.export.formats import Exported, export
+from spmilp.export.stamp import stamp_of
+from spmilp.export.subject import Subject
+from spmilp.files import read_bytes
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
@@ -198,12 +203,64 @@ def replay_plan(
     SpmilpError
         If a file cannot be used, the model is another one, or onnxruntime is missing.
     """
-    file = find_model(str(model))
-    network = load_network(file, dims or {}, problem.machine.kinds)
-    _is_its_model(problem, network, file)
+    file, network = _network_of(problem, model, dims or {})
     inputs = read_inputs(values, network) if values else random_inputs(network, seed)
     reference = reference_outputs(file, inputs)
     return compare(replay(problem, plan, network, inputs), reference, network)
+
+
+def export_plan(
+    problem: Problem,
+    plan: Plan,
+    wanted: Iterable[str],
+    only_if_possible: Iterable[str] = (),
+    *,
+    model: str | Path | None = None,
+    dims: Mapping[str, int] | None = None,
+    prefix: str = "spmilp",
+) -> Exported:
+    """Make the files of export formats, in memory; see :mod:`spmilp.export.formats`.
+
+    Parameters
+    ----------
+    model
+        The one that the problem was made from, with the same ``dims``; some formats need it.
+
+    Raises
+    ------
+    InvalidPlanError
+        If the checker does not accept the plan.
+    ExportError
+        If a wanted format cannot take the plan.
+    FileError
+        If the model cannot be used or is another one.
+    """
+    violations = check(problem, plan)
+    if violations:
+        raise InvalidPlanError(violations)
+    network, content = None, None
+    if model is not None:
+        file, network = _network_of(problem, model, dims or {})
+        content = read_bytes(file)
+    subject = Subject(
+        problem=problem,
+        plan=plan,
+        stamp=stamp_of(problem, plan),
+        network=network,
+        model=content,
+        prefix=prefix,
+    )
+    return export(subject, wanted, only_if_possible)
+
+
+def _network_of(
+    problem: Problem, model: str | Path, dims: Mapping[str, int]
+) -> tuple[Path, Network]:
+    """Return the file and the network that a problem was made from."""
+    file = find_model(str(model))
+    network = load_network(file, dims, problem.machine.kinds)
+    _is_its_model(problem, network, file)
+    return file, network
 
 
 def _is_its_model(problem: Problem, network: Network, file: Path) -> None:

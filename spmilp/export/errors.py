@@ -1,0 +1,26 @@
+"""What an export says when it cannot be made."""
+
+from collections.abc import Sequence
+
+from spmilp.checker.violation import Violation
+from spmilp.errors import ExitCode, SpmilpError
+
+
+class ExportError(SpmilpError):
+    """A target's limit is exceeded; the message names the object and both numbers."""
+
+    exit_code = ExitCode.EXPORT_IMPOSSIBLE
+
+
+class InvalidPlanError(SpmilpError):
+    """The plan breaks a rule, so that nothing is made from it."""
+
+    exit_code = ExitCode.PLAN_INVALID
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        first = violations[0]
+        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+        super().__init__(
+            f"the plan is invalid and is not exported: {first.rule}: {first.message}{more}; "
+            "spmilp check lists every violation"
+        )

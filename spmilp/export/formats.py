@@ -1,0 +1,164 @@
+"""Every format by name, and the line from a plan to its files."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from spmilp.export import (
+    allocation_csv,
+    allocation_md,
+    linker,
+    minimalloc,
+    netron,
+    perfetto,
+    tflm,
+)
+from spmilp.export.errors import ExportError
+from spmilp.export.subject import Subject
+from spmilp.files import sha256_of, write_all_atomically
+
+MANIFEST = "export.json"
+"""Lists the files of one call; it says of each what those without room for a head cannot say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One target of an export.
+
+    Parameters
+    ----------
+    title
+        Of the files, with version, for their heads and the manifest.
+    make
+        Returns the files by name. Names are fixed or numbered; none comes from the model.
+    needs_model
+        Whether it says anything without the model.
+    summary
+        One line for people.
+    """
+
+    title: tuple[str, str]
+    make: Callable[[Subject], dict[str, bytes]]
+    summary: str
+    needs_model: bool = False
+
+
+FORMATS: Mapping[str, Format] = {
+    "csv": Format(
+        title=(allocation_csv.NAME, allocation_csv.VERSION),
+        make=allocation_csv.allocation_csv,
+        summary="allocation, one row for each residency",
+    ),
+    "md": Format(
+        title=(allocation_md.NAME, allocation_md.VERSION),
+        make=allocation_md.allocation_md,
+        summary="allocation for people, one table for each memory",
+    ),
+    "minimalloc": Format(
+        title=(minimalloc.NAME, minimalloc.VERSION),
+        make=minimalloc.minimalloc,
+        summary="offset allocation of each memory for MiniMalloc",
+    ),
+    "ld": Format(
+        title=(linker.NAME, linker.VERSION),
+        make=linker.linker,
+        summary="fragment of a GNU ld script with a symbol for each residency",
+    ),
+    "tflm": Format(
+        title=(tflm.NAME, tflm.VERSION),
+        make=tflm.tflm,
+        summary="TensorFlow Lite Micro's offline memory allocation (one scratchpad)",
+    ),
+    "onnx": Format(
+        title=(netron.NAME, netron.VERSION),
+        make=netron.netron,
+        summary="the model with cores and addresses as metadata, for Netron",
+        needs_model=True,
+    ),
+    "perfetto": Format(
+        title=(perfetto.NAME, perfetto.VERSION),
+        make=perfetto.perfetto,
+        summary="timeline for ui.perfetto.dev",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """The files of one call.
+
+    Parameters
+    ----------
+    files
+        Contents by file name, the manifest included.
+    left_out
+        ``(format, reason)`` of those that were wanted only if possible, and are not.
+    """
+
+    files: Mapping[str, bytes]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def export(
+    subject: Subject, wanted: Iterable[str], only_if_possible: Iterable[str] = ()
+) -> Exported:
+    """Make the files of several formats in memory.
+
+    Parameters
+    ----------
+    wanted
+        Names of formats that must be made.
+    only_if_possible
+        Names of formats that are left out where the plan exceeds a limit of their target.
+
+    Raises
+    ------
+    ExportError
+        If a wanted one cannot take the plan.
+    KeyError
+        If there is no format of a name.
+    """
+    files: dict[str, bytes] = {}
+    listed: list[dict[str, object]] = []
+    left_out = []
+    needed = set(wanted)
+    asked = needed | set(only_if_possible)
+    for name in (known for known in FORMATS if known in asked):
+        try:
+            made = FORMATS[name].make(subject)
+        except ExportError as error:
+            if name in needed:
+                raise
+            left_out.append((name, str(error)))
+            continue
+        files |= made
+        listed += [_entry(name, file, content) for file, content in made.items()]
+    manifest = {**subject.stamp.fields("spmilp-export", "1.0"), "files": listed}
+    files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
+    return Exported(files=files, left_out=tuple(left_out))
+
+
+def write_export(exported: Exported, folder: Path) -> tuple[Path, ...]:
+    """Write all files into a folder, or none, and return their paths.
+
+    Raises
+    ------
+    FileError
+        If one cannot be written.
+    """
+    contents = {folder / name: content for name, content in exported.files.items()}
+    write_all_atomically(contents)
+    return tuple(contents)
+
+
+def _entry(name: str, file: str, content: bytes) -> dict[str, object]:
+    title, version = FORMATS[name].title
+    return {
+        "file": file,
+        "export": name,
+        "format": title,
+        "format_version": version,
+        "bytes": len(content),
+        "sha256": sha256_of(content),
+    }

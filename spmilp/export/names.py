@@ -1,0 +1,56 @@
+"""Names from a model are untrusted text: what of them may stand in a file, and how."""
+
+import re
+
+LONGEST_IDENTIFIER = 40
+LONGEST_COMMENT = 100
+
+_PLAIN = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-.,:;+=()[]{}<>/@#$%&|^~!'"
+)
+"""What a comment may hold as it is: nothing that ends one, continues a line or makes a trigraph."""
+
+
+def identifier(name: str) -> str:
+    """Return what of a name can be a part of an identifier of C and of linker scripts.
+
+    It is no identifier alone: it may begin with a digit, be empty or a keyword, and two names may
+    give the same. Every use puts a prefix and the object's number before it.
+    """
+    kept = re.sub(r"[^A-Za-z0-9]+", "_", name[: 8 * LONGEST_IDENTIFIER]).strip("_")
+    return kept[:LONGEST_IDENTIFIER].rstrip("_")
+
+
+def numbered(prefix: str, number: int, name: str) -> str:
+    """Return an identifier that no other number with this prefix has."""
+    kept = identifier(name)
+    return f"{prefix}{number}_{kept}" if kept else f"{prefix}{number}"
+
+
+def comment(name: str) -> str:
+    """Return a name as it may stand in a comment: short, one line, ASCII, without ``*`` and ``?``.
+
+    Other characters are written ``<U+002A>``.
+    """
+    shown = "".join(
+        letter if letter in _PLAIN else f"<U+{ord(letter):04X}>"
+        for letter in name[:LONGEST_COMMENT]
+    )
+    if len(name) <= LONGEST_COMMENT:
+        return shown
+    return f"{shown}... ({len(name)} characters)"
+
+
+def cell(name: str) -> str:
+    """Return a name as one cell of a Markdown table."""
+    return comment(name).replace("|", "<U+007C>").replace("<U", "&lt;U").replace("`", "'")
+
+
+def field(name: str) -> str:
+    """Return a name as one field of a CSV file: ASCII on one line, and no formula of a spreadsheet.
+
+    Other characters are escaped as in Python (``\\n``, ``\\xe9``). What a spreadsheet would compute
+    gets an apostrophe in front.
+    """
+    line = name.encode("unicode_escape").decode("ascii")
+    return f"'{line}" if line[:1] in ("=", "+", "-", "@") else line

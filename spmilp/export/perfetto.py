@@ -1,0 +1,130 @@
+"""``trace.json``: the plan as a Chrome trace, which ui.perfetto.dev and chrome://tracing open.
+
+One microsecond of the trace is one cycle. Each core and each DMA channel is a thread of its own, so
+that nothing overlaps on a track; the live bytes of each memory are a counter; arrows lead from a
+transfer to the tasks that read what it brings.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from spmilp.export.subject import Subject
+from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.plan import Residency
+from spmilp.units import MemoryIdx, ResidencyIdx, TransferIdx
+
+NAME, VERSION = "chrome-trace", "1.0"
+
+CORES, CHANNELS, MEMORIES = 1, 2, 3
+"""Numbers of the processes that group the tracks."""
+
+
+def perfetto(subject: Subject) -> dict[str, bytes]:
+    """Return the file."""
+    events = [
+        *_names(subject),
+        *_tasks(subject),
+        *_transfers(subject),
+        *_arrows(subject),
+        *_counters(subject),
+    ]
+    head = {
+        "displayTimeUnit": "ms",
+        "otherData": {**subject.stamp.fields(NAME, VERSION), "unit": "1 us is 1 cycle"},
+    }
+    rows = ",\n".join(json.dumps(event) for event in events)
+    opening = json.dumps(head)[:-1]
+    return {"trace.json": f'{opening}, "traceEvents": [\n{rows}\n]}}\n'.encode()}
+
+
+def _names(subject: Subject) -> Iterator[dict[str, Any]]:
+    machine = subject.problem.machine
+    for pid, name in ((CORES, "cores"), (CHANNELS, "DMA channels"), (MEMORIES, "live bytes")):
+        yield _meta("process_name", pid, 0, name)
+        yield {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}}
+    for core in machine.cores:
+        yield _meta("thread_name", CORES, core.index, core.name)
+    tracks = _tracks(subject)
+    for (engine, channel), tid in tracks.items():
+        yield _meta("thread_name", CHANNELS, tid, f"{machine.engines[engine].name}:{channel}")
+
+
+def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _tracks(subject: Subject) -> dict[tuple[int, int], int]:
+    """Number the channels that move something."""
+    used = sorted({(move.engine, move.channel) for move in subject.plan.transfers})
+    return {channel: number for number, channel in enumerate(used)}
+
+
+def _tasks(subject: Subject) -> Iterator[dict[str, Any]]:
+    for placement in subject.plan.placements:
+        task = subject.problem.tasks[placement.task]
+        yield {
+            "ph": "X",
+            "name": task.name,
+            "cat": "task",
+            "pid": CORES,
+            "tid": placement.core,
+            "ts": placement.start,
+            "dur": placement.end - placement.start,
+            "args": {"task": task.index, "operator": task.tile.of if task.tile else task.name},
+        }
+
+
+def _transfers(subject: Subject) -> Iterator[dict[str, Any]]:
+    tracks = _tracks(subject)
+    memories = subject.problem.machine.memories
+    for move in subject.plan.transfers:
+        source = subject.plan.residencies[move.source]
+        ends = [subject.plan.residencies[end] for end in move.destinations]
+        yield {
+            "ph": "X",
+            "name": subject.name(source),
+            "cat": "transfer",
+            "pid": CHANNELS,
+            "tid": tracks[move.engine, move.channel],
+            "ts": move.start,
+            "dur": move.end - move.start,
+            "args": {
+                "transfer": move.index,
+                "bytes": subject.problem.slices[move.slice].bytes,
+                "from": memories[source.memory].name,
+                "to": ", ".join(memories[end.memory].name for end in ends),
+            },
+        }
+
+
+def _arrows(subject: Subject) -> Iterator[dict[str, Any]]:
+    """Bind the end of each transfer to the tasks that read a residency it fills."""
+    filler: dict[ResidencyIdx, TransferIdx] = {
+        end: move.index for move in subject.plan.transfers for end in move.destinations
+    }
+    tracks = _tracks(subject)
+    number = 0
+    for placement in subject.plan.placements:
+        for move in sorted({filler[read] for read in placement.reads if read in filler}):
+            transfer = subject.plan.transfers[move]
+            start = {"pid": CHANNELS, "tid": tracks[transfer.engine, transfer.channel]}
+            end = {"pid": CORES, "tid": placement.core, "ts": placement.start, "bp": "e"}
+            both = {"name": "data", "cat": "data", "id": number}
+            # An arrow begins at the event on its track that its time lies in.
+            yield {"ph": "s", **both, **start, "ts": transfer.end - 1}
+            yield {"ph": "f", **both, **end}
+            number += 1
+
+
+def _counters(subject: Subject) -> Iterator[dict[str, Any]]:
+    packed: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
+    for stay in subject.plan.residencies:
+        if not subject.is_at_place(stay):
+            packed[stay.memory].append(stay)
+    for memory, stays in sorted(packed.items()):
+        name = subject.problem.machine.memories[memory].name
+        for cycle, total in zip(*live_bytes(stays), strict=True):
+            counted = {"name": name, "pid": MEMORIES, "ts": cycle, "args": {"bytes": total}}
+            yield {"ph": "C", **counted}

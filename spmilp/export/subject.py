@@ -1,0 +1,70 @@
+"""What is exported: a plan, its problem, and where it is known the network that they compute."""
+
+from dataclasses import dataclass
+
+from spmilp.export.stamp import Stamp
+from spmilp.frontend.graph import Network
+from spmilp.plan.plan import Plan, Residency
+from spmilp.problem.problem import Problem
+from spmilp.problem.strides import footprint, layout_at_place
+from spmilp.units import Bytes
+
+SCRATCH = "scratch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subject:
+    """A plan and everything that is known of it.
+
+    Parameters
+    ----------
+    network
+        What the tasks compute; ``None`` when no model is given.
+    model
+        The bytes of the model's file; ``None`` when no model is given.
+    prefix
+        What the names of C objects begin with; an identifier of C.
+    """
+
+    problem: Problem
+    plan: Plan
+    stamp: Stamp
+    network: Network | None = None
+    model: bytes | None = None
+    prefix: str = "spmilp"
+
+    def name(self, stay: Residency) -> str:
+        """Return the name of the buffer that lies in a residency."""
+        if stay.slice is None:
+            return SCRATCH
+        return self.problem.buffers[self.problem.slices[stay.slice].buffer].name
+
+    def kind(self, stay: Residency) -> str:
+        """Return what kind of buffer lies in a residency."""
+        if stay.slice is None:
+            return SCRATCH
+        return self.problem.buffers[self.problem.slices[stay.slice].buffer].kind.value
+
+    def is_at_place(self, stay: Residency) -> bool:
+        """Say whether a residency lies in a DRAM tensor, at the tensor's strides."""
+        if stay.slice is None:
+            return False
+        place = self.problem.buffers[self.problem.slices[stay.slice].buffer].place
+        return place is not None and self.problem.tensors[place.tensor].memory == stay.memory
+
+    def span(self, stay: Residency) -> Bytes:
+        """Return the bytes from a residency's first to the end of its last one."""
+        if stay.slice is None or not self.is_at_place(stay):
+            return stay.bytes
+        part = self.problem.slices[stay.slice]
+        item = self.problem.buffers[part.buffer].item
+        return footprint(part.extent, item, layout_at_place(self.problem, stay.slice))
+
+    def used(self) -> list[Bytes]:
+        """Return for each memory the end of the highest byte that the plan touches."""
+        ends = [0] * len(self.problem.machine.memories)
+        for stay in self.plan.residencies:
+            ends[stay.memory] = max(ends[stay.memory], stay.offset + self.span(stay))
+        for tensor, address in zip(self.problem.tensors, self.plan.tensors, strict=True):
+            ends[tensor.memory] = max(ends[tensor.memory], address + tensor.bytes)
+        return ends
