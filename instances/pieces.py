@@ -1,4 +1,4 @@
-"""Pieces of the networks in ``models/``: some successive fused groups as a network by themselves."""
+"""Pieces of the networks in ``models/``: a few successive fused groups, as networks themselves."""
 
 import re
 from dataclasses import replace

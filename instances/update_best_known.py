@@ -49,8 +49,8 @@ def outcome(problem: Problem, solver: str, options: SolveOptions) -> Outcome:
 def checked(problem: Problem, plan: Plan) -> int | None:
     """Return the objective of a plan; ``None``, with a message, if the checker rejects it."""
     violations = check(problem, plan)
-    for found in violations[:3]:
-        print(f"  {plan.solver}: {found.rule}: {found.message}", file=sys.stderr)
+    for broken in violations[:3]:
+        print(f"  {plan.solver}: {broken.rule}: {broken.message}", file=sys.stderr)
     if violations:
         return None
     found = measure(problem, plan.placements, plan.residencies, plan.transfers)
