@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.packing.compiled import compiled, kernel
+from spmilp.compiled import compiled, kernel
 from spmilp.packing.search.arrays import Ints, Shorts
 
 

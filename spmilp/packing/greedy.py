@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.outline import Outline, needed_above
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.room import next_free

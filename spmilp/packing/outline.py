@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.conflicts import extent_over
 from spmilp.packing.instance import Instance, apart_extents
 from spmilp.packing.obstacles import blocked_offsets

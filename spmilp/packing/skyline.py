@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from spmilp.packing.compiled import compiled, kernel
+from spmilp.compiled import compiled, kernel
 from spmilp.packing.outline import Outline
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.room import next_free

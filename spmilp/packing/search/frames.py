@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Frames, Given, Memo, State
 from spmilp.packing.search.memo import (
     STRIDE_1,

@@ -6,7 +6,7 @@ is new here: bars instead of a canonical order of ties, watched witnesses and th
 them, and the order of preference learnt from failures.
 """
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Agenda, Frames, Given, Memo, State
 from spmilp.packing.search.frames import choice_failed, next_choice, open_frame, remember
 from spmilp.packing.search.place import lift_neighbours, put

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Memo
 
 # Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi

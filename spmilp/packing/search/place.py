@@ -1,6 +1,6 @@
 """Placing one item, and taking it back."""
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Given, State
 from spmilp.packing.search.room import next_free
 from spmilp.packing.search.rules import STACKED, TRAIL

@@ -1,6 +1,6 @@
 """Where an item can still lie, and whether a section's items still have room."""
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Given, Places, State
 from spmilp.packing.search.rules import CANONICAL, FLOORS
 

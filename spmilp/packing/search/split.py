@@ -1,6 +1,6 @@
 """Independent sub-problems: found at cuts in time, kept on the agenda."""
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Agenda, Frames, Given, State
 from spmilp.packing.search.rules import AGENDA_HEAD, DEPTH, POOL
 

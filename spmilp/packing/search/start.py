@@ -1,6 +1,6 @@
 """The first state of a run."""
 
-from spmilp.packing.compiled import kernel
+from spmilp.compiled import kernel
 from spmilp.packing.search.arrays import Given, Ints, State
 
 
