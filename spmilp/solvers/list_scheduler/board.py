@@ -104,6 +104,9 @@ class Board(NamedTuple):
         slice, and the task by which it is ``pinned``.
     ``transfers``
         ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
+    ``prices``
+        of the blocks of the memory in which room is sought: from when each could be free
+        (``free_from``, ``NEVER`` if it must stay) and what that ``cost``s.
     ``counts``
         of residencies and transfers, and who failed; see ``COUNT_...``.
     ``scale``
@@ -127,6 +130,7 @@ class Board(NamedTuple):
     resources: Table
     residencies: Table
     transfers: Table
+    prices: Table
     counts: Ints
     space: Space
     line: Timeline

@@ -6,8 +6,7 @@ free and how long it takes to bring back. A buffer that DRAM has no copy of is s
 bytes are given away; the store may run as soon as the buffer is valid, long before.
 """
 
-from numba import njit
-
+from spmilp.compiled import kernel, part
 from spmilp.solvers.list_scheduler.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
@@ -25,6 +24,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     settle_at,
 )
 from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, YES, ZERO, Ints
+from spmilp.solvers.list_scheduler.reference import by_reference
 from spmilp.solvers.list_scheduler.room import (
     BLOCKS_FULL,
     DOES_NOT_FIT,
@@ -39,9 +39,10 @@ from spmilp.solvers.list_scheduler.transfers import (
 )
 
 
-@njit(cache=True)
-def decode(board: Board, order: Ints) -> int:
+@kernel
+def decode(given: Board, order: Ints) -> int:
     """Place every task in ``order``; return why it stopped."""
+    board = by_reference(given)
     stop = _place_what_is_there_at_the_start(board)
     if stop != DONE:
         return stop
@@ -60,7 +61,7 @@ def decode(board: Board, order: Ints) -> int:
     return DONE
 
 
-@njit(cache=True)
+@part
 def _place_what_is_there_at_the_start(board: Board) -> int:
     for buffer in range(board.buffers.size):
         memory = board.buffers[buffer].begins
@@ -84,18 +85,19 @@ def _place_what_is_there_at_the_start(board: Board) -> int:
     return DONE
 
 
-@njit(cache=True)
+@part
 def _core_that_ends_first(board: Board, task: int) -> int:
     """Return the core on which a task would end first, with loads on idle hardware."""
     ready = _end_of_predecessors(board, task)
     best, best_end = NONE, ZERO
     for core in range(board.cores.size):
-        cycles = board.cycles[task, board.cores[core].kind]
+        there = board.cores[core]
+        cycles = board.cycles[task, there.kind]
         if cycles == NONE:
             continue
-        memory = board.cores[core].memory
-        start = max(ready, board.cores[core].free)
-        loads = 0
+        memory = there.memory
+        start = max(ready, there.free)
+        loads = ZERO
         for entry in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
             what = board.reads[entry].slice
             if residency_in(board, what, memory) == NONE:
@@ -108,15 +110,16 @@ def _core_that_ends_first(board: Board, task: int) -> int:
     return best
 
 
-@njit(cache=True)
+@part
 def _end_of_predecessors(board: Board, task: int) -> int:
     end = ZERO
-    for entry in range(board.tasks[task].before_from, board.tasks[task].before_to):
+    follower = board.tasks[task]
+    for entry in range(follower.before_from, follower.before_to):
         end = max(end, board.tasks[board.lists[entry]].end)
     return end
 
 
-@njit(cache=True)
+@part
 def _empty_the_memory(board: Board, task: int) -> int:
     """Evict all that may go from the memory in which a task is to run, what it reads included."""
     memory = board.cores[board.tasks[task].core].memory
@@ -133,7 +136,7 @@ def _empty_the_memory(board: Board, task: int) -> int:
     return DONE
 
 
-@njit(cache=True)
+@part
 def _must_stay(board: Board, held: int) -> bool:
     residency = board.residencies[held]
     buffer = board.slices[residency.slice].buffer
@@ -141,34 +144,37 @@ def _must_stay(board: Board, held: int) -> bool:
     return at_home and board.buffers[buffer].ends == residency.memory
 
 
-@njit(cache=True)
+@part
 def _place(board: Board, task: int, compact: bool) -> int:
     """Give a task its slices, bytes and cycles."""
-    core = board.tasks[task].core
-    memory = board.cores[core].memory
-    need = max(board.cores[core].free, _end_of_predecessors(board, task))
-    for entry in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
-        here = residency_in(board, board.reads[entry].slice, memory)
-        board.reads[entry].served_by = here
-        if here != NONE:
-            board.residencies[here].pinned = task
-            need = max(need, board.residencies[here].valid)
-    for entry in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
-        if board.reads[entry].served_by == NONE:
-            here, stop = fetch(board, board.reads[entry].slice, memory, need, task, compact)
+    placed = board.tasks[task]
+    core = board.cores[placed.core]
+    memory = core.memory
+    need = max(core.free, _end_of_predecessors(board, task))
+    for entry in range(placed.reads_from, placed.reads_to):
+        read = board.reads[entry]
+        read.served_by = residency_in(board, read.slice, memory)
+        if read.served_by != NONE:
+            served = board.residencies[read.served_by]
+            served.pinned = task
+            need = max(need, served.valid)
+    for entry in range(placed.reads_from, placed.reads_to):
+        read = board.reads[entry]
+        if read.served_by == NONE:
+            here, stop = fetch(board, read.slice, memory, need, task, compact)
             if stop != DONE:
                 return stop
-            board.reads[entry].served_by = here
+            read.served_by = here
             need = max(need, board.residencies[here].valid)
-    board.tasks[task].placed = 1
+    placed.placed = 1
     start, stop = _reserve_what_it_writes(board, task, memory, need, compact)
     if stop != DONE:
-        board.tasks[task].placed = 0
+        placed.placed = 0
         return stop
-    end = start + board.cycles[task, board.cores[core].kind]
-    board.tasks[task].start = start
-    board.tasks[task].end = end
-    board.cores[core].free = end
+    end = start + board.cycles[task, core.kind]
+    placed.start = start
+    placed.end = end
+    core.free = end
     board.memories[memory].settled = max(board.memories[memory].settled, start)
     stop = _write(board, task, memory, start, end)
     if stop != DONE:
@@ -176,57 +182,51 @@ def _place(board: Board, task: int, compact: bool) -> int:
     return _let_go(board, task)
 
 
-@njit(cache=True)
+@part
 def _reserve_what_it_writes(
     board: Board, task: int, memory: int, need: int, compact: bool
 ) -> tuple[int, int]:
     """Find bytes for outputs and scratch; return the task's start and why it stopped."""
-    for entry in range(board.tasks[task].writes_from, board.tasks[task].writes_to):
-        old = _overwritten(board, task, entry, memory, need, compact)
-        board.writes[entry].held_by = old
-        if old != NONE:
-            need = max(need, board.residencies[old].end)
+    writer = board.tasks[task]
+    for entry in range(writer.writes_from, writer.writes_to):
+        write = board.writes[entry]
+        write.held_by = _overwritten(board, task, entry, memory, need, compact)
+        if write.held_by != NONE:
+            need = max(need, board.residencies[write.held_by].end)
             continue
-        buffer = board.writes[entry].buffer
-        size = board.slices[buffer].bytes
-        new, free, stop = _reserve(board, buffer, size, memory, need, task, compact)
+        size = board.slices[write.buffer].bytes
+        new, free, stop = make_room(
+            board, write.buffer, size, memory, need, ZERO, NEVER, task, compact
+        )
         if stop != DONE:
             return need, stop
-        board.writes[entry].held_by = new
+        write.held_by = new
         need = max(need, free)
-    if board.tasks[task].scratch_bytes > 0:
-        size = board.tasks[task].scratch_bytes
-        new, free, stop = _reserve(board, NONE, size, memory, need, task, compact)
+    if writer.scratch_bytes > 0:
+        new, free, stop = make_room(
+            board, NONE, writer.scratch_bytes, memory, need, ZERO, NEVER, task, compact
+        )
         if stop != DONE:
             return need, stop
-        board.tasks[task].scratch = new
+        writer.scratch = new
         need = max(need, free)
     return need, DONE
 
 
-@njit(cache=True)
-def _reserve(
-    board: Board, what: int, size: int, memory: int, need: int, task: int, compact: bool
-) -> tuple[int, int, int]:
-    address = best_window(board, memory, size, need, ZERO, NEVER, task, compact)
-    if address == NONE:
-        return NONE, ZERO, DOES_NOT_FIT
-    return make_room(board, what, size, memory, address, task)
-
-
-@njit(cache=True)
+@part
 def _overwritten(board: Board, task: int, entry: int, memory: int, need: int, compact: bool) -> int:
     """Return the operand whose bytes the task's output ``entry`` may take over; -1 if none.
 
     Nobody else needs the operand, it is large enough, and waiting for its other uses costs nothing
     (or there is no room to be choosy).
     """
-    size = board.slices[board.writes[entry].buffer].bytes
-    for pair in range(board.writes[entry].overwrites_from, board.writes[entry].overwrites_to):
-        read = board.tasks[task].reads_from + board.lists[pair]
-        held = board.reads[read].served_by
+    write = board.writes[entry]
+    size = board.slices[write.buffer].bytes
+    for pair in range(write.overwrites_from, write.overwrites_to):
+        read = board.reads[board.tasks[task].reads_from + board.lists[pair]]
+        held = read.served_by
         residency = board.residencies[held]
-        if residency.slice != board.reads[read].slice or residency.memory != memory:
+        if residency.slice != read.slice or residency.memory != memory:
             continue
         if residency.bytes < size or (residency.end > need and not compact):
             continue
@@ -240,53 +240,52 @@ def _overwritten(board: Board, task: int, entry: int, memory: int, need: int, co
     return NONE
 
 
-@njit(cache=True)
+@part
 def _write(board: Board, task: int, memory: int, start: int, end: int) -> int:
     """Fix the cycles of what a task uses; overwritten operands give up their bytes."""
-    for entry in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
+    writer = board.tasks[task]
+    for entry in range(writer.reads_from, writer.reads_to):
         served = board.residencies[board.reads[entry].served_by]
         served.end = max(served.end, end)
-    for entry in range(board.tasks[task].writes_from, board.tasks[task].writes_to):
-        buffer = board.writes[entry].buffer
-        if board.residencies[board.writes[entry].held_by].slice != buffer:
-            old = board.writes[entry].held_by
-            close(board, old)
-            board.writes[entry].held_by = new_residency(
-                board, buffer, memory, board.slices[buffer].bytes
-            )
-            if board.writes[entry].held_by == NONE:
+    for entry in range(writer.writes_from, writer.writes_to):
+        write = board.writes[entry]
+        buffer = write.buffer
+        old = board.residencies[write.held_by]
+        if old.slice != buffer:
+            close(board, write.held_by)
+            write.held_by = new_residency(board, buffer, memory, board.slices[buffer].bytes)
+            if write.held_by == NONE:
                 return RESIDENCIES_FULL
-            if not settle_at(board, board.writes[entry].held_by, board.residencies[old].offset):
+            if not settle_at(board, write.held_by, old.offset):
                 return BLOCKS_FULL
-        written = board.residencies[board.writes[entry].held_by]
+        written = board.residencies[write.held_by]
         written.start = start
         written.valid = end
         written.end = end
         written.filled_by_task = task
-        board.buffers[buffer].home = board.writes[entry].held_by
-    if board.tasks[task].scratch != NONE:
-        scratch = board.residencies[board.tasks[task].scratch]
+        board.buffers[buffer].home = write.held_by
+    if writer.scratch != NONE:
+        scratch = board.residencies[writer.scratch]
         scratch.start = start
         scratch.end = end
-        close(board, board.tasks[task].scratch)
+        close(board, writer.scratch)
     return DONE
 
 
-@njit(cache=True)
+@part
 def _let_go(board: Board, task: int) -> int:
     """Store outputs, and close every residency that nobody needs any more."""
-    for entry in range(board.tasks[task].writes_from, board.tasks[task].writes_to):
-        buffer = board.writes[entry].buffer
-        ends = board.buffers[buffer].ends
-        if ends != NONE:
-            stop = send_towards(board, board.buffers[buffer].home, ends, task)
+    done = board.tasks[task]
+    for entry in range(done.writes_from, done.writes_to):
+        written = board.buffers[board.writes[entry].buffer]
+        if written.ends != NONE:
+            stop = send_towards(board, written.home, written.ends, task)
             if stop != DONE:
                 return stop
-        close_if_idle(board, board.buffers[buffer].home)
-    for entry in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
-        what = board.reads[entry].slice
-        buffer = board.slices[what].buffer
-        close_if_idle(board, board.reads[entry].served_by)
-        close_if_idle(board, board.buffers[buffer].home)
-        close_idle_copies(board, what)
+        close_if_idle(board, written.home)
+    for entry in range(done.reads_from, done.reads_to):
+        read = board.reads[entry]
+        close_if_idle(board, read.served_by)
+        close_if_idle(board, board.buffers[board.slices[read.slice].buffer].home)
+        close_idle_copies(board, read.slice)
     return DONE

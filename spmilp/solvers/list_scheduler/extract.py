@@ -12,7 +12,7 @@ from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.dram import dram_addresses
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.list_scheduler.records import NONE, Ints, plain
 from spmilp.units import Bytes, Cycles, EngineIdx
 
 
@@ -41,7 +41,7 @@ def extract(problem: Problem, routes: Routes, board: Board) -> Schedule:
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
+    rows = plain(board.residencies[: board.counts[COUNT_RESIDENCIES]])
     kept = np.flatnonzero(_was_filled(problem, rows))
     number = np.full(len(rows) + 1, NONE, np.int64)
     number[kept] = np.arange(len(kept))
@@ -92,7 +92,7 @@ def _residency(problem: Problem, row: Any, index: int, makespan: Cycles) -> Resi
 
 def _placements(problem: Problem, board: Board, number: Ints) -> Iterator[Placement]:
     served_by, held_by = board.reads["served_by"], board.writes["held_by"]
-    for row, task in zip(board.tasks, problem.tasks, strict=True):
+    for row, task in zip(plain(board.tasks), problem.tasks, strict=True):
         served = served_by[row["reads_from"] : row["reads_to"]]
         held = held_by[row["writes_from"] : row["writes_to"]]
         yield Placement(
@@ -107,7 +107,7 @@ def _placements(problem: Problem, board: Board, number: Ints) -> Iterator[Placem
 
 
 def _transfers(problem: Problem, routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]:
-    rows = board.transfers[: board.counts[COUNT_TRANSFERS]]
+    rows = plain(board.transfers[: board.counts[COUNT_TRANSFERS]])
     channels = _channels(rows)
     memory = board.residencies["memory"]
     for index, row in enumerate(rows):

@@ -1,7 +1,6 @@
 """Bringing slices where they are read, and outputs where they must end. Compiled."""
 
-from numba import njit
-
+from spmilp.compiled import part
 from spmilp.solvers.list_scheduler.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
@@ -9,7 +8,7 @@ from spmilp.solvers.list_scheduler.board import (
 )
 from spmilp.solvers.list_scheduler.lifetimes import close, residency_in
 from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
-from spmilp.solvers.list_scheduler.room import DOES_NOT_FIT, best_window, make_room
+from spmilp.solvers.list_scheduler.room import make_room
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,
     NO_WAY,
@@ -22,7 +21,7 @@ from spmilp.solvers.list_scheduler.transfers import (
 MOST_SOURCES = 12
 
 
-@njit(cache=True)
+@part
 def fetch(
     board: Board, what: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
@@ -51,7 +50,7 @@ def fetch(
     return _fetch_directly(board, what, memory, need, task, compact)
 
 
-@njit(cache=True)
+@part
 def _store_home(board: Board, what: int) -> int:
     """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
     entry = board.buffers[board.slices[what].buffer]
@@ -63,7 +62,7 @@ def _store_home(board: Board, what: int) -> int:
     return store(board, entry.home, parent)
 
 
-@njit(cache=True)
+@part
 def _fetch_directly(
     board: Board, what: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
@@ -74,10 +73,7 @@ def _fetch_directly(
         board.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, NO_WAY
     size = board.slices[what].bytes
-    address = best_window(board, memory, size, need, lead, ready, task, compact)
-    if address == NONE:
-        return NONE, DOES_NOT_FIT
-    new, free, stop = make_room(board, what, size, memory, address, task)
+    new, free, stop = make_room(board, what, size, memory, need, lead, ready, task, compact)
     if stop != DONE:
         return NONE, stop
     source, way, start, end = _best_source(board, what, memory, free)
@@ -86,7 +82,7 @@ def _fetch_directly(
     return new, transfer(board, what, source, new, way, start, end)
 
 
-@njit(cache=True)
+@part
 def _soonest_source(board: Board, what: int, memory: int) -> tuple[int, int]:
     """Return the cycle at which some source is valid (``NEVER`` if none can be reached), and the
     cycles of its transfer on idle hardware."""
@@ -109,7 +105,7 @@ def _soonest_source(board: Board, what: int, memory: int) -> tuple[int, int]:
         one, in_parent = board.slices[buffer].first, True
 
 
-@njit(cache=True)
+@part
 def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, int, int, int]:
     """Return residency, way, start and end of the best copy of a slice into ``memory``.
 
@@ -143,7 +139,7 @@ def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, 
         one, in_parent = board.slices[buffer].first, True
 
 
-@njit(cache=True)
+@part
 def send_towards(board: Board, held: int, memory: int, task: int) -> int:
     """Copy a buffer to the memory in which it must end, through a shared one where need be."""
     residency = board.residencies[held]

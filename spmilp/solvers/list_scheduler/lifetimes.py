@@ -1,13 +1,12 @@
 """Residencies from their first byte to their last use: who needs them, and when next. Compiled."""
 
-from numba import njit
-
+from spmilp.compiled import part
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, Board
-from spmilp.solvers.list_scheduler.records import NEVER, NONE
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO
 from spmilp.solvers.list_scheduler.space import FREE, block_at, claim, release
 
 
-@njit(cache=True)
+@part
 def next_use(board: Board, held: int) -> int:
     """Return the position of the next task that needs a residency; ``NEVER`` if none does.
 
@@ -18,27 +17,28 @@ def next_use(board: Board, held: int) -> int:
     residency = board.residencies[held]
     what = residency.slice
     buffer = board.slices[what].buffer
-    at_home = board.buffers[buffer].home == held
-    if at_home and board.buffers[buffer].ends == residency.memory:
-        return 0
-    only_dram_besides = board.buffers[buffer].home == NONE
+    whole = board.buffers[buffer]
+    at_home = whole.home == held
+    if at_home and whole.ends == residency.memory:
+        return ZERO
+    only_dram_besides = whole.home == NONE
     memory = NONE if at_home or only_dram_besides else residency.memory
     if what != buffer:
         return _next_reader(board, what, memory)
     soonest = NEVER
-    for entry in range(board.buffers[buffer].parts_from, board.buffers[buffer].parts_to):
+    for entry in range(whole.parts_from, whole.parts_to):
         soonest = min(soonest, _next_reader(board, board.lists[entry], memory))
     return soonest
 
 
-@njit(cache=True)
+@part
 def _next_reader(board: Board, what: int, memory: int) -> int:
     """Return the position of a slice's next reader, on ``memory`` only unless that is -1."""
-    last = board.slices[what].readers_to
-    entry = board.slices[what].next_reader
+    read = board.slices[what]
+    last, entry = read.readers_to, read.next_reader
     while entry < last and board.tasks[board.readers[entry]].placed:
         entry += 1
-    board.slices[what].next_reader = entry
+    read.next_reader = entry
     while entry < last:
         reader = board.tasks[board.readers[entry]]
         entry += 1
@@ -52,7 +52,7 @@ def _next_reader(board: Board, what: int, memory: int) -> int:
     return NEVER
 
 
-@njit(cache=True)
+@part
 def residency_in(board: Board, what: int, memory: int) -> int:
     """Return the residency in ``memory`` that can serve a slice: its own or its parent's; or -1."""
     own = _first_alive_in(board, what, memory)
@@ -62,7 +62,7 @@ def residency_in(board: Board, what: int, memory: int) -> int:
     return _first_alive_in(board, buffer, memory)
 
 
-@njit(cache=True)
+@part
 def _first_alive_in(board: Board, what: int, memory: int) -> int:
     """Walk the residencies of a slice, dropping the ended ones from the list."""
     before = NONE
@@ -83,7 +83,7 @@ def _first_alive_in(board: Board, what: int, memory: int) -> int:
     return NONE
 
 
-@njit(cache=True)
+@part
 def is_last_copy(board: Board, held: int) -> bool:
     """Say whether the buffer that somebody still needs would be lost with this residency."""
     buffer = board.slices[board.residencies[held].slice].buffer
@@ -91,7 +91,7 @@ def is_last_copy(board: Board, held: int) -> bool:
     return entry.home == held and entry.in_dram == NONE
 
 
-@njit(cache=True)
+@part
 def new_residency(board: Board, what: int, memory: int, size: int) -> int:
     """Return a new residency without cycles and address; -1 when the table is full."""
     new = board.counts[COUNT_RESIDENCIES]
@@ -109,52 +109,52 @@ def new_residency(board: Board, what: int, memory: int, size: int) -> int:
     return new
 
 
-@njit(cache=True)
+@part
 def settle_at(board: Board, held: int, address: int) -> bool:
     """Give a new residency the free bytes at ``address``; False when the row of blocks is full."""
     residency = board.residencies[held]
     residency.offset = address
     size = padded_size(board, residency.memory, address, residency.bytes)
-    return bool(claim(board.space, residency.memory, address, size, held))
+    return claim(board.space, residency.memory, address, size, held)
 
 
-@njit(cache=True)
+@part
 def padded_size(board: Board, memory: int, address: int, size: int) -> int:
     """Return the bytes to take for ``size``: up to the next aligned address if they are free."""
     alignment = board.memories[memory].alignment
     end = address + (size + alignment - 1) // alignment * alignment
+    blocks = board.space.blocks[memory]
     block = block_at(board.space, memory, address)
-    while block < board.space.length[memory] and board.space.blocks[memory, block].start < end:
-        if board.space.blocks[memory, block].holder != FREE:
-            return board.space.blocks[memory, block].start - address
+    while block < board.space.length[memory] and blocks[block].start < end:
+        if blocks[block].holder != FREE:
+            return blocks[block].start - address
         block += 1
-    return min(end, board.space.blocks[memory, block].start) - address
+    return min(end, blocks[block].start) - address
 
 
-@njit(cache=True)
+@part
 def close(board: Board, held: int) -> None:
     """End a residency after its last use and free its bytes from then on."""
     residency = board.residencies[held]
     residency.end = max(residency.end, residency.valid, residency.start + 1)
     residency.alive = 0
     if residency.slice != NONE:
-        buffer = board.slices[residency.slice].buffer
-        if board.buffers[buffer].home == held:
-            board.buffers[buffer].home = NONE
-    memory = residency.memory
-    if not board.memories[memory].is_dram:
-        settled = board.memories[memory].settled
-        release(board.space, memory, residency.offset, residency.end, settled)
+        buffer = board.buffers[board.slices[residency.slice].buffer]
+        if buffer.home == held:
+            buffer.home = NONE
+    memory = board.memories[residency.memory]
+    if not memory.is_dram:
+        release(board.space, residency.memory, residency.offset, residency.end, memory.settled)
 
 
-@njit(cache=True)
+@part
 def close_if_idle(board: Board, held: int) -> None:
     """End a residency that no task needs any more."""
     if held != NONE and board.residencies[held].alive and next_use(board, held) == NEVER:
         close(board, held)
 
 
-@njit(cache=True)
+@part
 def close_idle_copies(board: Board, what: int) -> None:
     """End every residency of a slice, outside DRAM, that no task needs any more."""
     one = board.slices[what].first

@@ -1,9 +1,6 @@
 """Room for new bytes: which window of a memory to clear, and how. Compiled."""
 
-import numpy as np
-from numba import njit
-from numpy.typing import NDArray
-
+from spmilp.compiled import part
 from spmilp.solvers.list_scheduler.board import Board, Stop
 from spmilp.solvers.list_scheduler.lifetimes import (
     close,
@@ -13,7 +10,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     padded_size,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO, Ints
+from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.list_scheduler.space import FREE, RESERVED, Space, block_at
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,
@@ -29,24 +26,40 @@ BLOCKS_FULL = int(Stop.BLOCKS_FULL)
 DOES_NOT_FIT = int(Stop.DOES_NOT_FIT)
 
 
-@njit(cache=True)
+@part
 def make_room(
-    board: Board, what: int, size: int, memory: int, address: int, task: int
+    board: Board,
+    what: int,
+    size: int,
+    memory: int,
+    need: int,
+    lead: int,
+    ready: int,
+    task: int,
+    compact: bool,
 ) -> tuple[int, int, int]:
-    """Clear the window at ``address`` and give it to a new residency of ``what``.
+    """Clear the cheapest window and give it to a new residency of ``what``.
+
+    See :func:`best_window` for ``need``, ``lead``, ``ready`` and ``compact``.
 
     Returns
     -------
     tuple
         The residency, the cycle from which its bytes are free, and why it stopped.
     """
-    stop = _clear(board, memory, address, size, task)
-    if stop != DONE:
-        return NONE, ZERO, stop
-    return _take_cleared(board, what, size, memory, address, task)
+    address = best_window(board, memory, size, need, lead, ready, task, compact)
+    if address == NONE:
+        return NONE, ZERO, DOES_NOT_FIT
+    while True:
+        held = _someone_in(board.space, memory, address, size)
+        if held == NONE:
+            return _take_cleared(board, what, size, memory, address, task)
+        stop = evict(board, held, task)
+        if stop != DONE:
+            return NONE, ZERO, stop
 
 
-@njit(cache=True)
+@part
 def _take_cleared(
     board: Board, what: int, size: int, memory: int, address: int, task: int
 ) -> tuple[int, int, int]:
@@ -55,9 +68,10 @@ def _take_cleared(
         return NONE, ZERO, RESIDENCIES_FULL
     end = address + padded_size(board, memory, address, size)
     free = ZERO
+    blocks = board.space.blocks[memory]
     block = block_at(board.space, memory, address)
-    while board.space.blocks[memory, block].start < end:
-        free = max(free, board.space.blocks[memory, block].free_from)
+    while blocks[block].start < end:
+        free = max(free, blocks[block].free_from)
         block += 1
     if not settle_at(board, new, address):
         return NONE, ZERO, BLOCKS_FULL
@@ -66,7 +80,7 @@ def _take_cleared(
     return new, free, DONE
 
 
-@njit(cache=True)
+@part
 def best_window(
     board: Board,
     memory: int,
@@ -95,7 +109,8 @@ def best_window(
     blocks = board.space.blocks[memory]
     count = board.space.length[memory]
     alignment = board.memories[memory].alignment
-    free_from, price = _prices(board, memory, task)
+    prices = board.prices
+    _price_blocks(board, memory, task)
     best, best_cost = NONE, 0.0
     for first in range(count):
         address = (blocks[first].start + alignment - 1) // alignment * alignment
@@ -105,9 +120,9 @@ def best_window(
         if end > blocks[count].start:
             break
         free, cost, block = ZERO, 0.0, first
-        while blocks[block].start < end and free_from[block] != NEVER:
-            free = max(free, free_from[block])
-            cost += price[block]
+        while blocks[block].start < end and prices[block].free_from != NEVER:
+            free = max(free, prices[block].free_from)
+            cost += prices[block].cost
             block += 1
         if blocks[block].start < end:
             continue
@@ -124,25 +139,22 @@ def best_window(
     return best
 
 
-@njit(cache=True)
-def _prices(board: Board, memory: int, task: int) -> tuple[Ints, NDArray[np.float64]]:
-    """For each block, from when it could be free (``NEVER`` if it must stay), and the cost."""
+@part
+def _price_blocks(board: Board, memory: int, task: int) -> None:
+    """Find for each block from when it could be free and what that costs."""
     blocks = board.space.blocks[memory]
-    count = board.space.length[memory]
-    free_from = np.empty(count, np.int64)
-    price = np.zeros(count, np.float64)
-    for block in range(count):
+    for block in range(board.space.length[memory]):
         holder = blocks[block].holder
-        if holder == FREE:
-            free_from[block] = blocks[block].free_from
-        elif holder == RESERVED or not _may_go(board, holder, task):
-            free_from[block] = NEVER
-        else:
-            free_from[block], price[block] = _price(board, holder, task)
-    return free_from, price
+        free_from, cost = blocks[block].free_from, 0.0
+        if holder == RESERVED or (holder != FREE and not _may_go(board, holder, task)):
+            free_from = NEVER
+        elif holder != FREE:
+            free_from, cost = _price(board, holder, task)
+        board.prices[block].free_from = free_from
+        board.prices[block].cost = cost
 
 
-@njit(cache=True)
+@part
 def _may_go(board: Board, held: int, task: int) -> bool:
     """Say whether a residency may be evicted while ``task`` is being placed."""
     residency = board.residencies[held]
@@ -152,12 +164,12 @@ def _may_go(board: Board, held: int, task: int) -> bool:
     entry = board.buffers[buffer]
     if entry.home != held:
         return True
-    if board.buffers[buffer].ends == residency.memory:
+    if entry.ends == residency.memory:
         return False
     return entry.in_dram != NONE or board.memories[residency.memory].parent != NONE
 
 
-@njit(cache=True)
+@part
 def _price(board: Board, held: int, task: int) -> tuple[int, float]:
     """Return from when a residency's bytes could be free, and what evicting it costs in cycles."""
     residency = board.residencies[held]
@@ -178,30 +190,19 @@ def _price(board: Board, held: int, task: int) -> tuple[int, float]:
     return gone, price
 
 
-@njit(cache=True)
-def _clear(board: Board, memory: int, address: int, size: int, task: int) -> int:
-    """Evict every residency in a window."""
-    while True:
-        held = _someone_in(board.space, memory, address, size)
-        if held == NONE:
-            return DONE
-        stop = evict(board, held, task)
-        if stop != DONE:
-            return stop
-
-
-@njit(cache=True)
+@part
 def _someone_in(space: Space, memory: int, address: int, size: int) -> int:
     """Return a residency that lies in a window; -1 when it is free."""
+    blocks = space.blocks[memory]
     block = block_at(space, memory, address)
-    while space.blocks[memory, block].start < address + size:
-        if space.blocks[memory, block].holder != FREE:
-            return int(space.blocks[memory, block].holder)
+    while blocks[block].start < address + size:
+        if blocks[block].holder != FREE:
+            return blocks[block].holder
         block += 1
     return NONE
 
 
-@njit(cache=True)
+@part
 def evict(board: Board, held: int, task: int) -> int:
     """End a residency; the last copy of a buffer moves one memory closer to DRAM first."""
     if is_last_copy(board, held):
@@ -216,7 +217,7 @@ def evict(board: Board, held: int, task: int) -> int:
     return DONE
 
 
-@njit(cache=True)
+@part
 def _move_to_shared_memory(board: Board, held: int, parent: int, task: int) -> int:
     """Copy the last copy of a buffer to a memory next to DRAM; who lies there goes to DRAM.
 

@@ -28,6 +28,7 @@ from spmilp.solvers.list_scheduler.space import new_space
 from spmilp.solvers.list_scheduler.timeline import new_timeline
 from spmilp.units import MemoryIdx
 
+PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
 MOST_MEMORIES_WITH_ALL_PAIRS = 96
 
@@ -120,6 +121,7 @@ class Runner:
             resources=machine.resources,
             residencies=_empty_residencies(self._room),
             transfers=table(self._room, "slice", "source", "destination", "engine", "start", "end"),
+            prices=np.zeros(self._blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE], np.int64),
             space=new_space(self._problem.machine.memories, self._blocks),
             line=new_timeline(machine.resources.size, self._pool),

@@ -8,12 +8,10 @@ block's last holder leaves is all that has to be remembered of the past.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from spmilp.compiled import part
 from spmilp.machine.machine import Memory
-from spmilp.solvers.list_scheduler.records import Ints, Table, record
-
-BLOCK = record("start", "holder", "free_from")
+from spmilp.solvers.list_scheduler.records import ONE, Ints, Table, tables
 
 FREE = -1
 RESERVED = -2
@@ -37,7 +35,7 @@ def new_space(memories: tuple[Memory, ...], room: int) -> Space:
     A memory without limit has no blocks: its addresses are given out in the end.
     """
     space = Space(
-        blocks=np.zeros((len(memories), room), BLOCK),
+        blocks=tables((len(memories), room), "start", "holder", "free_from"),
         length=np.zeros(len(memories), np.int64),
     )
     for memory in memories:
@@ -59,20 +57,21 @@ def _fill_row(space: Space, memory: Memory, size: int) -> None:
     space.length[memory.index] = len(blocks)
 
 
-@njit(cache=True)
+@part
 def block_at(space: Space, memory: int, address: int) -> int:
     """Return the position of the block that holds ``address``."""
+    blocks = space.blocks[memory]
     low, high = 0, space.length[memory] - 1
     while low < high:
         middle = (low + high + 1) >> 1
-        if space.blocks[memory, middle].start <= address:
+        if blocks[middle].start <= address:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-@njit(cache=True)
+@part
 def release(space: Space, memory: int, address: int, cycle: int, settled: int) -> None:
     """Free the block at ``address`` from ``cycle`` on.
 
@@ -80,37 +79,38 @@ def release(space: Space, memory: int, address: int, cycle: int, settled: int) -
     before that cycle any more, so which of them was free first has no meaning.
     """
     block = block_at(space, memory, address)
-    space.blocks[memory, block].holder = FREE
-    space.blocks[memory, block].free_from = cycle
+    freed = space.blocks[memory, block]
+    freed.holder = FREE
+    freed.free_from = cycle
     if block + 1 < space.length[memory]:
         _join(space, memory, block, settled)
     if block > 0:
         _join(space, memory, block - 1, settled)
 
 
-@njit(cache=True)
+@part
 def _join(space: Space, memory: int, block: int, settled: int) -> None:
     """Make one block of ``block`` and its successor if both are free and equally good."""
-    if space.blocks[memory, block].holder != FREE or space.blocks[memory, block + 1].holder != FREE:
+    one, other = space.blocks[memory, block], space.blocks[memory, block + 1]
+    if one.holder != FREE or other.holder != FREE:
         return
-    one, other = space.blocks[memory, block].free_from, space.blocks[memory, block + 1].free_from
-    if one != other and max(one, other) > settled:
+    last = max(one.free_from, other.free_from)
+    if one.free_from != other.free_from and last > settled:
         return
-    space.blocks[memory, block].free_from = max(one, other)
-    _close_gap(space, memory, block + 1, 1)
+    one.free_from = last
+    _close_gap(space, memory, block + 1, ONE)
 
 
-@njit(cache=True)
+@part
 def _close_gap(space: Space, memory: int, block: int, blocks: int) -> None:
     """Remove ``blocks`` blocks from position ``block`` on."""
+    row = space.blocks[memory]
     for position in range(block, space.length[memory] - blocks + 1):
-        space.blocks[memory, position].start = space.blocks[memory, position + blocks].start
-        space.blocks[memory, position].holder = space.blocks[memory, position + blocks].holder
-        space.blocks[memory, position].free_from = space.blocks[memory, position + blocks].free_from
+        row[position] = row[position + blocks]
     space.length[memory] -= blocks
 
 
-@njit(cache=True)
+@part
 def claim(space: Space, memory: int, address: int, size: int, holder: int) -> bool:
     """Give ``[address, address + size)``, free now, to ``holder``; False when the row is full."""
     if space.length[memory] + 3 > space.blocks.shape[1]:
@@ -123,21 +123,18 @@ def claim(space: Space, memory: int, address: int, size: int, holder: int) -> bo
     return True
 
 
-@njit(cache=True)
+@part
 def _cut(space: Space, memory: int, address: int) -> int:
     """Make ``address`` the start of a block; return its position (``length`` for the end)."""
+    row = space.blocks[memory]
     count = space.length[memory]
-    if address == space.blocks[memory, count].start:
+    if address == row[count].start:
         return count
     block = block_at(space, memory, address)
-    if space.blocks[memory, block].start == address:
+    if row[block].start == address:
         return block
-    for position in range(count + 1, block + 1, -1):
-        space.blocks[memory, position].start = space.blocks[memory, position - 1].start
-        space.blocks[memory, position].holder = space.blocks[memory, position - 1].holder
-        space.blocks[memory, position].free_from = space.blocks[memory, position - 1].free_from
-    space.blocks[memory, block + 1].start = address
-    space.blocks[memory, block + 1].holder = space.blocks[memory, block].holder
-    space.blocks[memory, block + 1].free_from = space.blocks[memory, block].free_from
+    for position in range(count + 1, block, -1):
+        row[position] = row[position - 1]
+    row[block + 1].start = address
     space.length[memory] += 1
     return block + 1

@@ -8,8 +8,8 @@ never ends. The pool grows by moving a full resource to its end with twice the r
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from spmilp.compiled import part
 from spmilp.solvers.list_scheduler.records import Ints, Table, table
 
 FIRST_ROOM = 8
@@ -18,7 +18,7 @@ FIRST_ROOM = 8
 class Timeline(NamedTuple):
     """The step functions of all resources.
 
-    The steps of resource ``r`` are ``steps[base:base + length]`` of the pool, which is used up to
+    The steps of resource ``r`` are ``steps[begin:begin + length]`` of the pool, which is used up to
     ``used[0]``.
     """
 
@@ -29,8 +29,8 @@ class Timeline(NamedTuple):
 
 def new_timeline(resources: int, pool: int) -> Timeline:
     """Return empty step functions with room for ``pool`` breakpoints in all."""
-    rows = table(resources, "base", "length", "room")
-    rows["base"] = np.arange(resources) * FIRST_ROOM
+    rows = table(resources, "begin", "length", "room")
+    rows["begin"] = np.arange(resources) * FIRST_ROOM
     rows["length"] = 1
     rows["room"] = FIRST_ROOM
     return Timeline(
@@ -40,35 +40,42 @@ def new_timeline(resources: int, pool: int) -> Timeline:
     )
 
 
-@njit(cache=True)
+@part
 def earliest_gap(line: Timeline, resource: int, ready: int, cycles: int, spare: int) -> int:
     """Return the first cycle from ``ready`` on where ``spare`` is not exceeded for long enough.
 
     ``spare`` is the highest load that leaves room, the resource's capacity less what is asked.
     """
-    base = line.resources[resource].base
-    last = base + line.resources[resource].length - 1
-    low, high = base, last
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if line.steps[middle].time <= ready:
-            low = middle
-        else:
-            high = middle - 1
-    step = low
+    steps, row = line.steps, line.resources[resource]
+    last = row.begin + row.length - 1
+    step = _step_at(line, resource, ready)
     start = ready
     while step < last:
-        if line.steps[step].load > spare:
+        if steps[step].load > spare:
             step += 1
-            start = line.steps[step].time
-        elif line.steps[step + 1].time >= start + cycles:
+            start = steps[step].time
+        elif steps[step + 1].time >= start + cycles:
             return start
         else:
             step += 1
     return start
 
 
-@njit(cache=True)
+@part
+def _step_at(line: Timeline, resource: int, cycle: int) -> int:
+    """Return the position in the pool of the step of a resource that holds ``cycle``."""
+    steps, row = line.steps, line.resources[resource]
+    low, high = row.begin, row.begin + row.length - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if steps[middle].time <= cycle:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@part
 def occupy(line: Timeline, resource: int, start: int, end: int, demand: int) -> bool:
     """Add ``demand`` during ``[start, end)``; return False when the pool is full."""
     row = line.resources[resource]
@@ -76,59 +83,47 @@ def occupy(line: Timeline, resource: int, start: int, end: int, demand: int) -> 
         return False
     first = _cut(line, resource, start)
     last = _cut(line, resource, end)
-    base = line.resources[resource].base
     for step in range(first, last):
-        line.steps[base + step].load += demand
+        line.steps[step].load += demand
     _merge(line, resource, last)
     _merge(line, resource, first)
     return True
 
 
-@njit(cache=True)
+@part
 def _cut(line: Timeline, resource: int, cycle: int) -> int:
-    """Make ``cycle`` a breakpoint; return its position among the resource's steps."""
-    base = line.resources[resource].base
-    low, high = 0, line.resources[resource].length - 1
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if line.steps[base + middle].time <= cycle:
-            low = middle
-        else:
-            high = middle - 1
-    if line.steps[base + low].time == cycle:
-        return low
-    for step in range(base + line.resources[resource].length, base + low + 1, -1):
-        line.steps[step].time = line.steps[step - 1].time
-        line.steps[step].load = line.steps[step - 1].load
-    line.steps[base + low + 1].time = cycle
-    line.steps[base + low + 1].load = line.steps[base + low].load
-    line.resources[resource].length += 1
-    return low + 1
+    """Make ``cycle`` a breakpoint; return its position in the pool."""
+    steps, row = line.steps, line.resources[resource]
+    before = _step_at(line, resource, cycle)
+    if steps[before].time == cycle:
+        return before
+    for step in range(row.begin + row.length, before, -1):
+        steps[step] = steps[step - 1]
+    steps[before + 1].time = cycle
+    row.length += 1
+    return before + 1
 
 
-@njit(cache=True)
+@part
 def _merge(line: Timeline, resource: int, step: int) -> None:
     """Drop the breakpoint ``step`` when nothing changes there."""
-    base = line.resources[resource].base
-    if step == 0 or line.steps[base + step].load != line.steps[base + step - 1].load:
+    steps, row = line.steps, line.resources[resource]
+    if step == row.begin or steps[step].load != steps[step - 1].load:
         return
-    for later in range(base + step, base + line.resources[resource].length - 1):
-        line.steps[later].time = line.steps[later + 1].time
-        line.steps[later].load = line.steps[later + 1].load
-    line.resources[resource].length -= 1
+    for later in range(step, row.begin + row.length - 1):
+        steps[later] = steps[later + 1]
+    row.length -= 1
 
 
-@njit(cache=True)
+@part
 def _move_to_a_larger_room(line: Timeline, resource: int) -> bool:
-    room = 2 * line.resources[resource].room
-    base = line.used[0]
-    if base + room > line.steps.size:
+    steps, row = line.steps, line.resources[resource]
+    begin = line.used[0]
+    if begin + 2 * row.room > steps.size:
         return False
-    old = line.resources[resource].base
-    for step in range(line.resources[resource].length):
-        line.steps[base + step].time = line.steps[old + step].time
-        line.steps[base + step].load = line.steps[old + step].load
-    line.resources[resource].base = base
-    line.resources[resource].room = room
-    line.used[0] = base + room
+    for step in range(row.length):
+        steps[begin + step] = steps[row.begin + step]
+    row.begin = begin
+    row.room *= 2
+    line.used[0] = begin + row.room
     return True

@@ -1,7 +1,6 @@
 """Transfers: which engine, when, from which residency. Compiled."""
 
-from numba import njit
-
+from spmilp.compiled import part
 from spmilp.solvers.list_scheduler.board import COUNT_TRANSFERS, Board, Stop
 from spmilp.solvers.list_scheduler.lifetimes import new_residency
 from spmilp.solvers.list_scheduler.records import NONE, ONE, ZERO
@@ -14,7 +13,7 @@ TIMELINE_FULL = int(Stop.TIMELINE_FULL)
 NO_WAY = int(Stop.NO_WAY)
 
 
-@njit(cache=True)
+@part
 def cycles_on_idle_hardware(board: Board, source: int, target: int, size: int) -> int:
     """Return the cycles of a transfer between two memories; 0 when nothing connects them."""
     pair = board.pair_at[source, target]
@@ -23,13 +22,13 @@ def cycles_on_idle_hardware(board: Board, source: int, target: int, size: int) -
     return _cycles(board, board.pairs[pair].ways_from, size)
 
 
-@njit(cache=True)
+@part
 def _cycles(board: Board, way: int, size: int) -> int:
     taken = board.ways[way]
     return taken.fixed + (size * board.scale + taken.rate - 1) // taken.rate
 
 
-@njit(cache=True)
+@part
 def earliest_transfer(
     board: Board, what: int, source: int, memory: int, ready: int
 ) -> tuple[int, int, int]:
@@ -60,7 +59,7 @@ def earliest_transfer(
     return best, best_start, best_end
 
 
-@njit(cache=True)
+@part
 def _nested_strides(board: Board, what: int, source: int, memory: int) -> int:
     """Return the dimensions of the copy: both ends packed, or one inside something larger."""
     residency = board.residencies[source]
@@ -71,23 +70,25 @@ def _nested_strides(board: Board, what: int, source: int, memory: int) -> int:
     return ONE if residency.slice == what else entry.from_parent
 
 
-@njit(cache=True)
+@part
 def _first_start(board: Board, pair: int, way: int, ready: int, cycles: int) -> int:
     """Return the first cycle at which the engine and every link of the route have room."""
     line = board.line
-    engine, rate = board.ways[way].engine, board.ways[way].rate
+    taken, route = board.ways[way], board.pairs[pair]
+    channels = board.resources[taken.engine].capacity
     start = ready
     while True:
         asked = start
-        start = earliest_gap(line, engine, start, cycles, board.resources[engine].capacity - 1)
-        for entry in range(board.pairs[pair].links_from, board.pairs[pair].links_to):
+        start = earliest_gap(line, taken.engine, start, cycles, channels - 1)
+        for entry in range(route.links_from, route.links_to):
             link = board.links[entry]
-            start = earliest_gap(line, link, start, cycles, board.resources[link].capacity - rate)
+            spare = board.resources[link].capacity - taken.rate
+            start = earliest_gap(line, link, start, cycles, spare)
         if start == asked:
             return start
 
 
-@njit(cache=True)
+@part
 def transfer(
     board: Board, what: int, source: int, destination: int, way: int, start: int, end: int
 ) -> int:
@@ -97,19 +98,18 @@ def transfer(
         return TRANSFERS_FULL
     board.counts[COUNT_TRANSFERS] = new + 1
     came_from, goes_to = board.residencies[source], board.residencies[destination]
-    pair = board.pair_at[came_from.memory, goes_to.memory]
-    engine, rate = board.ways[way].engine, board.ways[way].rate
-    if not occupy(board.line, engine, start, end, ONE):
+    route = board.pairs[board.pair_at[came_from.memory, goes_to.memory]]
+    taken = board.ways[way]
+    if not occupy(board.line, taken.engine, start, end, ONE):
         return TIMELINE_FULL
-    for entry in range(board.pairs[pair].links_from, board.pairs[pair].links_to):
-        link = board.links[entry]
-        if not occupy(board.line, link, start, end, rate):
+    for entry in range(route.links_from, route.links_to):
+        if not occupy(board.line, board.links[entry], start, end, taken.rate):
             return TIMELINE_FULL
     moved = board.transfers[new]
     moved.slice = what
     moved.source = source
     moved.destination = destination
-    moved.engine = engine
+    moved.engine = taken.engine
     moved.start = start
     moved.end = end
     goes_to.start = start
@@ -120,7 +120,7 @@ def transfer(
     return DONE
 
 
-@njit(cache=True)
+@part
 def store(board: Board, held: int, dram: int) -> int:
     """Copy a whole buffer to DRAM as soon as it is valid."""
     what = board.residencies[held].slice

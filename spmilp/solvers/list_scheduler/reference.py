@@ -1,0 +1,87 @@
+"""Named tuples passed by reference between compiled functions.
+
+numba passes a named tuple by value, and each array in it as seven numbers or more. A board of some
+twenty tables would be two hundred arguments of every function, which cost more than the functions
+do, first to compile and then to run. By reference it is one address.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import lower_builtin, lower_getattr_generic, register_model, type_callable
+
+T = TypeVar("T")
+
+
+def by_reference(fields: T) -> T:
+    """Return a reference to a named tuple, for as long as the function that asked for it runs.
+
+    In plain Python everything is a reference already.
+    """
+    return fields
+
+
+class Reference(types.Type):
+    """The address of a named tuple of type ``fields``."""
+
+    def __init__(self, fields: Any) -> None:
+        self.fields = fields
+        super().__init__(name=f"Reference({fields.instance_class.__name__})")
+
+    @property
+    def key(self) -> Any:
+        """What makes two references the same type: named tuples of one class may differ."""
+        return self.fields
+
+    def position(self, name: str) -> int:
+        """Return which field of the tuple has a name."""
+        return int(self.fields.fields.index(name))
+
+
+@register_model(Reference)
+class _ReferenceModel(models.PrimitiveModel):
+    """An address, in the compiler's own terms."""
+
+    def __init__(self, manager: Any, reference: Reference) -> None:
+        target = manager.lookup(reference.fields).get_value_type()
+        super().__init__(manager, reference, target.as_pointer())
+
+
+@type_callable(by_reference)
+def _type_of_reference(context: Any) -> Callable[[Any], Reference]:
+    def of(fields: Any) -> Reference:
+        return Reference(fields)
+
+    return of
+
+
+@lower_builtin(by_reference, types.BaseTuple)
+def _make_reference(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Put the tuple on the stack of the function that asks."""
+    return cgutils.alloca_once_value(builder, arguments[0])
+
+
+@infer_getattr
+class _FieldTypes(AttributeTemplate):
+    key = Reference
+
+    def generic_resolve(self, reference: Reference, name: str) -> Any:
+        """Return the type of a field: tuples inside a tuple are references too."""
+        if name not in reference.fields.fields:
+            return None
+        field = reference.fields[reference.position(name)]
+        return Reference(field) if isinstance(field, types.BaseNamedTuple) else field
+
+
+@lower_getattr_generic(Reference)
+def _load_field(context: Any, builder: Any, reference: Reference, address: Any, name: str) -> Any:
+    position = reference.position(name)
+    place = cgutils.gep_inbounds(builder, address, 0, position)
+    field = reference.fields[position]
+    if isinstance(field, types.BaseNamedTuple):
+        return place
+    return impl_ret_borrowed(context, builder, field, builder.load(place))
