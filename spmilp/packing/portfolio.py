@@ -168,8 +168,7 @@ def _infeasible(
     conflict = None
     if options.conflict and instance.problem.capacity is not None:
         if suspects is None:
-            worst = int(np.argmax(section_bounds(instance)))
-            suspects = items_of_section(instance, worst)
+            suspects = _items_behind_the_bound(instance)
         conflict = few_that_conflict(instance.problem, suspects, options, clock)
     return Packing(
         status=PackingStatus.INFEASIBLE,
@@ -179,6 +178,16 @@ def _infeasible(
         conflict=conflict,
         statistics=clock.statistics(source),
     )
+
+
+def _items_behind_the_bound(instance: Instance) -> tuple[int, ...]:
+    """Return the items of the section with the highest bound, or of the largest group."""
+    bounds = section_bounds(instance)
+    largest = int(instance.bytes.max(initial=0))
+    if largest > bounds.max(initial=0):
+        group = instance.group[int(np.argmax(instance.bytes))]
+        return tuple(np.flatnonzero(instance.groups.of_item == group).tolist())
+    return items_of_section(instance, int(np.argmax(bounds)))
 
 
 def _items_of(instance: Instance, verdict: Verdict) -> tuple[int, ...]:

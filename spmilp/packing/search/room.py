@@ -43,17 +43,54 @@ def highest_floor(given: Given, section: int, remaining: int, capacity: int) -> 
 
 
 @kernel
-def can_lie(state: State, item: int, bound: int, step: int, highest: int) -> bool:
-    """Return whether an unplaced item can lie at or below ``highest``.
+def can_lie(
+    given: Given, state: State, item: int, section: int, bound: int, step: int, highest: int
+) -> bool:
+    """Return whether an unplaced item can be the next of a section, at or below ``highest``.
 
-    ``step`` is how far above the bound an item comes to lie that must be lifted first.
+    ``step`` is the least height by which an item is lifted; 0 asks about lowest offsets alone.
     """
     if state.offset[item] >= 0:
         return False
     low = state.low[item]
-    if low < bound or state.barred[item]:
-        low = max(low, bound) + step
-    return bool(low <= highest)
+    if low >= bound and not state.barred[item]:
+        return bool(low <= highest)
+    if max(low, bound) + step > highest:
+        return False
+    return step == 0 or can_be_lifted(given, state, item, section, bound, step, highest)
+
+
+@kernel
+def can_be_lifted(
+    given: Given, state: State, item: int, section: int, bound: int, step: int, highest: int
+) -> bool:
+    """Return whether an unplaced item that does not live in the section can lift one so far.
+
+    An item of the section would itself be the next one there.
+    """
+    uniform = given.pair_extent.size == 0
+    for k in range(given.pair_start[item], given.pair_start[item + 1]):
+        other = given.pair_item[k]
+        if state.offset[other] >= 0:
+            continue
+        low = max(state.low[other], bound)
+        if low > highest:
+            continue
+        extent = given.units[other] if uniform else 1
+        if state.barred[other] or state.low[other] < bound:
+            low += step
+        if low + extent <= highest and not lives_in(given, other, section):
+            return True
+    return False
+
+
+@kernel
+def lives_in(given: Given, item: int, section: int) -> bool:
+    """Return whether the section is one of the item's."""
+    for k in range(given.run_start[item], given.run_start[item + 1]):
+        if given.run_from[k] <= section < given.run_until[k]:
+            return True
+    return False
 
 
 @kernel
@@ -71,12 +108,12 @@ def section_fits(
         highest = highest_floor(given, section, remaining, capacity)
     if bound > highest:
         return False
-    if can_lie(state, state.witness[section], bound, step, highest):
+    if can_lie(given, state, state.witness[section], section, bound, step, highest):
         return True
     first = given.member_start[section]
     for k in range(first, first + state.alive[section]):
         item = state.member[k]
-        if can_lie(state, item, bound, step, highest):
+        if can_lie(given, state, item, section, bound, step, highest):
             state.witness[section] = item
             return True
     return False
