@@ -97,20 +97,25 @@ def _solvers_exist(names: tuple[str, ...]) -> None:
             raise typer.BadParameter(f"--solvers {name}: there are {', '.join(solver_names())}")
 
 
-def _problems(request: Request, progress: ProgressLine) -> tuple[Problem, ...]:
-    problems = tuple(
-        read_source(source, request.machine, request.dims, request.objective, progress.say)[0]
-        for source in request.sources
-    )
-    names = [problem.name for problem in problems]
-    for source, name in zip(request.sources, names, strict=True):
-        if names.count(name) > 1:
+def _problems(request: Request, progress: ProgressLine) -> dict[str, Problem]:
+    """Return the problems by name: that of the problem file, or the network's and the machine's."""
+    problems: dict[str, Problem] = {}
+    for source in request.sources:
+        problem, _ = read_source(
+            source, request.machine, request.dims, request.objective, progress.say
+        )
+        name = Path(source).stem if source.endswith(".json") else problem.name
+        if name in problems:
             raise typer.BadParameter(f"{source}: another source holds {name!r} as well")
+        problems[name] = problem
     return problems
 
 
 def _runs(
-    problems: tuple[Problem, ...], request: Request, interrupts: Interrupts, progress: ProgressLine
+    problems: Mapping[str, Problem],
+    request: Request,
+    interrupts: Interrupts,
+    progress: ProgressLine,
 ) -> list[Run]:
     options = SolveOptions(
         time_limit=None if math.isinf(request.time_limit) else request.time_limit,

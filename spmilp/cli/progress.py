@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from rich.markup import escape
 
 from spmilp.cli.output import console, percent
-from spmilp.problem.problem import Problem
 from spmilp.report.summary import relative_gap
 from spmilp.solvers.base import Progress
 
@@ -23,9 +22,9 @@ class ProgressLine:
         if self._status is not None:
             self._status.update(escape(text))
 
-    def starts(self, problem: Problem, solver: str) -> None:
-        """Say which solver begins on which problem."""
-        self.say(f"{solver} on {problem.name}")
+    def starts(self, instance: str, solver: str) -> None:
+        """Say which solver begins on which instance."""
+        self.say(f"{instance}: {solver}")
 
     def improved(self, progress: Progress) -> None:
         """Show a solver's incumbent, bound and gap."""

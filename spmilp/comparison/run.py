@@ -1,6 +1,6 @@
 """One solver on one problem, watched and checked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -76,10 +76,10 @@ class Run:
 
 
 def compare(
-    problems: Sequence[Problem],
+    problems: Mapping[str, Problem],
     solvers: Sequence[str],
     options: SolveOptions,
-    on_start: Callable[[Problem, str], None] = lambda problem, solver: None,
+    on_start: Callable[[str, str], None] = lambda instance, solver: None,
 ) -> Iterator[Run]:
     """Run every solver on every problem, and yield each run when it is over.
 
@@ -87,10 +87,12 @@ def compare(
 
     Parameters
     ----------
+    problems
+        By the name of the instance.
     options
         The same for every run.
     on_start
-        Called before each run.
+        Called with the instance and the solver before each run.
 
     Yields
     ------
@@ -102,11 +104,11 @@ def compare(
     SpmilpError
         If no solver has one of the names.
     """
-    _load_compiled_code(problems)
-    for problem in problems:
+    _load_compiled_code(problems.values())
+    for instance, problem in problems.items():
         for solver in solvers:
-            on_start(problem, solver)
-            yield run_one(problem, solver, options)
+            on_start(instance, solver)
+            yield run_one(instance, problem, solver, options)
 
 
 def _load_compiled_code(problems: Iterable[Problem]) -> None:
@@ -115,7 +117,7 @@ def _load_compiled_code(problems: Iterable[Problem]) -> None:
         solve_problem(smallest, "list", SolveOptions(time_limit=0.001))
 
 
-def run_one(problem: Problem, solver: str, options: SolveOptions) -> Run:
+def run_one(instance: str, problem: Problem, solver: str, options: SolveOptions) -> Run:
     """Run one solver, note its course, and let the checker decide about its plan.
 
     Raises
@@ -140,7 +142,7 @@ def run_one(problem: Problem, solver: str, options: SolveOptions) -> Run:
     course.append(Moment(seconds=seconds, objective=objective, bound=result.bound))
     broken = next((f"{each.rule}: {each.message}" for each in mapped.violations), "")
     return Run(
-        instance=problem.name,
+        instance=instance,
         tasks=len(problem.tasks),
         cores=len(problem.machine.cores),
         solver=solver,

@@ -29,7 +29,7 @@ def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: Improving())
     heard: list[int | None] = []
     options = SolveOptions(seed=7, on_progress=lambda progress: heard.append(progress.incumbent))
-    run = run_one(PROBLEM, "improving", options)
+    run = run_one("example", PROBLEM, "improving", options)
 
     assert [moment.objective for moment in run.course] == [None, 300, 196, 196, 196]
     assert [moment.bound for moment in run.course] == [120, 120, 120, 120, 150]
@@ -41,30 +41,28 @@ def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatc
 def test_a_plan_that_the_checker_rejects_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(PLAN, placements=PLAN.placements[1:])
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: FakeSolver(answer(wrong)))
-    run = run_one(PROBLEM, "wrong", SolveOptions())
+    run = run_one("example", PROBLEM, "wrong", SolveOptions())
 
     assert (run.status, run.objective, run.seconds_to_best) == (REJECTED, None, None)
     assert run.reason
 
 
 def test_every_solver_runs_on_every_problem_problem_by_problem() -> None:
-    other = replace(PROBLEM, name="other")
     started: list[tuple[str, str]] = []
     runs = compare(
-        (PROBLEM, other),
+        {"one": PROBLEM, "other": PROBLEM},
         ("greedy:blocks/layers", "list"),
         SolveOptions(),
-        lambda problem, solver: started.append((problem.name, solver)),
+        lambda instance, solver: started.append((instance, solver)),
     )
 
     pairs = [(run.instance, run.solver) for run in runs]
-    names = (PROBLEM.name, "other")
     assert pairs == [
-        (name, solver) for name in names for solver in ("greedy:blocks/layers", "list")
+        (name, solver) for name in ("one", "other") for solver in ("greedy:blocks/layers", "list")
     ]
     assert started == pairs
 
 
 def test_an_unknown_solver_is_named() -> None:
     with pytest.raises(SpmilpError, match="'greedy:no/such'"):
-        run_one(PROBLEM, "greedy:no/such", SolveOptions())
+        run_one("example", PROBLEM, "greedy:no/such", SolveOptions())
