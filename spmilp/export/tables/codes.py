@@ -1,0 +1,131 @@
+"""Numbers that stand for names in the tables. New names go to the end; none changes its number."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from spmilp.commands.commands import EventScheme
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.problem import BufferKind
+
+MEMORY_KINDS: Mapping[MemoryKind, int] = {
+    MemoryKind.DRAM: 0,
+    MemoryKind.SHARED: 1,
+    MemoryKind.SPM: 2,
+}
+
+BUFFER_KINDS: Mapping[str, int] = {
+    BufferKind.INPUT: 0,
+    BufferKind.WEIGHT: 1,
+    BufferKind.INTERMEDIATE: 2,
+    BufferKind.PARTIAL: 3,
+    BufferKind.OUTPUT: 4,
+    "scratch": 5,
+}
+
+SCHEMES: Mapping[EventScheme, int] = {EventScheme.COUNTERS: 0, EventScheme.SEMAPHORES: 1}
+
+
+class ListKind(IntEnum):
+    """Who runs a command list."""
+
+    CORE = 0
+    CHANNEL = 1
+
+
+class Operation(IntEnum):
+    """What a command does."""
+
+    WAIT = 0
+    SIGNAL = 1
+    RUN = 2
+    MOVE = 3
+
+
+class Filler(IntEnum):
+    """What fills a residency."""
+
+    NOTHING = 0
+    TASK = 1
+    TRANSFER = 2
+
+
+class Direction(IntEnum):
+    """Which side of the network a port is."""
+
+    INPUT = 0
+    OUTPUT = 1
+
+
+class AttributeType(IntEnum):
+    """What the words of an attribute are."""
+
+    INTEGER = 0
+    REAL = 1
+    TEXT = 2
+    INTEGERS = 3
+    REALS = 4
+
+
+class Part(IntEnum):
+    """Which part of its reduction a step computes."""
+
+    WHOLE = 0
+    PARTIAL = 1
+    LAST = 2
+
+
+class Bound(IntEnum):
+    """Bits of a step's ``limits``: which limits its real results have."""
+
+    LOW = 1
+    HIGH = 2
+
+
+class Elements(IntEnum):
+    """Types of elements; numbers of ONNX (TensorProto.DataType)."""
+
+    FLOAT32 = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    BOOL = 9
+    FLOAT16 = 10
+    FLOAT64 = 11
+    UINT32 = 12
+    UINT64 = 13
+    BFLOAT16 = 16
+
+
+OPERATORS = (
+    *("Abs", "Add", "And", "AveragePool", "BatchNormalization", "Cast", "Ceil", "Celu", "Clip"),
+    *("Concat", "Conv", "ConvTranspose", "Cos", "CumSum", "DepthToSpace", "DequantizeLinear"),
+    *("Div", "Einsum", "Elu", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather"),
+    *("Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual"),
+    *("GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization"),
+    *("IsInf", "IsNaN", "LRN", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log"),
+    *("LogSoftmax", "LpPool", "MatMul", "Max", "MaxPool", "Mean", "Min", "Mish", "Mod", "Mul"),
+    *("Neg", "Not", "Or", "PRelu", "Pad", "Pow", "QuantizeLinear", "RMSNormalization"),
+    *("Reciprocal", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
+    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu", "Reshape"),
+    *("Resize", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Slice", "Softmax", "Softplus"),
+    *("Softsign", "SpaceToDepth", "Sqrt", "Squeeze", "Sub", "Sum", "Swish", "Tan", "Tanh"),
+    *("ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
+)
+"""ONNX operator types; the number is the position."""
+
+ATTRIBUTES = (
+    *("alpha", "antialias", "approximate", "axes", "axis", "beta", "bias", "blocksize"),
+    *("ceil_mode", "coordinate_transformation_mode", "count_include_pad", "cubic_coeff_a"),
+    *("dilations", "ends", "epsilon", "equation", "exclude_outside", "exclusive"),
+    *("extrapolation_value", "fmod", "gamma", "group", "indices", "indices_shape", "k"),
+    *("keepdims", "kernel_shape", "max", "min", "mode", "nearest_mode", "num_groups"),
+    *("output_padding", "p", "pads", "perm", "repeats", "reverse", "roi", "scales", "shape"),
+    *("size", "sizes", "starts", "steps", "strides", "transA", "transB", "upper", "value"),
+)
+"""Attributes that say what an operator computes; the number is the position.
+
+What ONNX has besides has no meaning once the front end has normalised an operator (``auto_pad``).
+"""
