@@ -12,7 +12,8 @@ from spmilp.cli.packed import Answer, print_answer
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.errors import ExitCode
 from spmilp.files import write_atomically
-from spmilp.packing import PackingOptions, PackingProblem, PackingStatus
+from spmilp.packing import Packing, PackingOptions, PackingProblem, PackingStatus
+from spmilp.packing.fixed import is_all_fixed, judge_fixed
 from spmilp.packing.minimalloc import Table, read_table, text_with_offsets
 from spmilp.packing.warm import warm_up
 from spmilp.units import Bytes
@@ -40,11 +41,7 @@ def run(request: Request) -> ExitCode:
     with interrupts_noted() as interrupts, progress_line() as progress:
         table = _table(request, progress)
         problem = PackingProblem(items=table.items, capacity=request.capacity)
-        progress.say("loading the search (the first run compiles it for about half a minute)")
-        warm_up()
-        progress.say("packing")
-        pack = packing.minimise if request.minimise else packing.pack
-        found = pack(problem, _options(request))
+        found = _packing(request, problem, progress)
         interrupts.finishing = True
         progress.say("checking the offsets")
         offsets = found.offsets
@@ -78,6 +75,16 @@ def _table(request: Request, progress: ProgressLine) -> Table:
     if not request.ignore_offsets:
         return table
     return replace(table, items=tuple(replace(item, offset=None) for item in table.items))
+
+
+def _packing(request: Request, problem: PackingProblem, progress: ProgressLine) -> Packing:
+    if is_all_fixed(problem):
+        return judge_fixed(problem)
+    progress.say("loading the search (the first run compiles it for about half a minute)")
+    warm_up()
+    progress.say("packing")
+    pack = packing.minimise if request.minimise else packing.pack
+    return pack(problem, _options(request))
 
 
 def _options(request: Request) -> PackingOptions:

@@ -1,0 +1,335 @@
+"""``spmilp pack``: files in, checked offsets out, and every way in which that can end."""
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from cli.running import Run
+from spmilp import packing
+from spmilp.cli.options import byte_count
+from spmilp.packing import Packing, PackingProblem, PackingStatus
+from spmilp.packing.minimalloc import read_table
+
+EXAMPLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
+FRAGMENTED = "id,lower,upper,size,gaps\na,0,3,4,1-2\nb,0,2,4,\nc,1,3,4,\nelsewhere,5,7,2,\n"
+"""Each two of a, b and c live together once, all three never."""
+
+
+def many_buffers() -> str:
+    """Return a file that no simple heuristic packs without any loss."""
+    random = Random(0)
+    lines = []
+    for i in range(150):
+        lower = random.randrange(40)
+        lines.append(f"b{i},{lower},{lower + random.randrange(1, 30)},{random.randrange(1, 99)}\n")
+    return "id,lower,upper,size\n" + "".join(lines)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "in.csv").write_text(EXAMPLE)
+    return tmp_path / "in.csv"
+
+
+def is_packed(path: Path, capacity: int) -> bool:
+    """Return whether a file has valid offsets, found out without the command."""
+    items = read_table(path).items
+    offsets = [item.offset for item in items if item.offset is not None]
+    return len(offsets) == len(items) and not packing.check_packing(
+        PackingProblem(items=items, capacity=capacity), offsets
+    )
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_buffers_that_fit_are_written_with_their_offsets(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    ended = run("pack", file, "--capacity", "12", "-o", "out.csv")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "5 buffers, they fit, checked" in ended.out
+    assert "written: out.csv" in ended.out
+    assert is_packed(tmp_path / "out.csv", 12)
+
+
+def test_without_a_file_to_write_few_buffers_are_shown(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    ended = run("pack", file, "-c", "12")
+
+    assert ended.code == 0
+    assert "b4" in ended.out
+    assert "[9, 21)" in ended.out
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_a_dash_prints_the_file_and_nothing_else(run: Run, file: Path, tmp_path: Path) -> None:
+    ended = run("pack", file, "-c", "12", "-o", "-")
+
+    assert (ended.code, ended.err) == (0, "")
+    (tmp_path / "out.csv").write_text(ended.out)
+    assert ended.out.startswith("id,lower,upper,size,offset\n")
+    assert is_packed(tmp_path / "out.csv", 12)
+
+
+def test_the_least_height_is_found_and_proven(run: Run, file: Path) -> None:
+    ended = run("pack", file, "--minimise", "--json")
+
+    assert ended.code == 0
+    assert ended.json["status"] == "optimal"
+    assert (ended.json["height"], ended.json["bound"], ended.json["gap"]) == (12, 12, 0)
+    assert ended.json["capacity"] is None
+    assert set(ended.json["offsets"]) == {"b1", "b2", "b3", "b4", "b5"}
+
+
+def test_both_spellings_and_a_capacity_beside(run: Run, file: Path) -> None:
+    assert run("pack", file, "--minimize", "--capacity", "1KiB").code == 0
+    assert run("pack", file, "--minimise", "--capacity", "11").code == 4
+
+
+def test_the_file_itself_may_be_replaced(run: Run, file: Path, tmp_path: Path) -> None:
+    assert run("pack", file, "-c", "12", "-o", file).code == 0
+    assert is_packed(file, 12)
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_offsets_in_the_file_are_kept_unless_they_are_ignored(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    file.write_text("id,lower,upper,size,offset\na,0,3,4,20\nb,0,3,4,\n")
+    kept = run("pack", file, "--minimise", "--json")
+    assert kept.json["offsets"]["a"] == 20
+    assert kept.json["height"] == 24
+
+    anew = run("pack", file, "--minimise", "--ignore-offsets", "-o", "out.csv")
+    assert anew.code == 0
+    assert is_packed(tmp_path / "out.csv", 8)
+
+
+def test_a_packed_file_is_validated(run: Run, file: Path) -> None:
+    file.write_text("id,lower,upper,size,offset\na,0,3,4,0\nb,0,3,4,4\nc,3,5,8,0\n")
+    assert run("pack", file, "-c", "8").code == 0
+
+    file.write_text("id,lower,upper,size,offset\na,0,3,4,0\nb,2,3,4,3\nc,3,5,8,0\n")
+    clash = run("pack", file, "-c", "8")
+    assert (clash.code, clash.out) == (4, "")
+    assert "a at [0, 4) and b at [3, 7)" in clash.err
+    assert "share 1 B" in clash.err
+
+    file.write_text("id,lower,upper,size,offset\na,0,3,4,6\n")
+    beyond = run("pack", file, "-c", "8")
+    assert beyond.code == 4
+    assert "a is fixed at [6, 10)" in beyond.err
+    assert "beyond the capacity of 8 B" in beyond.err
+
+
+def test_too_many_live_bytes_are_named_with_both_numbers(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    ended = run("pack", file, "-c", "11", "-o", "out.csv")
+
+    assert (ended.code, ended.out) == (4, "")
+    assert "infeasible: the 3 buffers" in ended.err
+    assert "together take 12 B in [0, 3), 1 B more than the capacity of 11 B" in ended.err
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_one_buffer_that_is_too_large_is_named(run: Run, file: Path) -> None:
+    file.write_text("id,lower,upper,size\nsmall,0,9,1\nlarge,0,9,70\n")
+    ended = run("pack", file, "-c", "64")
+    assert ended.code == 4
+    assert "buffer large takes 70 B in [0, 9), 6 B more than the capacity of 64 B" in ended.err
+
+
+def test_fragmentation_is_proven_and_the_buffers_named(run: Run, file: Path) -> None:
+    file.write_text(FRAGMENTED)
+    ended = run("pack", file, "-c", "11", "--json")
+
+    assert ended.code == 4
+    assert (ended.json["status"], ended.json["bound"]) == ("infeasible", 12)
+    assert ended.json["conflict"] == ["a", "b", "c"]
+    assert "the 3 buffers a, b and c have no offsets together inside 11 B" in ended.json["reason"]
+    assert "at most 8 B of them live at once" in ended.json["reason"]
+    assert run("pack", file, "-c", "12").code == 0
+
+
+def test_a_limit_without_an_answer_has_its_exit_code(run: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text(many_buffers())
+    limited = ("--node-limit", "1")
+    best = run("pack", file, "--minimise", "--json", *limited)
+    assert (best.code, best.json["status"], best.json["gap"] > 0) == (0, "feasible", True)
+
+    ended = run("pack", file, "-c", best.json["bound"], *limited, "-o", "out.csv")
+    assert (ended.code, ended.out) == (5, "")
+    assert f"without offsets inside {best.json['bound']:,} B" in ended.err
+    assert "--time-limit" in ended.err
+    assert run("pack", file, "--minimise", "-c", best.json["bound"], *limited).code == 5
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_the_same_seed_gives_the_same_file(run: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text(many_buffers())
+    limited = ("--node-limit", "9000", "--seed", "7")
+    for name in ("one.csv", "two.csv"):
+        assert run("pack", file, "--minimise", *limited, "-o", name).code == 0
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+def test_offsets_that_the_checker_rejects_are_not_written(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = packing.pack
+
+    def wrong(*arguments: object) -> Packing:
+        return replace(good(*arguments), offsets=(0, 0, 0, 0, 0))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(packing, "pack", wrong)
+    ended = run("pack", file, "-c", "12", "-o", "out.csv", "--json")
+
+    assert ended.code == 70
+    assert ended.json["checked"] is False
+    assert ended.json["offsets"] is None
+    assert ended.json["violations"][0]["rule"] == "disjoint"
+    assert "defect of spmilp" in ended.err
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def interrupted(
+    answer: Callable[..., Packing], number: signal.Signals, *, keeps: bool
+) -> Callable[..., Packing]:
+    """Return a search that is interrupted, and either keeps what it has or has nothing."""
+
+    def search(*arguments: object) -> Packing:
+        try:
+            os.kill(os.getpid(), number)
+            signal.sigtimedwait([], 1)
+        except KeyboardInterrupt:
+            if not keeps:
+                raise
+        return replace(answer(*arguments), status=PackingStatus.FEASIBLE, bound=11)
+
+    return search
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_the_best_packing_found(
+    number: signal.Signals,
+    code: int,
+    run: Run,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = interrupted(packing.minimise, number, keeps=True)
+    monkeypatch.setattr(packing, "minimise", search)
+    ended = run("pack", file, "--minimise", "-o", "out.csv")
+
+    assert ended.code == code
+    assert "feasible, interrupted, checked" in ended.out
+    assert is_packed(tmp_path / "out.csv", 12)
+
+
+def test_an_interrupt_before_there_are_offsets_leaves_nothing(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = interrupted(packing.pack, signal.SIGINT, keeps=False)
+    monkeypatch.setattr(packing, "pack", search)
+    ended = run("pack", file, "-c", "12", "-o", "out.csv")
+
+    assert (ended.code, ended.out) == (130, "")
+    assert "interrupted; nothing was written" in ended.err
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"id,lower,upper\nb1,0,3\n",
+        b"id,lower,upper,size\nb1,0,3,-4\n",
+        b"id,lower,upper,size\nb1,0,3,four\n",
+        b"id,lower,upper,size\nb1,3,0,4\n",
+        b"id,lower,upper,size\nb1,0,3,4\nb1,0,3,4\n",
+        b"id,lower,upper,size\nb1,0,3,99999999999999999999\n",
+        b"id,lower,upper,size\n\xff\xfe\xfd,0,3,4\n",
+        bytes(range(256)) * 40_000,
+    ],
+    ids=lambda content: repr(content[-20:]),
+)
+def test_a_bad_file_gives_one_message_and_writes_nothing(
+    content: bytes, run: Run, file: Path, tmp_path: Path
+) -> None:
+    file.write_bytes(content)
+    ended = run("pack", file, "-c", "12", "-o", "out.csv")
+
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.startswith(f"error: {file}")
+    assert ended.err.count("\n") == 1
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_a_missing_file_and_a_folder_are_errors(run: Run, tmp_path: Path) -> None:
+    for path in ("absent.csv", tmp_path):
+        ended = run("pack", path, "--minimise", "--json")
+        assert ended.code == 3
+        assert ended.json["status"] == "error"
+        assert str(path) in ended.json["error"]["message"]
+
+
+def test_a_target_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_path: Path) -> None:
+    assert run("pack", file, "-c", "12", "-o", tmp_path).code == 3
+    assert run("pack", file, "-c", "12", "-o", "/dev/null").code == 3
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--capacity", "0"),
+        ("--capacity", "-1"),
+        ("--capacity", "1kB"),
+        ("--capacity", "lots"),
+        ("--minimise", "--time-limit", "soon"),
+        ("--minimise", "--node-limit", "0"),
+        ("--minimise", "--json", "-o", "-"),
+    ],
+)
+def test_wrong_usage_is_said_before_the_file_is_read(arguments: tuple[str, ...], run: Run) -> None:
+    ended = run("pack", "absent.csv", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert "absent.csv" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1048576", 2**20),
+        ("0x100000", 2**20),
+        ("64K", 2**16),
+        ("64k", 2**16),
+        ("1MiB", 2**20),
+        ("1.5 MiB", 3 * 2**19),
+        ("2Gi", 2**31),
+        ("0.5KiB", 512),
+        ("7 B", 7),
+    ],
+)
+def test_sizes_are_read_with_their_units(text: str, number: int) -> None:
+    assert byte_count(text) == number
+
+
+def test_no_buffers_need_no_bytes(run: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text("id,lower,upper,size\n")
+    ended = run("pack", file, "--minimise", "-o", "out.csv")
+    assert ended.code == 0
+    assert (tmp_path / "out.csv").read_text() == "id,lower,upper,size,offset\n"
+    assert run("pack", file, "-c", "1").code == 0
