@@ -22,14 +22,15 @@ def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     more, a last one says how many. When the plan's structure is broken, only that is reported: the
     other rules could not follow the references.
     """
-    found = _listed(structure(problem, plan))
+    found = listed(structure(problem, plan))
     if found:
         return found
     case = Case(problem, plan)
-    return tuple(violation for rule in RULES for violation in _listed(rule(case)))
+    return tuple(violation for rule in RULES for violation in listed(rule(case)))
 
 
-def _listed(violations: Iterator[Violation]) -> tuple[Violation, ...]:
+def listed(violations: Iterator[Violation]) -> tuple[Violation, ...]:
+    """Return the first violations of each rule, and how many more there are."""
     per_rule: dict[str, list[Violation]] = {}
     for violation in islice(violations, COUNTED):
         per_rule.setdefault(violation.rule, []).append(violation)

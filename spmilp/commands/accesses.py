@@ -1,10 +1,9 @@
 """Which bytes a task or transfer reads and writes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from operator import add
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -12,8 +11,7 @@ from spmilp.problem.strides import footprint, layout_in_slice
 from spmilp.units import Box, Bytes, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(NamedTuple):
     """The bytes ``[low, high)`` of a memory."""
 
     memory: MemoryIdx
@@ -21,8 +19,7 @@ class Packed:
     high: Bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A box of elements of a DRAM tensor."""
 
     tensor: TensorIdx
@@ -44,6 +41,7 @@ class Accesses:
         self._problem = problem
         self._plan = plan
         self._inside = cache(self._range_inside)
+        self._region = cache(self._find_region)
 
     def reads(self, activity: int) -> Iterator[Region]:
         """Yield what an activity reads."""
@@ -76,7 +74,7 @@ class Accesses:
     def _task_of(self, activity: int) -> int | None:
         return activity if activity < len(self._plan.placements) else None
 
-    def _region(self, slice_: SliceIdx, residency: ResidencyIdx) -> Region:
+    def _find_region(self, slice_: SliceIdx, residency: ResidencyIdx) -> Region:
         stay = self._plan.residencies[residency]
         part = self._problem.slices[slice_]
         place = self._problem.buffers[part.buffer].place
@@ -91,6 +89,8 @@ class Accesses:
     def _range_inside(self, slice_: SliceIdx, held: SliceIdx) -> tuple[Bytes, Bytes]:
         """Return the bytes of a slice, from the first byte of a residency that holds ``held``."""
         part = self._problem.slices[slice_]
+        if slice_ == held:
+            return 0, part.bytes
         layout = layout_in_slice(self._problem, slice_, held)
         item = self._problem.buffers[part.buffer].item
         return layout.offset, layout.offset + footprint(part.extent, item, layout)

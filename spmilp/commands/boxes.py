@@ -1,6 +1,7 @@
 """Who touched which elements of one DRAM tensor last."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from spmilp.units import Box
 
@@ -15,8 +16,8 @@ class Boxes:
     some of it may be long past, and is left to the reduction.
     """
 
-    def __init__(self, boxes: Iterable[Box]) -> None:
-        distinct = sorted(set(boxes))
+    def __init__(self, boxes: AbstractSet[Box]) -> None:
+        distinct = sorted(boxes)
         self._overlapping: dict[Box, list[Box]] = {box: [box] for box in distinct}
         for one, other in _overlapping_pairs(distinct):
             self._overlapping[one].append(other)

@@ -30,9 +30,9 @@ def command_lists(
     for mine in activities.lists:
         commands: list[Command] = []
         for activity in mine:
-            commands.extend(sorted(waits[activity], key=lambda wait: wait.event))
-            commands.append(_of(activities, activity))
-            commands.extend(sorted(signals[activity], key=lambda signal: signal.event))
+            before = sorted(waits[activity], key=lambda wait: wait.event)
+            behind = sorted(signals[activity], key=lambda signal: signal.event)
+            commands += [*before, _of(activities, activity), *behind]
         lists.append(tuple(commands))
     channels = [(engine.index, c) for engine in machine.engines for c in range(engine.channels)]
     cores = len(machine.cores)
