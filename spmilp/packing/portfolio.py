@@ -166,7 +166,9 @@ def _infeasible(
 ) -> Packing:
     """Return the proof, narrowed down to few items where that is asked for."""
     conflict = None
-    if options.conflict and instance.problem.capacity is not None:
+    if options.conflict and instance.problem.capacity is None and suspects is not None:
+        conflict = tuple(suspects)
+    elif options.conflict and instance.problem.capacity is not None:
         if suspects is None:
             suspects = _items_behind_the_bound(instance)
         conflict = few_that_conflict(instance.problem, suspects, options, clock)
