@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from spmilp.compiled import compiled, kernel
+from spmilp.compiled import compiled, part
 from spmilp.packing.search.arrays import Ints, Shorts
 
 
-@kernel
+@part
 def extent_over(
     lower: int, upper: int, run_start: Ints, run_from: Ints, run_until: Ints, run_units: Ints
 ) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.compiled import kernel
+from spmilp.compiled import kernel, part
 from spmilp.packing.outline import Outline, needed_above
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.room import next_free
@@ -34,7 +34,7 @@ def _place_all(
         by_offset[slot] = item
 
 
-@kernel
+@part
 def _gap_for(
     outline: Outline, item: int, offset: Ints, by_offset: Ints, count: int, tightest: bool
 ) -> int:

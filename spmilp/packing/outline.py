@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.compiled import kernel
+from spmilp.compiled import part
 from spmilp.packing.conflicts import extent_over
 from spmilp.packing.instance import Instance, apart_extents
 from spmilp.packing.obstacles import blocked_offsets
@@ -55,7 +55,7 @@ def outline_of(instance: Instance) -> Outline:
     )
 
 
-@kernel
+@part
 def needed_above(outline: Outline, lower: int, upper: int) -> int:
     """Return how far one item must lie above another where they conflict, or 0."""
     extent = 0

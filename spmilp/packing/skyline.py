@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from spmilp.compiled import compiled, kernel
+from spmilp.compiled import compiled, part
 from spmilp.packing.outline import Outline
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.room import next_free
@@ -51,7 +51,7 @@ def _place_all(outline: Outline, rank: Ints, leaves: int) -> Ints:
     return offset
 
 
-@kernel
+@part
 def _highest(most: Ints, whole: Ints, leaves: int, first: int, until: int) -> int:
     """Return the greatest height in ``[first, until)``.
 
@@ -78,7 +78,7 @@ def _highest(most: Ints, whole: Ints, leaves: int, first: int, until: int) -> in
     return top
 
 
-@kernel
+@part
 def _raise_to(most: Ints, whole: Ints, leaves: int, first: int, until: int, height: int) -> None:
     """Set the height of ``[first, until)``, nowhere lower than it was."""
     left, right = first + leaves, until + leaves

@@ -11,7 +11,7 @@ from spmilp.packing.result import PackingOptions
 def warm_up() -> None:
     """Run the heuristics and the search once on two items.
 
-    The first time on a machine this compiles for about half a minute; afterwards it loads the
+    The first time on a machine this compiles for some ten seconds; afterwards it loads the
     result from numba's cache in less than a second.
     """
     items = tuple(Item(size=1, lifetimes=(lifetime,)) for lifetime in ((0, 2), (1, 3)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.compiled import kernel
+from spmilp.compiled import part
 from spmilp.packing.search.arrays import Frames, Given, Memo, State
 from spmilp.packing.search.memo import (
     STRIDE_1,
@@ -31,7 +31,7 @@ WORTH_REMEMBERING = 3
 """Sub-problems of fewer items are searched again sooner than looked up."""
 
 
-@kernel
+@part
 def open_frame(
     given: Given, state: State, frames: Frames, memo: Memo, capacity: int, rules: int, salt: int
 ) -> bool:
@@ -75,14 +75,14 @@ def open_frame(
     return True
 
 
-@kernel
+@part
 def is_worth_remembering(frames: Frames, frame: int, rules: int) -> bool:
     """Return whether the memo is used for this sub-problem."""
     large = frames.last[frame] - frames.first[frame] >= WORTH_REMEMBERING
     return (rules & MEMO) != 0 and large
 
 
-@kernel
+@part
 def next_choice(state: State, frames: Frames, frame: int) -> int:
     """Return the open item that can lie lowest; of equal ones by weight, then rank; or -1."""
     bound = frames.bound[frame]
@@ -102,7 +102,7 @@ def next_choice(state: State, frames: Frames, frame: int) -> int:
     return best
 
 
-@kernel
+@part
 def back_to(given: Given, state: State, frames: Frames, frame: int) -> None:
     """Take back all that was placed since ``frame`` chose, its own choice included."""
     counters = state.counters
@@ -115,7 +115,7 @@ def back_to(given: Given, state: State, frames: Frames, frame: int) -> None:
     counters[POOL] = frames.pool[frame]
 
 
-@kernel
+@part
 def bar_with_twins(given: Given, state: State, frames: Frames, frame: int, item: int) -> None:
     """Bar an item that failed and the unplaced ones that nothing tells apart from it."""
     likeness = given.likeness[item]
@@ -125,7 +125,7 @@ def bar_with_twins(given: Given, state: State, frames: Frames, frame: int, item:
             bar(state, other)
 
 
-@kernel
+@part
 def choice_failed(
     given: Given, state: State, frames: Frames, memo: Memo, frame: int, capacity: int, rules: int
 ) -> bool:
@@ -151,7 +151,7 @@ def choice_failed(
     return False
 
 
-@kernel
+@part
 def remember(memo: Memo, frames: Frames, frame: int, rules: int) -> None:
     """Note that the frame's state failed."""
     if is_worth_remembering(frames, frame, rules):

@@ -6,7 +6,7 @@ is new here: bars instead of a canonical order of ties, watched witnesses and th
 them, and the order of preference learnt from failures.
 """
 
-from spmilp.compiled import kernel
+from spmilp.compiled import kernel, part
 from spmilp.packing.search.arrays import Agenda, Frames, Given, Memo, State
 from spmilp.packing.search.frames import choice_failed, next_choice, open_frame, remember
 from spmilp.packing.search.place import lift_neighbours, put
@@ -25,7 +25,7 @@ from spmilp.packing.search.rules import (
 from spmilp.packing.search.split import move_behind, split_at_cuts, take_from_agenda
 
 
-@kernel
+@part
 def place_next(
     given: Given,
     state: State,

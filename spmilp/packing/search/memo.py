@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.compiled import kernel
+from spmilp.compiled import part
 from spmilp.packing.search.arrays import Memo
 
 # Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi
@@ -17,7 +17,7 @@ SHIFT_3 = np.uint64(31)
 PROBES = 4
 
 
-@kernel
+@part
 def scramble(value: np.uint64) -> np.uint64:
     """Return a 64-bit permutation of ``value`` in which every bit depends on every bit."""
     value = (value ^ (value >> SHIFT_1)) * MULTIPLIER_1
@@ -25,7 +25,7 @@ def scramble(value: np.uint64) -> np.uint64:
     return value ^ (value >> SHIFT_3)
 
 
-@kernel
+@part
 def is_known_to_fail(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -> bool:
     """Return whether the state failed under a bound that allowed at least as much."""
     size = memo.key.size
@@ -37,7 +37,7 @@ def is_known_to_fail(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -
     return False
 
 
-@kernel
+@part
 def remember_failure(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -> None:
     """Store a failed state; forget another one where there is no room."""
     size = memo.key.size

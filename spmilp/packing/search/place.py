@@ -1,12 +1,12 @@
 """Placing one item, and taking it back."""
 
-from spmilp.compiled import kernel
+from spmilp.compiled import part
 from spmilp.packing.search.arrays import Given, State
 from spmilp.packing.search.room import next_free
 from spmilp.packing.search.rules import STACKED, TRAIL
 
 
-@kernel
+@part
 def put(given: Given, state: State, item: int, offset: int) -> bool:
     """Fix an item's offset; return whether a cut in time became free of unplaced items."""
     state.offset[item] = offset
@@ -23,7 +23,7 @@ def put(given: Given, state: State, item: int, offset: int) -> bool:
     return opened
 
 
-@kernel
+@part
 def leave(given: Given, state: State, section: int, stay: int) -> None:
     """Move a stay behind those of the section's unplaced items; counting up again undoes it."""
     state.alive[section] -= 1
@@ -35,7 +35,7 @@ def leave(given: Given, state: State, section: int, stay: int) -> None:
     state.stay_position[other], state.stay_position[stay] = here, last
 
 
-@kernel
+@part
 def lift_neighbours(given: Given, state: State, item: int, rules: int) -> bool:
     """Raise the lowest offsets of unplaced items above a placed one; False if one has no room."""
     trail = state.counters[TRAIL]
@@ -65,7 +65,7 @@ def lift_neighbours(given: Given, state: State, item: int, rules: int) -> bool:
     return fits
 
 
-@kernel
+@part
 def bar(state: State, item: int) -> None:
     """Forbid an unplaced item its lowest offset until it is lifted."""
     trail = state.counters[TRAIL]
@@ -75,7 +75,7 @@ def bar(state: State, item: int) -> None:
     state.barred[item] = 1
 
 
-@kernel
+@part
 def take_back(given: Given, state: State, item: int, mark: int) -> None:
     """Undo ``put`` and the lifts and bars that followed it, down to the mark on the trail."""
     for k in range(state.counters[TRAIL] - 1, mark - 1, -1):

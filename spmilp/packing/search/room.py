@@ -1,11 +1,11 @@
 """Where an item can still lie, and whether a section's items still have room."""
 
-from spmilp.compiled import kernel
+from spmilp.compiled import kernel, part
 from spmilp.packing.search.arrays import Given, Places, State
 from spmilp.packing.search.rules import CANONICAL, FLOORS
 
 
-@kernel
+@part
 def next_free(given: Places, item: int, offset: int) -> int:
     """Return the lowest offset from ``offset`` on that is aligned and clear of obstacles."""
     alignment = given.alignment[item]
@@ -28,7 +28,7 @@ def fill_lowest(given: Given) -> None:
         given.lowest[item] = next_free(given, item, 0)
 
 
-@kernel
+@part
 def highest_floor(given: Given, section: int, remaining: int, capacity: int) -> int:
     """Return the highest offset above which ``remaining`` units of the section are still free."""
     top = capacity
@@ -42,7 +42,7 @@ def highest_floor(given: Given, section: int, remaining: int, capacity: int) -> 
     return top - remaining
 
 
-@kernel
+@part
 def can_lie(
     given: Given, state: State, item: int, section: int, bound: int, step: int, highest: int
 ) -> bool:
@@ -60,7 +60,7 @@ def can_lie(
     return step == 0 or can_be_lifted(given, state, item, section, bound, step, highest)
 
 
-@kernel
+@part
 def can_be_lifted(
     given: Given, state: State, item: int, section: int, bound: int, step: int, highest: int
 ) -> bool:
@@ -84,7 +84,7 @@ def can_be_lifted(
     return False
 
 
-@kernel
+@part
 def lives_in(given: Given, item: int, section: int) -> bool:
     """Return whether the section is one of the item's."""
     for k in range(given.run_start[item], given.run_start[item + 1]):
@@ -93,7 +93,7 @@ def lives_in(given: Given, item: int, section: int) -> bool:
     return False
 
 
-@kernel
+@part
 def section_fits(
     given: Given, state: State, section: int, bound: int, step: int, capacity: int
 ) -> bool:
@@ -119,7 +119,7 @@ def section_fits(
     return False
 
 
-@kernel
+@part
 def blame(given: Given, state: State, section: int) -> None:
     """Raise the weight of the unplaced items of a section that has no room.
 
@@ -130,7 +130,7 @@ def blame(given: Given, state: State, section: int) -> None:
         state.weight[state.member[k]] += 1
 
 
-@kernel
+@part
 def items_sections_fit(
     given: Given, state: State, item: int, bound: int, step: int, capacity: int
 ) -> bool:
@@ -145,7 +145,7 @@ def items_sections_fit(
     return True
 
 
-@kernel
+@part
 def sections_fit(
     given: Given,
     state: State,

@@ -1,11 +1,11 @@
 """Independent sub-problems: found at cuts in time, kept on the agenda."""
 
-from spmilp.compiled import kernel
+from spmilp.compiled import part
 from spmilp.packing.search.arrays import Agenda, Frames, Given, State
 from spmilp.packing.search.rules import AGENDA_HEAD, DEPTH, POOL
 
 
-@kernel
+@part
 def move_behind(state: State, item: int, last: int) -> None:
     """Exchange an item with the one at ``last - 1`` in the order of items."""
     here = state.position[item]
@@ -16,7 +16,7 @@ def move_behind(state: State, item: int, last: int) -> None:
     state.position[item] = last - 1
 
 
-@kernel
+@part
 def split_at_cuts(
     given: Given, state: State, frames: Frames, agenda: Agenda, frame: int, last: int
 ) -> None:
@@ -54,7 +54,7 @@ def split_at_cuts(
         lives = False
 
 
-@kernel
+@part
 def take_from_agenda(state: State, frames: Frames, agenda: Agenda) -> None:
     """Make the agenda's head the next frame's sub-problem."""
     slot = state.counters[AGENDA_HEAD]
