@@ -11,6 +11,7 @@ from pathlib import Path
 
 from spmilp.checker.check import check
 from spmilp.checker.values.compare import Difference, compare, reference_outputs
+from spmilp.checker.values.delayed import replay_with_delays
 from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.checker.violation import Violation
@@ -186,8 +187,12 @@ def replay_plan(
     dims: Mapping[str, int] | None = None,
     values: Path | None = None,
     seed: int = 0,
+    delay_seeds: Iterable[int] = (),
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's.
+
+    For each of ``delay_seeds`` it is run again by its command lists, with random delays on every
+    task and transfer; the outputs must stay the same, bit for bit.
 
     Parameters
     ----------
@@ -199,14 +204,17 @@ def replay_plan(
     Raises
     ------
     ReplayError
-        If the plan reads bytes that are not there, or changes bytes while they are read.
+        If the plan reads bytes that are not there, or changes bytes while they are read; or if
+        delays change an output.
     SpmilpError
         If a file cannot be used, the model is another one, or onnxruntime is missing.
     """
     file, network = _network_of(problem, model, dims or {})
     inputs = read_inputs(values, network) if values else random_inputs(network, seed)
     reference = reference_outputs(file, inputs)
-    return compare(replay(problem, plan, network, inputs), reference, network)
+    outputs = replay(problem, plan, network, inputs)
+    replay_with_delays(problem, plan, network, inputs, outputs, delay_seeds)
+    return compare(outputs, reference, network)
 
 
 def export_plan(

@@ -1,5 +1,6 @@
 """``spmilp check``: does a plan obey every rule?"""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,21 @@ def check(
             show_default="problem.json beside the plan",
         ),
     ] = None,
+    with_commands: Annotated[
+        bool,
+        typer.Option(
+            "--commands",
+            help="Also derive the command lists and prove that they neither race nor deadlock.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
 ) -> None:
     """Check a plan against its problem, rule by rule, and list every violation.
 
-    The rules are written down in docs/format.md; exit code 7 when one is broken.
+    The rules are written down in docs/format.md, those of command lists in
+    docs/commands.md; exit code 7 when one is broken.
     """
     from spmilp.checker.check import check as violations_of
     from spmilp.cli import output as out
@@ -34,6 +43,14 @@ def check(
 
     opened, answer = open_plan(plan, problem)
     violations = violations_of(opened, answer)
+    commands = None
+    if with_commands and not violations:
+        from spmilp.checker.races.check import check_commands
+        from spmilp.commands.build import build_commands
+        from spmilp.commands.summary import summary_of
+
+        lists = build_commands(opened, answer)
+        violations, commands = check_commands(opened, answer, lists), summary_of(lists)
     if as_json:
         out.print_json(
             {
@@ -44,6 +61,7 @@ def check(
                 "tasks": len(answer.placements),
                 "residencies": len(answer.residencies),
                 "transfers": len(answer.transfers),
+                "commands": None if commands is None else asdict(commands),
                 "violations": [
                     {"rule": found.rule, "objects": list(found.objects), "message": found.message}
                     for found in violations
@@ -59,5 +77,11 @@ def check(
             f"{out.count(len(answer.transfers), 'transfer')}"
         )
         typer.echo(f"{plan}: {count}" if violations else f"{plan}: valid ({size})")
+        if commands is not None and not violations:
+            typer.echo(
+                f"commands: {out.count(commands.waits, 'wait')}, "
+                f"{out.count(commands.signals, 'signal')}, {out.count(commands.events, 'event')} "
+                f"({commands.scheme}); no race, no deadlock"
+            )
     if violations:
         raise typer.Exit(ExitCode.PLAN_INVALID)

@@ -40,6 +40,18 @@ def replay(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random values.")] = 0,
+    delays: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="SEED",
+            help="Run it also by its command lists, with random delays from this seed on.",
+            show_default="no delays",
+        ),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs with random delays, each with a seed of its own.")
+    ] = 1,
     dim: Annotated[
         list[str] | None,
         typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
@@ -50,22 +62,29 @@ def replay(
 ) -> None:
     """Run a plan on real numbers and compare its outputs with onnxruntime's.
 
-    Exit code 7 when an output differs by more than the tolerance, or when the
-    plan reads bytes that are not there.
+    Exit code 7 when an output differs by more than the tolerance, when the plan
+    reads bytes that are not there, or when delays change an output.
     """
     from spmilp import pipeline
     from spmilp.cli.plans import open_plan
 
+    delay_seeds = range(0) if delays is None else range(delays, delays + runs)
     opened, answer = open_plan(plan, problem)
     differences = pipeline.replay_plan(
-        opened, answer, model, dims=read.dimensions(dim or ()), values=values, seed=seed
+        opened,
+        answer,
+        model,
+        dims=read.dimensions(dim or ()),
+        values=values,
+        seed=seed,
+        delay_seeds=delay_seeds,
     )
-    _print(plan, differences, as_json=as_json)
+    _print(plan, differences, len(delay_seeds), as_json=as_json)
     if not all(difference.within for difference in differences):
         raise typer.Exit(ExitCode.PLAN_INVALID)
 
 
-def _print(plan: Path, differences: "Sequence[Difference]", *, as_json: bool) -> None:
+def _print(plan: Path, differences: "Sequence[Difference]", delayed: int, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from spmilp.cli import output as out
@@ -77,7 +96,8 @@ def _print(plan: Path, differences: "Sequence[Difference]", *, as_json: bool) ->
             for each in differences
         ]
         within = all(each.within for each in differences)
-        out.print_json({"plan": str(plan), "within": within, "outputs": outputs})
+        answer = {"plan": str(plan), "within": within, "delayed_runs": delayed}
+        out.print_json({**answer, "outputs": outputs})
         return
     rows = [
         (
@@ -93,3 +113,6 @@ def _print(plan: Path, differences: "Sequence[Difference]", *, as_json: bool) ->
     ]
     headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
     out.console().print(out.table(headings, rows, numbers={3, 4, 5}))
+    if delayed:
+        runs = out.count(delayed, "run")
+        typer.echo(f"{runs} with random delays: the same outputs, bit for bit")

@@ -1,11 +1,12 @@
 """From a plan with times to command lists without."""
 
 from spmilp.commands.activities import activities_of
-from spmilp.commands.commands import CommandLists, EventScheme, Wait
+from spmilp.commands.commands import CommandLists, EventScheme
 from spmilp.commands.conflicts import predecessors
 from spmilp.commands.counters import with_counters
 from spmilp.commands.reduction import transitive_reduction
 from spmilp.commands.semaphores import with_semaphores
+from spmilp.commands.summary import summary_of
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan
@@ -34,7 +35,7 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     activities = activities_of(problem, plan)
     before = transitive_reduction(activities, predecessors(problem, plan, activities))
     counters = with_counters(machine, activities, before)
-    highest = _highest_count(counters)
+    highest = summary_of(counters).highest
     if _within(machine, counters.events, highest):
         return counters
     semaphores = with_semaphores(machine, activities, before, machine.event_maximum)
@@ -54,13 +55,6 @@ def commands_as(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLis
     if scheme is EventScheme.COUNTERS:
         return with_counters(problem.machine, activities, before)
     return with_semaphores(problem.machine, activities, before, problem.machine.event_maximum)
-
-
-def _highest_count(lists: CommandLists) -> int:
-    return max(
-        (each.count for one in lists.lists for each in one.commands if isinstance(each, Wait)),
-        default=0,
-    )
 
 
 def _within(machine: Machine, events: int, count: int) -> bool:
