@@ -5,16 +5,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from spmilp.errors import ExitCode, SpmilpError
 from spmilp.export import (
     allocation_csv,
     allocation_md,
+    binary,
+    command_lists,
     linker,
     minimalloc,
     netron,
     perfetto,
     tflm,
 )
-from spmilp.export.errors import ExportError
+from spmilp.export.c import files as c_files
+from spmilp.export.c import text as c_text
 from spmilp.export.subject import Subject
 from spmilp.files import sha256_of, write_all_atomically
 
@@ -45,6 +49,21 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
+    "c": Format(
+        title=(c_text.NAME, c_text.VERSION),
+        make=c_files.c_files,
+        summary="tables for firmware, C99",
+    ),
+    "bin": Format(
+        title=(binary.NAME, binary.VERSION),
+        make=binary.binary,
+        summary="the same tables in one binary file with a checksum",
+    ),
+    "commands": Format(
+        title=(command_lists.NAME, command_lists.VERSION),
+        make=command_lists.command_lists,
+        summary="command lists of cores and DMA channels: waits, signals, tasks, transfers",
+    ),
     "csv": Format(
         title=(allocation_csv.NAME, allocation_csv.VERSION),
         make=allocation_csv.allocation_csv,
@@ -127,7 +146,9 @@ def export(
     for name in (known for known in FORMATS if known in asked):
         try:
             made = FORMATS[name].make(subject)
-        except ExportError as error:
+        except SpmilpError as error:
+            if error.exit_code is not ExitCode.EXPORT_IMPOSSIBLE:
+                raise
             if name in needed:
                 raise
             left_out.append((name, str(error)))

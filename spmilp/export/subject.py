@@ -1,7 +1,10 @@
 """What is exported: a plan, its problem, and where it is known the network that they compute."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from spmilp.commands.build import build_commands
+from spmilp.commands.commands import CommandLists
 from spmilp.export.stamp import Stamp
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency
@@ -12,7 +15,7 @@ from spmilp.units import Bytes
 SCRATCH = "scratch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
     """A plan and everything that is known of it.
 
@@ -32,6 +35,17 @@ class Subject:
     network: Network | None = None
     model: bytes | None = None
     prefix: str = "spmilp"
+
+    @cached_property
+    def lists(self) -> CommandLists:
+        """What firmware runs.
+
+        Raises
+        ------
+        TooManyEventsError
+            If the machine has too few events.
+        """
+        return build_commands(self.problem, self.plan)
 
     def name(self, stay: Residency) -> str:
         """Return the name of the buffer that lies in a residency."""

@@ -1,7 +1,5 @@
 """From a plan, and the network where it is known, to all tables."""
 
-from spmilp.commands.build import build_commands
-from spmilp.commands.commands import CommandLists
 from spmilp.export.subject import Subject
 from spmilp.export.tables import layouts
 from spmilp.export.tables.codes import SCHEMES
@@ -26,8 +24,7 @@ def all_tables(subject: Subject) -> Tables:
     """
     words, texts = Words(), Texts()
     texts.add("")
-    lists = build_commands(subject.problem, subject.plan)
-    plan = PlanTables(subject, lists, words, texts)
+    plan = PlanTables(subject, words, texts)
     nothing = [(0, 0)] * len(subject.problem.tasks)
     workspace, image = 0, b""
     network_tables = [Table(layout=each, rows=()) for each in layouts.NETWORK_LAYOUTS]
@@ -41,16 +38,17 @@ def all_tables(subject: Subject) -> Tables:
         workspace = made.workspace
         network_tables, image = _network_tables(subject, subject.network, made, words, texts)
     tables = (
-        _summary(subject, lists, workspace),
+        _summary(subject, workspace),
         *(*plan.hardware(), *plan.data(), *plan.work(programs), *plan.moves()),
         *(*plan.commands(), *network_tables),
     )
     return Tables(tables=tables, words=tuple(words.values), texts=bytes(texts.data), image=image)
 
 
-def _summary(subject: Subject, lists: CommandLists, workspace: int) -> Table:
+def _summary(subject: Subject, workspace: int) -> Table:
     makespan = subject.plan.claim.makespan
     frequency = subject.problem.machine.frequency or 0
+    lists = subject.lists
     row = (makespan, workspace, frequency, lists.events, SCHEMES[lists.scheme])
     return Table(layout=layouts.SUMMARY, rows=(row,))
 

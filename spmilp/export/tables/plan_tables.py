@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from spmilp.commands.commands import (
     ChannelCommands,
     Command,
-    CommandLists,
     CoreCommands,
     Move,
     Run,
@@ -25,12 +24,11 @@ from spmilp.units import ResidencyIdx, SliceIdx
 class PlanTables:
     """Makes the tables of a plan; ``words`` and ``texts`` are the pools that they point into."""
 
-    def __init__(self, subject: Subject, lists: CommandLists, words: Words, texts: Texts) -> None:
+    def __init__(self, subject: Subject, words: Words, texts: Texts) -> None:
         self._subject = subject
         self._problem = subject.problem
         self._machine = subject.problem.machine
         self._plan = subject.plan
-        self._lists = lists
         self._words = words
         self._texts = texts
 
@@ -137,7 +135,7 @@ class PlanTables:
         """Return the command lists and their commands."""
         lists: list[tuple[int, ...]] = []
         commands: list[tuple[int, ...]] = []
-        for one in self._lists.lists:
+        for one in self._subject.lists.lists:
             lists.append((*_owner(one), len(commands), len(one.commands), 0))
             commands += map(_command, one.commands)
         return [_table(layouts.LISTS, lists), _table(layouts.COMMANDS, commands)]

@@ -1,0 +1,77 @@
+"""Pieces of C source: heads, literals, arrays."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from spmilp.export.names import comment
+from spmilp.export.stamp import Stamp
+from spmilp.export.tables import layouts
+from spmilp.export.tables.table import NONE, Layout, Table, Width
+
+NAME, VERSION = "spmilp-c", ".".join(map(str, layouts.VERSION))
+
+TYPES: dict[Width, str] = {"u64": "uint64_t", "u32": "uint32_t", "i32": "int32_t"}
+
+
+def head(stamp: Stamp, says: str) -> list[str]:
+    """Return the comment that a file begins with."""
+    return ["/*", f" * {says}", " *", *(f" * {e}" for e in stamp.lines(NAME, VERSION)), " */"]
+
+
+def guarded(name: str, lines: Iterable[str]) -> str:
+    """Return the text of a header."""
+    guard = f"{name.upper()}_H"
+    return "\n".join([f"#ifndef {guard}", f"#define {guard}", "", *lines, "", "#endif", ""])
+
+
+def linkage(lines: Iterable[str]) -> list[str]:
+    """Return declarations that C++ sees as C."""
+    opening = ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
+    return [*opening, "", *lines, "", "#ifdef __cplusplus", "}", "#endif"]
+
+
+def literal(value: int, width: Width) -> str:
+    """Return an integer constant of the type of its column, whatever the size of ``int``."""
+    if width == "i32":
+        return "(-2147483647 - 1)" if value == -(2**31) else str(int(value))
+    if value >= 2**32:
+        return f"UINT64_C({int(value)})"
+    if width == "u32" and value == NONE:
+        return "SPMILP_NONE"
+    return f"{int(value)}U"
+
+
+def array(declaration: str, table: Table) -> Iterator[str]:
+    """Yield the definition of a table; C has no empty arrays, so an empty one gets a row of 0."""
+    columns = table.layout.columns
+    yield f"{declaration} = {{"
+    for number, row in enumerate(table.rows or [(0,) * len(columns)]):
+        values = ", ".join(
+            literal(value, column.width) for value, column in zip(row, columns, strict=True)
+        )
+        note = f": {comment(table.notes[number])}" if table.notes else ""
+        yield f"    {{{values}}}, /* {number}{note} */" if table.rows else f"    {{{values}}}"
+    yield "};"
+
+
+def numbers(declaration: str, values: Sequence[int], width: Width | None) -> Iterator[str]:
+    """Yield the definition of an array of plain integers; of bytes without a width."""
+    yield f"{declaration} = {{"
+    per_line = 12 if width else 20
+    for first in range(0, max(1, len(values)), per_line):
+        part = values[first : first + per_line] or [0]
+        texts = (literal(value, width) if width else str(value) for value in part)
+        yield f"    {', '.join(texts)},"
+    yield "};"
+
+
+def struct(layout: Layout) -> Iterator[str]:
+    """Yield the definition of the struct of a row, and the assertion that it has no padding."""
+    yield f"/* {layout.says}. */"
+    yield f"struct spmilp_{layout.struct} {{"
+    for column in layout.columns:
+        yield f"    {TYPES[column.width]} {column.name}; /* {column.says} */"
+    yield "};"
+    yield (
+        f"SPMILP_ASSERT({layout.struct}_has_no_padding, "
+        f"sizeof(struct spmilp_{layout.struct}) == {layout.stride}U);"
+    )
