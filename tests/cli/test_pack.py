@@ -333,3 +333,16 @@ def test_no_buffers_need_no_bytes(run: Run, file: Path, tmp_path: Path) -> None:
     assert ended.code == 0
     assert (tmp_path / "out.csv").read_text() == "id,lower,upper,size,offset\n"
     assert run("pack", file, "-c", "1").code == 0
+
+
+def test_solve_names_the_few_buffers_that_do_not_fit(run: Run, file: Path) -> None:
+    others = "".join(f"late{i},{30 + i},{31 + i},1\n" for i in range(20))
+    file.write_text(EXAMPLE + others)
+    assert run("convert", file, "-o", "problem.json", "--capacity", "11").code == 0
+    ended = run("solve", "problem.json", "-o", "out")
+
+    assert (ended.code, ended.out) == (4, "")
+    assert "12 B > 11 B" in ended.err
+    assert "late" not in ended.err
+    for name in ("b1", "b3", "b5"):
+        assert name in ended.err
