@@ -4,7 +4,7 @@ This is the library's public face and the file to read first. Each step is one f
 frozen value to the next; the command line adds options, tables and exit codes and nothing else.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from spmilp.checker.values.delayed import replay_with_delays
 from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.checker.violation import Violation
+from spmilp.commands.build import build_commands
 from spmilp.errors import FileError
 from spmilp.export.errors import InvalidPlanError
 from spmilp.export.formats import Exported, export
@@ -187,7 +188,7 @@ def replay_plan(
     dims: Mapping[str, int] | None = None,
     values: Path | None = None,
     seed: int = 0,
-    delay_seeds: Iterable[int] = (),
+    delay_seeds: Sequence[int] = (),
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's.
 
@@ -213,7 +214,9 @@ def replay_plan(
     inputs = read_inputs(values, network) if values else random_inputs(network, seed)
     reference = reference_outputs(file, inputs)
     outputs = replay(problem, plan, network, inputs)
-    replay_with_delays(problem, plan, network, inputs, outputs, delay_seeds)
+    if delay_seeds:
+        lists = build_commands(problem, plan)
+        replay_with_delays(problem, plan, network, inputs, outputs, lists, delay_seeds)
     return compare(outputs, reference, network)
 
 

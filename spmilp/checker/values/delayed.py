@@ -9,7 +9,6 @@ from spmilp.checker.values.errors import ReplayError
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.memory import raw
 from spmilp.checker.values.replay import replay
-from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan
@@ -22,8 +21,8 @@ def replay_with_delays(
     network: Network,
     inputs: Mapping[str, Array],
     expected: Mapping[str, Array],
+    lists: CommandLists,
     seeds: Iterable[int],
-    lists: CommandLists | None = None,
 ) -> None:
     """Run a plan by its command lists once for each seed, with random delays.
 
@@ -33,8 +32,6 @@ def replay_with_delays(
         One array for each of the network's inputs, of its shape and type.
     expected
         The outputs, as the plan computes them by its cycles.
-    lists
-        The command lists; by default those that :func:`build_commands` derives.
 
     Raises
     ------
@@ -43,8 +40,6 @@ def replay_with_delays(
         come to a deadlock.
     """
     for seed in seeds:
-        if lists is None:
-            lists = build_commands(problem, plan)
         events = delayed_events(problem.machine, lists, seed)
         try:
             found = replay(problem, plan, network, inputs, events)
