@@ -1,0 +1,214 @@
+"""Small machines and problems, put together by hand.
+
+Scratchpads and DRAM hang on a hub. Their links carry ``rate`` bytes per cycle; the one out of DRAM
+and the one into it take a cycle more. Each scratchpad has an engine of 4 bytes per cycle that needs
+2 cycles to set up. So at the usual rates 16 bytes take 2 + 1 + 4 = 7 cycles from or to DRAM, and
+2 + 4 = 6 from one scratchpad to another.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from spmilp.checker.check import check
+from spmilp.machine.machine import (
+    ByteRange,
+    Core,
+    CoreKind,
+    Engine,
+    Link,
+    Machine,
+    Memory,
+    MemoryKind,
+    RemoteReads,
+)
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.bruteforce.solver import BruteForce
+
+DRAM = 0
+
+
+def machine(
+    *sizes: int,
+    rate: int = 4,
+    kinds: int = 1,
+    channels: int = 1,
+    between: bool = True,
+    alignment: int = 1,
+    reserved: tuple[ByteRange, ...] = (),
+    remote: RemoteReads | None = None,
+    multicast: bool = False,
+) -> Machine:
+    """Return scratchpads of these sizes with a core each; core ``c`` is of kind ``c % kinds``."""
+    names = ["dram", *(f"spm{n}" for n in range(len(sizes)))]
+    memories = [Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None, alignment=alignment)]
+    memories += [
+        Memory(
+            index=1 + n, name=f"spm{n}", kind=MemoryKind.SPM, size=size, alignment=alignment,
+            reserved=reserved,
+        )
+        for n, size in enumerate(sizes)
+    ]  # fmt: skip
+    ways = [(a, b) for name in names for a, b in ((name, "hub"), ("hub", name))]
+    others = tuple(range(1, 1 + len(sizes))) if between else ()
+    engines = [
+        Engine(
+            index=n, name=f"dma{n}", owner=1 + n, channels=channels, setup=2, rate=Fraction(4),
+            reaches=(DRAM, *(m for m in others if m != 1 + n)),
+        )
+        for n in range(len(sizes))
+    ]  # fmt: skip
+    if multicast:
+        engines.append(
+            Engine(
+                index=len(engines), name="caster", owner=None, setup=2, rate=Fraction(4),
+                multicast=True, reaches=(DRAM, *range(1, 1 + len(sizes))),
+            )
+        )  # fmt: skip
+    return Machine(
+        name="small",
+        memories=tuple(memories),
+        kinds=tuple(CoreKind(index=k, name=f"kind{k}") for k in range(kinds)),
+        cores=tuple(
+            Core(index=c, name=f"core{c}", kind=c % kinds, memory=1 + c) for c in range(len(sizes))
+        ),
+        links=tuple(
+            Link(index=i, source=a, target=b, rate=Fraction(rate), latency=int("dram" in (a, b)))
+            for i, (a, b) in enumerate(ways)
+        ),
+        engines=tuple(engines),
+        remote=remote,
+    )
+
+
+@dataclass
+class Draft:
+    """A problem in the making.
+
+    ``task`` refers to buffers by name, and to the first bytes of one as ``("name", bytes)``.
+    """
+
+    machine: Machine
+    buffers: list[Buffer] = field(default_factory=list)
+    parts: list[Slice] = field(default_factory=list)
+    tensors: list[DramTensor] = field(default_factory=list)
+    tasks: list[dict[str, object]] = field(default_factory=list)
+
+    def buffer(
+        self, name: str, size: int, *, starts: int | None = None, ends: int | None = None
+    ) -> "Draft":
+        """Add a buffer; one that starts or ends in DRAM has a tensor of its own."""
+        place = None
+        if DRAM in (starts, ends):
+            place = Place(len(self.tensors), (0,))
+            self.tensors.append(
+                DramTensor(
+                    index=len(self.tensors), name=name, kind=BufferKind.INPUT, memory=DRAM,
+                    shape=(size,), item=1,
+                )
+            )  # fmt: skip
+        self.buffers.append(
+            Buffer(
+                index=len(self.buffers), name=name, kind=BufferKind.INTERMEDIATE, shape=(size,),
+                starts_in=starts, ends_in=ends, place=place,
+            )
+        )  # fmt: skip
+        return self
+
+    def task(
+        self,
+        name: str,
+        *cycles: int | None,
+        reads: Sequence[str | tuple[str, int]] = (),
+        writes: Sequence[str] = (),
+        in_place: Mapping[str, str] | None = None,
+        after: Sequence[int] = (),
+        scratch: int = 0,
+        energy: tuple[int | None, ...] = (),
+    ) -> "Draft":
+        """Add a task; ``in_place`` names buffers read by the buffers written over them."""
+        self.tasks.append(
+            {
+                "name": name, "cycles": cycles, "reads": reads, "writes": writes,
+                "in_place": in_place or {}, "after": tuple(after), "scratch": scratch,
+                "energy": energy,
+            }
+        )  # fmt: skip
+        return self
+
+    def problem(self, first: Quantity = Quantity.MAKESPAN) -> Problem:
+        """Return the problem."""
+        number = {buffer.name: buffer.index for buffer in self.buffers}
+        slices = [
+            Slice(index=b.index, buffer=b.index, start=(0,), extent=b.shape, bytes=b.bytes)
+            for b in self.buffers
+        ]
+
+        def slice_of(read: str | tuple[str, int]) -> int:
+            if isinstance(read, str):
+                return number[read]
+            name, size = read
+            for known in slices[len(self.buffers) :]:
+                if (known.buffer, known.bytes) == (number[name], size):
+                    return known.index
+            slices.append(
+                Slice(
+                    index=len(slices), buffer=number[name], start=(0,), extent=(size,), bytes=size
+                )
+            )
+            return len(slices) - 1
+
+        tasks = tuple(
+            Task(
+                index=index,
+                name=task["name"],
+                cycles=task["cycles"],
+                reads=tuple(map(slice_of, task["reads"])),
+                writes=tuple(number[name] for name in task["writes"]),
+                in_place=tuple((number[new], number[old]) for old, new in task["in_place"].items()),
+                after=task["after"],
+                scratch=task["scratch"],
+                energy=task["energy"],
+            )
+            for index, task in enumerate(self.tasks)
+        )
+        return Problem(
+            name="small",
+            machine=self.machine,
+            tensors=tuple(self.tensors),
+            buffers=tuple(self.buffers),
+            slices=tuple(slices),
+            tasks=tasks,
+            objective=Objective.of(first),
+        )
+
+
+def best_plan(problem: Problem) -> Plan:
+    """Return the best plan, which brute force must prove and the checker accept."""
+    result = solve(problem)
+    assert result.status is SolveStatus.OPTIMAL, result.reason
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.bound == result.plan.claim.bound
+    return result.plan
+
+
+def solve(problem: Problem) -> Result:
+    return BruteForce().solve(problem, SolveOptions())
+
+
+def permuted(problem: Problem, order: Sequence[int]) -> Problem:
+    """Return the same problem with its tasks in another order: ``order[i]`` becomes task ``i``."""
+    position = {old: new for new, old in enumerate(order)}
+    tasks = tuple(
+        replace(
+            problem.tasks[old],
+            index=new,
+            after=tuple(position[t] for t in problem.tasks[old].after),
+        )
+        for new, old in enumerate(order)
+    )
+    return replace(problem, tasks=tasks)

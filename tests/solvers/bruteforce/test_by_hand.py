@@ -1,0 +1,269 @@
+"""Optima that can be worked out by hand; see :mod:`.small` for what transfers take."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from spmilp.machine.machine import ByteRange, RemoteReads
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveStatus
+from tests.solvers.bruteforce.small import DRAM, Draft, best_plan, machine, solve
+
+TRAFFIC, ENERGY, PEAK = Quantity.DRAM_TRAFFIC, Quantity.ENERGY, Quantity.PEAK_SPM
+
+
+def one_task(size: int, in_place: bool = False, first: Quantity = Quantity.MAKESPAN) -> Problem:
+    """Return a task that reads 16 bytes from DRAM and writes 16 to it."""
+    draft = Draft(machine(size)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=DRAM)
+    over = {"b": "a"} if in_place else {}
+    return draft.task("t", 10, reads=["a"], writes=["b"], in_place=over).problem(first)
+
+
+def test_one_task_is_loaded_computed_and_stored() -> None:
+    # 7 to load, 10 to compute, 7 to store; 16 bytes there and back; both lie there side by side.
+    claim = best_plan(one_task(64)).claim
+
+    assert (claim.makespan, claim.dram_traffic, claim.peak_spm) == (24, 32, 32)
+
+
+def test_tasks_on_two_cores_wait_for_the_one_link_out_of_dram() -> None:
+    # The loads follow one another, for each takes the whole link: 7 and 14. The later task is
+    # loaded at 14, computed at 24 and stored at 31.
+    draft = Draft(machine(64, 64))
+    for n in "01":
+        draft.buffer(f"a{n}", 16, starts=DRAM).buffer(f"b{n}", 16, ends=DRAM)
+        draft.task(f"t{n}", 10, reads=[f"a{n}"], writes=[f"b{n}"])
+    problem = draft.problem()
+
+    assert best_plan(problem).claim.makespan == 31
+    # On links of twice the rate both load at once.
+    assert best_plan(replace(problem, machine=machine(64, 64, rate=8))).claim.makespan == 24
+
+
+def spilling(size: int, first: Quantity) -> Problem:
+    """Return tasks of which the second needs 32 bytes while 16 wait for the third."""
+    draft = Draft(machine(size)).buffer("b", 16, starts=DRAM).buffer("x", 16)
+    draft.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
+    draft.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
+    return draft.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(first)
+
+
+def test_what_finds_no_room_is_stored_and_loaded_again() -> None:
+    # Loads: b, and x again; stores: x, y, z.
+    assert best_plan(spilling(32, TRAFFIC)).claim.dram_traffic == 5 * 16
+    assert best_plan(spilling(48, TRAFFIC)).claim.dram_traffic == 3 * 16
+
+
+def test_the_cycles_of_a_spill_on_the_one_channel() -> None:
+    # On the channel: b in [0, 7), x out [7, 14); t1 in [14, 19) writes where x was; then y and x in
+    # any order until 33; t2 until 38; z until 45. Two transfers must come before t1 and two more
+    # before t2, so less is impossible: 7 + 7 + 5 + 7 + 7 + 5 + 7 = 45.
+    assert best_plan(spilling(32, Quantity.MAKESPAN)).claim.makespan == 45
+    # With room for x: b [0, 7), t1 [7, 12), t2 [12, 17); y [12, 19), z [19, 26).
+    assert best_plan(spilling(48, Quantity.MAKESPAN)).claim.makespan == 26
+
+
+def test_in_place_a_task_needs_the_bytes_of_its_operand_only() -> None:
+    claim = best_plan(one_task(16, in_place=True)).claim
+
+    assert (claim.makespan, claim.peak_spm) == (24, 16)
+    assert best_plan(one_task(64, in_place=True, first=PEAK)).claim.peak_spm == 16
+
+
+def test_nothing_is_in_place_of_what_somebody_else_reads_later() -> None:
+    # If u runs first, c lies beside a, and t writes b over a in the end: 32 bytes. If u reads b too
+    # and so comes second, a must outlast t: a, b and c at one time.
+    draft = Draft(machine(32)).buffer("a", 16, starts=DRAM)
+    draft.buffer("b", 16).buffer("c", 16)
+    draft.task("t", 5, reads=["a"], writes=["b"], in_place={"b": "a"})
+    draft.task("u", 5, reads=["a"], writes=["c"])
+    free = draft.problem(PEAK)
+    forced = replace(free, tasks=(free.tasks[0], replace(free.tasks[1], reads=(0, 1), after=(0,))))
+
+    assert best_plan(free).claim.peak_spm == 32
+    assert solve(forced).status is SolveStatus.INFEASIBLE
+
+
+def pipeline(target: Quantity = Quantity.MAKESPAN, **machine_options: object) -> Problem:
+    """Return two tasks for cores of different kinds; the second reads what the first writes."""
+    draft = Draft(machine(64, 64, kinds=2, **machine_options)).buffer("x", 16)  # type: ignore[arg-type]
+    draft.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
+    return draft.problem(target)
+
+
+def test_from_core_to_core_data_goes_straight_or_through_dram() -> None:
+    # 5 + 6 + 5 straight; without such engines 5 + 7 + 7 + 5.
+    assert best_plan(pipeline()).claim.makespan == 16
+    through_dram = best_plan(pipeline(between=False)).claim
+    assert (through_dram.makespan, through_dram.dram_traffic) == (24, 32)
+
+
+def test_a_remote_read_is_taken_where_it_beats_a_copy() -> None:
+    # Over two links at 1/16 cycle each: 16 * 2 / 16 = 2 more cycles, less than the 6 of a copy.
+    cheap = best_plan(pipeline(remote=RemoteReads(cycles_per_byte_hop=Fraction(1, 16))))
+    dear = best_plan(pipeline(remote=RemoteReads(cycles_per_byte_hop=Fraction(1, 2))))
+    short = RemoteReads(cycles_per_byte_hop=Fraction(1, 16), longest_route=1)
+
+    assert cheap.claim.makespan == 5 + 7
+    assert cheap.transfers == ()
+    assert dear.claim.makespan == 16
+    assert best_plan(pipeline(remote=short)).claim.makespan == 16
+
+
+def shared_weights(multicast: bool) -> Problem:
+    draft = Draft(machine(64, 64, kinds=2, between=False, multicast=multicast))
+    draft.buffer("w", 16, starts=DRAM)
+    draft.task("t0", 5, None, reads=["w"]).task("t1", None, 5, reads=["w"])
+    return draft.problem()
+
+
+def test_one_multicast_beats_two_loads() -> None:
+    two = best_plan(shared_weights(multicast=False)).claim
+    one = best_plan(shared_weights(multicast=True)).claim
+
+    assert (two.makespan, two.dram_traffic) == (7 + 7 + 5, 32)
+    assert (one.makespan, one.dram_traffic) == (7 + 5, 16)
+
+
+def test_one_byte_less_and_there_is_no_plan() -> None:
+    assert solve(one_task(32)).status is SolveStatus.OPTIMAL
+
+    short = solve(one_task(31))
+
+    assert short.status is SolveStatus.INFEASIBLE
+    assert short.plan is None
+    assert "task 0 (t) needs 32 B in spm0 while it runs > 31 B" in short.reason
+    assert "1 B short" in short.reason
+
+
+def test_bytes_that_alignment_wastes_are_missed() -> None:
+    draft = Draft(machine(23, alignment=8)).buffer("a", 10, starts=DRAM).buffer("b", 8)
+    draft.task("t", 5, reads=["a"], writes=["b"])
+    problem = draft.problem()
+
+    # With a below, b would end at 16 + 8 = 24; with b below, a ends at 8 + 10 = 18.
+    assert best_plan(problem).claim.peak_spm == 18
+    assert solve(replace(problem, machine=machine(17, alignment=8))).status is (
+        SolveStatus.INFEASIBLE
+    )
+
+
+def test_what_fits_by_its_bytes_may_not_fit_between_reserved_ones() -> None:
+    # 12 bytes below the reserved ones and 24 above: 36 in all, but only one piece of 16 fits.
+    hole = (ByteRange(12, 16),)
+    draft = Draft(machine(40, reserved=hole)).buffer("a", 16, starts=DRAM).buffer("b", 16)
+    problem = draft.task("t", 5, reads=["a"], writes=["b"]).problem()
+
+    result = solve(problem)
+
+    assert result.status is SolveStatus.INFEASIBLE
+    assert "is complete" in result.reason
+    assert best_plan(replace(problem, machine=machine(48, reserved=hole))).claim.peak_spm == 48
+
+
+def test_only_the_part_that_is_read_is_loaded() -> None:
+    # 4 bytes: 2 + 1 + 1 cycles.
+    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM)
+    claim = best_plan(draft.task("t", 5, reads=[("a", 4)]).problem()).claim
+
+    assert (claim.makespan, claim.dram_traffic, claim.peak_spm) == (9, 4, 4)
+
+
+def test_a_whole_buffer_serves_the_readers_of_its_parts() -> None:
+    # u could have its own 8 bytes, but the 16 of t hold them.
+    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM)
+    draft.task("t", 5, reads=["a"]).task("u", 5, reads=[("a", 8)])
+    claim = best_plan(draft.problem(TRAFFIC)).claim
+
+    assert (claim.dram_traffic, claim.makespan, claim.peak_spm) == (16, 7 + 5 + 5, 16)
+
+
+def test_a_task_goes_where_it_takes_the_least_energy_if_that_is_asked_for() -> None:
+    draft = Draft(machine(64, 64, kinds=2)).task("t", 3, 9, energy=(50, 7))
+
+    assert best_plan(draft.problem(ENERGY)).claim.makespan == 9
+    assert best_plan(draft.problem(ENERGY)).claim.energy == 7
+    assert best_plan(draft.problem()).claim.makespan == 3
+
+
+def test_scratch_lies_beside_what_the_task_reads() -> None:
+    draft = Draft(machine(24)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"], scratch=8)
+
+    assert best_plan(draft.problem()).claim.peak_spm == 24
+    assert solve(replace(draft.problem(), machine=machine(23))).status is SolveStatus.INFEASIBLE
+
+
+def test_second_channels_help_as_far_as_links_carry() -> None:
+    # Two loads of 16 bytes for one task. Two channels on a link of 8 B/cycle load both at once; on
+    # one of 4 they follow each other all the same.
+    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM).buffer("b", 16, starts=DRAM)
+    problem = draft.task("t", 5, reads=["a", "b"]).problem()
+
+    assert best_plan(problem).claim.makespan == 7 + 7 + 5
+    for channels, rate, makespan in ((2, 4, 19), (1, 8, 19), (2, 8, 12)):
+        there = replace(problem, machine=machine(64, channels=channels, rate=rate))
+        assert best_plan(there).claim.makespan == makespan
+
+
+def test_an_engine_that_wants_congruent_addresses_finds_them_or_there_is_no_plan() -> None:
+    # The first byte is reserved, so a 16 byte slice in 17 bytes lies at address 1. The tensor can
+    # lie at an address that is 1 modulo 4, unless DRAM gives out multiples of 4 only.
+    draft = Draft(machine(17, reserved=(ByteRange(0, 1),))).buffer("a", 16, starts=DRAM)
+    problem = draft.task("t", 5, reads=["a"]).problem()
+    particular = tuple(replace(e, congruence=4) for e in problem.machine.engines)
+    wants = replace(problem, machine=replace(problem.machine, engines=particular))
+    dram, spm = wants.machine.memories
+    coarse = replace(wants.machine, memories=(replace(dram, alignment=4), spm))
+
+    plan = best_plan(wants)
+
+    assert plan.residencies[0].offset % 4 == plan.residencies[1].offset % 4 == 1
+    assert solve(replace(wants, machine=coarse)).status is SolveStatus.INFEASIBLE
+
+
+def test_an_engine_of_one_dimension_cannot_gather_rows() -> None:
+    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"])
+    problem = draft.problem()
+    grid = replace(problem.buffers[0], shape=(4, 4))
+    tensor = replace(problem.tensors[0], shape=(4, 8))
+    rows = replace(
+        problem,
+        tensors=(tensor,),
+        buffers=(replace(grid, place=replace(grid.place, start=(0, 4))),),  # type: ignore[type-var]
+        slices=(replace(problem.slices[0], start=(0, 0), extent=(4, 4)),),
+    )
+    plain = tuple(replace(e, dimensions=1) for e in rows.machine.engines)
+
+    assert best_plan(rows).claim.makespan == 12
+    result = solve(replace(rows, machine=replace(rows.machine, engines=plain)))
+    assert result.status is SolveStatus.INFEASIBLE
+    assert "no engine and route bring slice 0 (a)" in result.reason
+
+
+def test_weights_that_start_in_a_scratchpad_are_not_loaded() -> None:
+    draft = Draft(machine(64)).buffer("w", 16, starts=1).task("t", 5, reads=["w"])
+    claim = best_plan(draft.problem()).claim
+
+    assert (claim.makespan, claim.dram_traffic) == (5, 0)
+
+
+def test_what_must_end_in_a_scratchpad_stays_there() -> None:
+    # a and b need 16 bytes each at one time, and b must stay while u reads c beside it.
+    draft = Draft(machine(32)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=1)
+    draft.buffer("c", 16, starts=DRAM)
+    draft.task("t", 5, reads=["a"], writes=["b"]).task("u", 5, reads=["c"], after=[0])
+    problem = draft.problem()
+
+    # c comes into the bytes of a once t has ended: 7 + 5 + 7 + 5.
+    assert best_plan(problem).claim.makespan == 24
+    assert best_plan(replace(problem, machine=machine(48))).claim.makespan == 19
+
+
+@pytest.mark.parametrize("first", list(Quantity))
+def test_a_problem_without_tasks_costs_nothing(first: Quantity) -> None:
+    problem = replace(Draft(machine(64)).task("t", 5).problem(first), tasks=())
+    claim = best_plan(problem).claim
+
+    assert (claim.makespan, claim.dram_traffic, claim.energy, claim.peak_spm) == (0, 0, 0, 0)
