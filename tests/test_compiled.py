@@ -1,0 +1,174 @@
+"""Compiled functions are kept between processes, and never after what they are made from changed.
+
+Each test runs a package of its own, with the real compiler and cache and two small functions.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spmilp
+from spmilp.code_cache import FOLDERS_KEPT
+from spmilp.compiled import part
+
+PACKAGE = Path(spmilp.__file__).parent
+
+CALLEE = """
+from spmilp.compiled import part
+from spmilp.numbers import ADDED
+
+@part
+def raised(value: int) -> int:
+    return value + ADDED
+"""
+
+ENTRY = """
+from spmilp.callee import raised
+from spmilp.compiled import kernel
+
+@kernel
+def doubled(value: int) -> int:
+    return 2 * raised(value)
+"""
+
+RUN = """
+from spmilp.entry import doubled
+print(doubled(20), sum(doubled.stats.cache_hits.values()))
+"""
+
+
+class Package:
+    """A package ``spmilp`` of the compiler, the cache and two functions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        self._package = folder / "spmilp"
+        self._package.mkdir()
+        for name in ("__init__.py", "compiled.py", "code_cache.py"):
+            shutil.copy(PACKAGE / name, self._package / name)
+        self.write("callee", CALLEE)
+        self.write("entry", ENTRY)
+        self.add(1)
+
+    def write(self, module: str, text: str) -> None:
+        (self._package / f"{module}.py").write_text(text)
+
+    def add(self, number: int) -> None:
+        """Change the constant that the callee imports."""
+        self.write("numbers", f"ADDED = {number}\n")
+
+    def start(self, program: str = RUN, **environment: str) -> subprocess.Popen[str]:
+        known = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        known.pop("NUMBA_DISABLE_JIT", None)
+        return subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=self.folder,
+            env={**known, "NUMBA_CACHE_DIR": str(self.cache), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, program: str = RUN, **environment: str) -> list[int]:
+        """Return the answer and the number of functions that came from the cache."""
+        return finish(self.start(program, **environment))
+
+    def folders(self, cache: Path | None = None) -> list[Path]:
+        return sorted((cache or self.cache).glob("spmilp/entry-*"))
+
+
+def finish(process: subprocess.Popen[str]) -> list[int]:
+    out, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, "")
+    return [int(word) for word in out.split()]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    return Package(tmp_path)
+
+
+def test_a_second_process_compiles_nothing(package: Package) -> None:
+    assert package.run() == [42, 0]
+    assert package.run() == [42, 1]
+
+
+def test_a_change_two_modules_below_is_seen(package: Package) -> None:
+    assert package.run() == [42, 0]
+    package.add(2)
+    assert package.run() == [44, 0]
+    package.add(1)
+    assert package.run() == [42, 1]
+
+
+def test_folders_that_were_not_in_use_for_longest_are_removed(package: Package) -> None:
+    for age in range(FOLDERS_KEPT + 2):
+        old = package.cache / "spmilp" / f"entry-{age}"
+        old.mkdir(parents=True)
+        os.utime(old, (10**9 - age, 10**9 - age))
+    other = package.cache / "spmilp" / "entrance-0"
+    other.mkdir()
+    package.run()
+    kept = {folder.name for folder in package.folders()}
+    assert len(kept) == FOLDERS_KEPT
+    assert {f"entry-{age}" for age in range(FOLDERS_KEPT - 1)} < kept
+    assert other.exists()
+
+
+def test_a_module_that_is_gone_is_not_missed(package: Package) -> None:
+    package.run()
+    package.write("entry", ENTRY.replace("callee", "other"))
+    package.write("other", CALLEE)
+    (package.folder / "spmilp" / "callee.py").unlink()
+    assert package.run() == [42, 0]
+
+
+def test_damaged_files_are_replaced(package: Package) -> None:
+    package.run()
+    (folder,) = package.folders()
+    for file in folder.iterdir():
+        file.write_bytes(b"\x80\x04nonsense")
+    assert package.run() == [42, 0]
+    assert package.run() == [42, 1]
+
+
+def test_processes_that_compile_at_the_same_time_agree(package: Package) -> None:
+    processes = [package.start() for _ in range(4)]
+    assert [finish(process)[0] for process in processes] == [42] * 4
+    assert package.run() == [42, 1]
+    (folder,) = package.folders()
+    assert sorted(file.suffix for file in folder.iterdir()) == [".nbc", ".nbi"]
+
+
+def test_without_a_place_to_write_each_process_compiles(package: Package) -> None:
+    file = package.folder / "file"
+    file.touch()
+    for _ in range(2):
+        assert package.run(NUMBA_CACHE_DIR=str(file)) == [42, 0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="skipped: other systems have other folders")
+def test_the_users_cache_folder_is_used_unless_numba_is_told_another(package: Package) -> None:
+    home = package.folder / "home"
+    assert package.run(NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(home)) == [42, 0]
+    assert len(package.folders(home)) == 1
+    assert package.folders() == []
+
+
+def test_without_compilation_the_answer_is_the_same(package: Package) -> None:
+    program = "from spmilp.entry import doubled; print(doubled(20))"
+    assert package.run(program, NUMBA_DISABLE_JIT="1") == [42]
+    assert package.folders() == []
+
+
+def test_python_can_call_a_part() -> None:
+    @part
+    def halved(value: int) -> int:
+        return value // 2
+
+    assert halved(7) == 3
