@@ -27,7 +27,8 @@ def pack(
         typer.Argument(
             metavar="FILE.csv",
             help="Buffers, one on each line: id,lower,upper,size and, where wanted, "
-            "offset,alignment,gaps. The columns may be in any order; others are kept as they are.",
+            "offset,alignment,gaps. The columns may be in any order; others are kept as they are. "
+            "- for stdin.",
             show_default=False,
         ),
     ],

@@ -14,9 +14,12 @@ from spmilp.errors import ExitCode
 from spmilp.files import write_atomically
 from spmilp.packing import Packing, PackingOptions, PackingProblem, PackingStatus
 from spmilp.packing.fixed import is_all_fixed, judge_fixed
-from spmilp.packing.minimalloc import Table, read_table, text_with_offsets
+from spmilp.packing.minimalloc import Table, parse_table, read_table, text_with_offsets
 from spmilp.packing.warm import warm_up
 from spmilp.units import Bytes
+
+STANDARD_STREAM = "-"
+"""In place of a file name: stdin, or stdout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ def run(request: Request) -> ExitCode:
         violations = () if offsets is None else tuple(packing.check_packing(problem, offsets))
         good = offsets is not None and not violations
         text = text_with_offsets(table, offsets) if offsets is not None and good else ""
-        file = request.output if good and request.output != "-" else None
+        file = request.output if good and request.output != STANDARD_STREAM else None
         if file is not None:
             write_atomically(file, text)
     answer = Answer(
@@ -62,7 +65,7 @@ def run(request: Request) -> ExitCode:
         seconds=time.perf_counter() - started,
         interrupted=interrupts.code is not None,
     )
-    if good and request.output == "-":
+    if good and request.output == STANDARD_STREAM:
         sys.stdout.write(text)
     else:
         print_answer(answer, as_json=request.as_json)
@@ -71,7 +74,10 @@ def run(request: Request) -> ExitCode:
 
 def _table(request: Request, progress: ProgressLine) -> Table:
     progress.say(f"reading {request.file}")
-    table = read_table(request.file)
+    if str(request.file) == STANDARD_STREAM:
+        table = parse_table(sys.stdin.buffer.read(), "stdin")
+    else:
+        table = read_table(request.file)
     if not request.ignore_offsets:
         return table
     return replace(table, items=tuple(replace(item, offset=None) for item in table.items))

@@ -43,8 +43,8 @@ def columns_of(header: Sequence[str]) -> Columns:
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
-        some = f"no column {names}" if len(missing) == 1 else f"no columns {names}"
-        raise ValueError(f"there is {some}; expected id,lower,upper,size in any order")
+        some = f"is no column {names}" if len(missing) == 1 else f"are no columns {names}"
+        raise ValueError(f"there {some}; expected id,lower,upper,size in any order")
     return columns
 
 

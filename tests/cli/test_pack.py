@@ -1,5 +1,6 @@
 """``spmilp pack``: files in, checked offsets out, and every way in which that can end."""
 
+import io
 import os
 import signal
 from collections.abc import Callable
@@ -78,6 +79,16 @@ def test_a_dash_prints_the_file_and_nothing_else(run: Run, file: Path, tmp_path:
     (tmp_path / "out.csv").write_text(ended.out)
     assert ended.out.startswith("id,lower,upper,size,offset\n")
     assert is_packed(tmp_path / "out.csv", 12)
+
+
+def test_a_dash_reads_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(EXAMPLE.encode())))
+    assert run("pack", "-", "-c", "12", "--json").json["height"] == 12
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"id\n")))
+    ended = run("pack", "-", "-c", "12")
+    assert ended.code == 3
+    assert "stdin, line 1: there are no columns lower, upper and size" in ended.err
 
 
 def test_the_least_height_is_found_and_proven(run: Run, file: Path) -> None:
