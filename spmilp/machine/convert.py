@@ -102,6 +102,7 @@ class EngineModel(FileModel):
     congruence: Count
     multicast: Flag
     descriptors: Count | None
+    controller: Text | None = None
 
 
 class RemoteModel(FileModel):
@@ -136,6 +137,9 @@ def machine_to_json(machine: m.Machine) -> dict[str, Any]:
     if machine.event_maximum is None:
         # Younger than the format: left out where it says nothing, older files keep their hashes.
         del plain["event_maximum"]
+    for engine in plain["engines"]:
+        if engine["controller"] is None:
+            del engine["controller"]
     return plain
 
 

@@ -141,6 +141,7 @@ class EngineFields(FileModel):
     congruence_bytes: Count = 1
     multicast: Flag = False
     descriptors: Count | None = None
+    controller: Name | None = None
 
 
 class MemoryFields(FileModel):

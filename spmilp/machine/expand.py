@@ -242,6 +242,7 @@ class _Expansion:
                 congruence=given.congruence_bytes,
                 multicast=given.multicast,
                 descriptors=given.descriptors,
+                controller=given.controller,
             )
 
     def _reached(self, given: EngineFields, name: str) -> tuple[MemoryIdx, ...] | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from spmilp.machine.controllers import CONTROLLERS
 from spmilp.units import (
     Bytes,
     CoreIdx,
@@ -211,6 +212,9 @@ class Engine:
         Whether one transfer may have several destinations.
     descriptors
         Entries that one channel can queue; ``None`` where unknown.
+    controller
+        Its kind, one of :data:`~spmilp.machine.controllers.CONTROLLERS`; what no chain of its
+        descriptors can express, no transfer may be. ``None`` for one that is not known.
     """
 
     index: EngineIdx
@@ -227,6 +231,7 @@ class Engine:
     congruence: Bytes = 1
     multicast: bool = False
     descriptors: int | None = None
+    controller: str | None = None
 
     def __post_init__(self) -> None:
         if self.channels <= 0:
@@ -239,6 +244,11 @@ class Engine:
             raise ValueError(f"engine {self.name}: longest transfer {self.longest} B, expected > 0")
         if self.dimensions is not None and self.dimensions <= 0:
             raise ValueError(f"engine {self.name}: {self.dimensions} dimensions, expected > 0")
+        if self.controller is not None and self.controller not in CONTROLLERS:
+            raise ValueError(
+                f"engine {self.name}: no controller {self.controller}; there are "
+                f"{', '.join(CONTROLLERS)}"
+            )
 
     def serves(self, source: MemoryIdx, destination: MemoryIdx) -> bool:
         """Say whether it may move data from ``source`` to ``destination``, routes left aside."""

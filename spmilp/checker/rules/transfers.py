@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
+from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.routes import transfer_cycles
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import Layout, strided_copy
@@ -88,9 +89,8 @@ def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
     part = case.problem.slices[move.slice]
     if engine.longest is not None and part.bytes > engine.longest:
         yield f"{part.bytes} B > {engine.longest} B, the longest transfer of {engine.name}"
-    if not case.holds(move.source, move.slice) or (
-        engine.dimensions is None and engine.congruence == 1
-    ):
+    free = (engine.dimensions, engine.congruence, engine.controller) == (None, 1, None)
+    if free or not case.holds(move.source, move.slice):
         return
     item = case.problem.buffers[part.buffer].item
     source, strides = case.where(move.slice, move.source)
@@ -98,13 +98,22 @@ def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
         if case.plan.residencies[end].slice != move.slice:
             continue
         target, target_strides = case.where(move.slice, end)
-        if engine.dimensions is not None:
-            copy = strided_copy(part.extent, item, Layout(0, strides), Layout(0, target_strides))
-            if copy.dimensions > engine.dimensions:
-                yield (
-                    f"its copy to {case.residency(end)} has {copy.dimensions} dimensions > "
-                    f"{engine.dimensions} of {engine.name}"
-                )
+        copy = strided_copy(part.extent, item, Layout(0, strides), Layout(0, target_strides))
+        if engine.dimensions is not None and copy.dimensions > engine.dimensions:
+            yield (
+                f"its copy to {case.residency(end)} has {copy.dimensions} dimensions > "
+                f"{engine.dimensions} of {engine.name}"
+            )
+        if engine.controller is not None:
+            block = Block(
+                source=source,
+                destination=target,
+                run=copy.run,
+                loops=copy.loops,
+                loads=case.plan.residencies[end].memory == engine.owner,
+            )
+            for defect in defects_of(block, CONTROLLERS[engine.controller]):
+                yield f"copy to {case.residency(end)}: {defect}"
         if (source - target) % engine.congruence:
             yield (
                 f"source address {source} and destination address {target} differ modulo "

@@ -1,0 +1,271 @@
+"""What named DMA controllers can express in one descriptor, and how copies are split for them.
+
+A copy that one descriptor cannot hold becomes a chain of them. What no chain can express is a
+defect: the checker reports it for engines that name their controller, and exports refuse it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from spmilp.units import Bytes
+
+Loop: TypeAlias = tuple[int, Bytes, Bytes]
+"""Turns, and bytes from one turn to the next at the source and at the destination."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A strided copy, or the part of one that a descriptor holds.
+
+    Parameters
+    ----------
+    source, destination
+        Offsets of the first byte in their memories.
+    run
+        Contiguous bytes of each run.
+    loops
+        Over the runs, the outermost first.
+    loads
+        Whether the destination is the engine's own memory.
+    """
+
+    source: Bytes
+    destination: Bytes
+    run: Bytes
+    loops: tuple[Loop, ...] = ()
+    loads: bool = True
+
+    @property
+    def bytes(self) -> Bytes:
+        """Bytes that it moves."""
+        return self.run * prod(count for count, _, _ in self.loops)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """Limits of one descriptor.
+
+    Parameters
+    ----------
+    run
+        Bytes of a run at most.
+    total
+        Bytes of a descriptor at most.
+    turns
+        Turns at most of each loop that a descriptor has, the innermost first.
+    granule
+        Addresses, runs and strides are multiples of this.
+    queue
+        Descriptors that one transfer may need at most; ``None`` without limit.
+    source
+        Where the limits are documented.
+    """
+
+    name: str
+    run: Bytes
+    total: Bytes
+    turns: tuple[int, ...] = ()
+    granule: Bytes = 1
+    queue: int | None = None
+    source: str
+
+    def strides_fit(self, block: Block) -> bool:
+        """Say whether a descriptor has room for the strides of a block with loops."""
+        return True
+
+
+class _Edma(Controller):
+    """Rows are minor loops of at most 1023 B; one signed 20-bit offset follows each of them.
+
+    The offset is added to the source, to the destination, or to both.
+    """
+
+    def strides_fit(self, block: Block) -> bool:
+        """Say whether the gaps behind the rows are equal, or one of them is 0."""
+        ((_, source, destination),) = block.loops
+        gaps = {source - block.run, destination - block.run} - {0}
+        fits = all(-(2**19) <= gap < 2**19 for gap in gaps)
+        return block.run <= 1023 and len(gaps) <= 1 and fits
+
+
+class _Epiphany(Controller):
+    """Outer strides are signed 16-bit numbers, from the last item of a row to the next row."""
+
+    def strides_fit(self, block: Block) -> bool:
+        """Say whether both outer strides fit."""
+        ((_, source, destination),) = block.loops
+        item = item_size(block)
+        jumps = (source - block.run + item, destination - block.run + item)
+        return all(-(2**15) <= jump < 2**15 for jump in jumps)
+
+
+class _MchanV6(Controller):
+    """Only the outer memory has a stride, of 16 bits; the scratchpad's side is contiguous."""
+
+    def strides_fit(self, block: Block) -> bool:
+        """Say whether the stride of the other memory fits and the local side has none."""
+        ((_, source, destination),) = block.loops
+        local, other = (destination, source) if block.loads else (source, destination)
+        return local == block.run and 0 <= other < 2**16
+
+
+class _Mchan(Controller):
+    """Both sides have a stride, each a word of 32 bits."""
+
+    def strides_fit(self, block: Block) -> bool:
+        """Say whether the strides fit."""
+        ((_, source, destination),) = block.loops
+        return 0 <= source < 2**32 and 0 <= destination < 2**32
+
+
+class _Aie(Controller):
+    """Rows of at most 255 words when there are loops; steps of at most 8192 words."""
+
+    def strides_fit(self, block: Block) -> bool:
+        """Say whether the run fits the innermost dimension and the strides fit their fields."""
+        steps = [step for _, *both in block.loops for step in both]
+        return block.run <= 255 * 4 and all(4 <= step <= 8192 * 4 for step in steps)
+
+
+CONTROLLERS: Mapping[str, Controller] = {
+    each.name: each
+    for each in (
+        Controller(
+            name="axi_dma_sg",
+            run=2**26 - 1,
+            total=2**26 - 1,
+            source="AMD PG021 AXI DMA, scatter/gather descriptor: 26-bit length",
+        ),
+        _Edma(
+            name="edma_tcd",
+            run=2**30 - 1,
+            total=2**30 - 1,
+            turns=(2**15 - 1,),
+            source="NXP eDMA TCD; Linux drivers/dma/fsl-edma-common.h: CITER of 15 bits, MLOFF",
+        ),
+        _Mchan(
+            name="mchan",
+            run=2**17 - 1,
+            total=2**17 - 1,
+            turns=(2**17 - 1,),
+            source="pulp-platform/Deeploy TargetLibraries/PULPOpen/inc/mchan_v7.h: 17-bit length",
+        ),
+        _MchanV6(
+            name="mchan_v6",
+            run=2**16 - 1,
+            total=2**16 - 1,
+            turns=(2**16 - 1,),
+            source="pulp-platform/dory .../PULP/Common/Utils/mchan.h: version 6, 16-bit length",
+        ),
+        _Epiphany(
+            name="epiphany",
+            run=2**16 - 1,
+            total=2**32 - 1,
+            turns=(2**16 - 1,),
+            source="adapteva/epiphany-libs e-lib/include/e_dma.h: counts and strides of 16 bits",
+        ),
+        _Aie(
+            name="aie_bd",
+            run=(2**14 - 1) * 4,
+            total=(2**14 - 1) * 4,
+            turns=(255, 2**14 - 1),
+            granule=4,
+            queue=16,
+            source="docs.amd.com AM025, DMA_BD0_0 to DMA_BD0_5 of the AIE-ML memory module",
+        ),
+    )
+}
+
+
+def blocks_of(copy: Block, controller: Controller) -> list[Block]:
+    """Return the blocks, each of which a descriptor can hold, that move what a copy moves.
+
+    As many inner loops as possible stay in a descriptor; the outer ones are written out, and what
+    is too long is cut.
+    """
+    for depth in range(min(len(copy.loops), len(controller.turns)), 0, -1):
+        outer, inner = copy.loops[:-depth], copy.loops[-depth:]
+        turns = _most_turns(copy.run, inner, controller)
+        kept = Block(source=0, destination=0, run=copy.run, loops=inner, loads=copy.loads)
+        if turns and controller.strides_fit(kept):
+            return [part for start in _starts(copy, outer) for part in _cut(start, inner, turns)]
+    longest = min(controller.run, controller.total)
+    longest -= longest % controller.granule
+    return [
+        Block(
+            source=start.source + first,
+            destination=start.destination + first,
+            run=min(longest, copy.run - first),
+            loads=copy.loads,
+        )
+        for start in _starts(copy, copy.loops)
+        for first in range(0, copy.run, longest)
+    ]
+
+
+def defects_of(copy: Block, controller: Controller) -> Iterator[str]:
+    """Yield what no chain of descriptors of a controller can express; each with both numbers."""
+    granule = controller.granule
+    numbers = [("source address", copy.source), ("destination address", copy.destination)]
+    numbers.append(("run", copy.run))
+    for _, source, destination in copy.loops:
+        numbers += [("source stride", source), ("destination stride", destination)]
+    odd = [(what, value) for what, value in numbers if value % granule]
+    for what, value in odd:
+        yield (
+            f"its {what} {value} B is {value % granule} modulo {granule} B, the unit of "
+            f"{controller.name}"
+        )
+    if controller.queue is not None and not odd:
+        needed = len(blocks_of(copy, controller))
+        if needed > controller.queue:
+            yield f"it needs {needed} descriptors > {controller.queue} of {controller.name}"
+
+
+def item_size(block: Block) -> Bytes:
+    """Return the largest of 8, 4, 2 and 1 bytes that addresses and runs are multiples of.
+
+    Strides follow: a loop whose strides are no multiples of it would break it, so they count too.
+    """
+    numbers = [block.source, block.destination, block.run]
+    numbers += [step for _, *both in block.loops for step in both]
+    return next(size for size in (8, 4, 2, 1) if all(n % size == 0 for n in numbers))
+
+
+def _most_turns(run: Bytes, loops: Sequence[Loop], controller: Controller) -> int:
+    """Return how many turns of the outermost loop a descriptor can have; 0 if not even one."""
+    *_, limit = controller.turns[: len(loops)]
+    inside = run * prod(count for count, _, _ in loops[1:])
+    counts = [count for count, _, _ in reversed(loops[1:])]
+    fits = all(count <= most for count, most in zip(counts, controller.turns, strict=False))
+    if run > controller.run or not fits:
+        return 0
+    return min(limit, controller.total // inside)
+
+
+def _starts(copy: Block, loops: Sequence[Loop]) -> Iterator[Block]:
+    """Yield the run at each turn of some loops."""
+    for turn in product(*(range(count) for count, _, _ in loops)):
+        yield Block(
+            source=copy.source + sum(i * s for i, (_, s, _) in zip(turn, loops, strict=True)),
+            destination=copy.destination
+            + sum(i * d for i, (_, _, d) in zip(turn, loops, strict=True)),
+            run=copy.run,
+            loads=copy.loads,
+        )
+
+
+def _cut(start: Block, loops: Sequence[Loop], turns: int) -> Iterator[Block]:
+    """Yield parts of at most ``turns`` turns of the outermost loop."""
+    (count, source, destination), *inner = loops
+    for first in range(0, count, turns):
+        yield Block(
+            source=start.source + first * source,
+            destination=start.destination + first * destination,
+            run=start.run,
+            loops=((min(turns, count - first), source, destination), *inner),
+            loads=start.loads,
+        )
