@@ -25,11 +25,26 @@ def _bruteforce() -> Solver:
     return BruteForce()
 
 
+def _milp(backend: str) -> Callable[[], Solver]:
+    def make() -> Solver:
+        from spmilp.solvers.milp.options import MilpOptions
+        from spmilp.solvers.milp.solver import MilpSolver
+
+        return MilpSolver(MilpOptions(backend=backend))
+
+    return make
+
+
+BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
+"""What may solve a MILP instead of HiGHS, when it is installed."""
+
 SOLVERS: dict[str, Callable[[], Solver]] = {
     "auto": _list,
     "list": _list,
     "cpsat": _cpsat,
     "bruteforce": _bruteforce,
+    "milp": _milp("highs"),
+    **{f"milp:{name}": _milp(name) for name in BACKENDS},
 }
 
 

@@ -1,0 +1,250 @@
+"""The edge to PuLP: a program goes in, whole values and what is proven come out.
+
+PuLP calls a run ``Optimal`` that a limit has stopped with a solution, so its status is never taken
+alone: a run is complete only if the state of the solution says so too. Of HiGHS, which runs inside
+the process, the model status and the dual bound are read as well. Of a solver that only PuLP talks
+to there is no bound, unless it says that it has found the optimum.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from math import ceil, isfinite
+from threading import Event, Thread
+from typing import Any
+
+import pulp
+
+from spmilp.errors import SpmilpError
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.program import Program
+
+HIGHS = "HiGHS"
+CLASSES = {
+    "highs": (HIGHS,),
+    "cbc": ("PULP_CBC_CMD", "COIN_CMD"),
+    "gurobi": ("GUROBI", "GUROBI_CMD"),
+    "cplex": ("CPLEX_PY", "CPLEX_CMD"),
+    "scip": ("SCIP_PY", "SCIP_CMD"),
+    "xpress": ("XPRESS_PY", "XPRESS"),
+    "copt": ("COPT", "COPT_CMD"),
+    "mosek": ("MOSEK",),
+    "glpk": ("GLPK_CMD",),
+}
+"""The classes that PuLP has for solvers with a name of their own; the first one installed is taken.
+Every other class goes by PuLP's name for it."""
+
+TOLERANCE = 1e-5
+"""How far a bound on a whole number may lie below it for the solver's arithmetic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may spend; ``seconds`` of ``None`` for no limit."""
+
+    seconds: float | None
+    threads: int
+    seed: int
+    gap: float = 0.0
+    log: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What a run has found.
+
+    Parameters
+    ----------
+    values
+        Of each variable, as the solver gives them; ``None`` without a solution.
+    bound
+        Proven on the objective; ``None`` when nothing is.
+    infeasible
+        It is proven that there is no solution.
+    complete
+        The run has ended by itself.
+    interrupted
+        The user has asked to stop.
+    """
+
+    values: list[float] | None = None
+    bound: int | None = None
+    infeasible: bool = False
+    complete: bool = False
+    interrupted: bool = False
+
+
+def backend_name(name: str) -> str:
+    """Return the name that PuLP has for a solver that is installed.
+
+    Raises
+    ------
+    SpmilpError
+        If PuLP knows none of that name, or it is not installed.
+    """
+    known = {one.lower(): (one,) for one in pulp.listSolvers()} | CLASSES
+    if name.lower() not in known:
+        raise SpmilpError(f"PuLP knows no solver named {name!r}; it knows {', '.join(known)}")
+    for one in known[name.lower()]:
+        if one in pulp.listSolvers() and pulp.getSolver(one, msg=False).available():
+            return one
+    able = ", ".join(pulp.listSolvers(onlyAvailable=True))
+    raise SpmilpError(f"the solver {name} is not installed; install it, or take one of {able}")
+
+
+def run(program: Program, backend: str, limits: Limits) -> Outcome:
+    """Let a solver make the objective of a program small."""
+    if program.is_impossible:
+        return Outcome(infeasible=True, complete=True)
+    if not program.variables:
+        return Outcome(values=[], bound=program.objective.constant, complete=True)
+    problem, variables = to_pulp(program)
+    if backend == HIGHS:
+        return _run_highs(program, problem, variables, limits)
+    return _run_other(program, problem, variables, backend, limits)
+
+
+def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
+    """Return the program as PuLP has it, with those of its variables that some row has.
+
+    The files that PuLP writes for a solver have no column for the others.
+    """
+    problem = pulp.LpProblem("spmilp", pulp.LpMinimize)
+    # Variables made without their problem are deprecated from PuLP 3.3 on, before it has no other.
+    make = getattr(problem, "add_variable", pulp.LpVariable)
+    used = set(program.objective.terms).union(*(row.left.terms for row in program.rows))
+    variables = {
+        one.index: make(
+            one.name, one.low, one.high, pulp.LpInteger if one.whole else pulp.LpContinuous
+        )
+        for one in program.variables
+        if one.index in used
+    }
+
+    def expression(left: Linear) -> Any:
+        return pulp.LpAffineExpression([(variables[i], c) for i, c in left.terms.items()])
+
+    problem += expression(program.objective)
+    for row in program.rows:
+        if row.left.terms:
+            sense = pulp.LpConstraintEQ if row.equal else pulp.LpConstraintGE
+            left = expression(row.left)
+            problem += pulp.LpConstraint(left, sense, rhs=-row.left.constant)
+    return problem, variables
+
+
+def _values(program: Program, variables: Mapping[int, Any]) -> list[float]:
+    """Return the values of all variables; of one that no row has, its least one."""
+    return [
+        variables[one.index].varValue or 0.0 if one.index in variables else one.low
+        for one in program.variables
+    ]
+
+
+def _run_highs(
+    program: Program, problem: Any, variables: dict[int, Any], limits: Limits
+) -> Outcome:
+    import highspy
+
+    solver = pulp.HiGHS(
+        msg=limits.log,
+        gapRel=limits.gap,
+        gapAbs=0.0,
+        threads=limits.threads,
+        timeLimit=limits.seconds,
+        random_seed=limits.seed % 2**31,
+    )
+    solver.createAndConfigureSolver(problem)
+    highs = problem.solverModel
+    highs.HandleUserInterrupt = True
+    solver.buildSolverModel(problem)
+    interrupted = _in_a_thread(lambda: solver.callSolver(problem), highs.cancelSolve)
+    _, state = solver.findSolutionValues(problem)
+    status, known = highs.getModelStatus(), highspy.HighsModelStatus
+    info = highs.getInfo()
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    infeasible = status in (known.kInfeasible, known.kUnboundedOrInfeasible)
+    complete = status == known.kOptimal and state == pulp.LpSolutionOptimal
+    bound = (
+        info.mip_dual_bound
+        if any(v.whole for v in program.variables)
+        else (info.objective_function_value if complete else -float("inf"))
+    )
+    return Outcome(
+        values=_values(program, variables) if found else None,
+        bound=_whole(bound) + program.objective.constant if isfinite(bound) else None,
+        infeasible=infeasible and state == pulp.LpSolutionInfeasible,
+        complete=complete,
+        interrupted=interrupted,
+    )
+
+
+def _in_a_thread(work: Callable[[], None], cancel: Callable[[], None]) -> bool:
+    """Work beside the main thread, so that an interrupt reaches it at once; say if one came."""
+    done, interrupted = Event(), False
+    failed: list[Exception] = []
+
+    def target() -> None:
+        try:
+            work()
+        except Exception as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    thread = Thread(target=target, daemon=True)
+    thread.start()
+    while not done.is_set():
+        try:
+            done.wait()
+        except KeyboardInterrupt:
+            interrupted = True
+            cancel()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return interrupted
+
+
+def _run_other(
+    program: Program, problem: Any, variables: dict[int, Any], backend: str, limits: Limits
+) -> Outcome:
+    solver = pulp.getSolver(backend, **_settings(backend, limits))
+    try:
+        status = problem.solve(solver)
+    except KeyboardInterrupt:
+        return Outcome(interrupted=True)
+    except pulp.PulpSolverError as error:
+        raise SpmilpError(f"the solver {backend} failed: {error}") from error
+    state = problem.sol_status
+    complete = status == pulp.LpStatusOptimal and state == pulp.LpSolutionOptimal
+    found = complete or state == pulp.LpSolutionIntegerFeasible
+    values = _values(program, variables) if found else None
+    bound = None
+    if complete and values is not None:
+        objective = program.objective
+        value = objective.constant + sum(c * values[index] for index, c in objective.terms.items())
+        bound = _whole(value - limits.gap * abs(value))
+    return Outcome(
+        values=values,
+        bound=bound,
+        infeasible=status == pulp.LpStatusInfeasible and not found,
+        complete=complete,
+    )
+
+
+def _settings(backend: str, limits: Limits) -> dict[str, Any]:
+    """Return the settings that the class of a solver takes: not all take all."""
+    wanted = {
+        "msg": limits.log,
+        "timeLimit": limits.seconds,
+        "gapRel": limits.gap,
+        "threads": limits.threads,
+    }
+    known = signature(type(pulp.getSolver(backend))).parameters
+    return {name: value for name, value in wanted.items() if name in known}
+
+
+def _whole(bound: float) -> int:
+    """Round a bound on a whole number up, what the solver's arithmetic may have lost left aside."""
+    return ceil(bound - TOLERANCE - 1e-9 * abs(bound))

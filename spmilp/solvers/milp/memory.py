@@ -1,0 +1,276 @@
+"""Bytes: what lies in a memory at one time lies side by side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from spmilp.machine.machine import Memory
+from spmilp.solvers.cpsat.tables import first_blocks
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.orders import Orders, Span
+from spmilp.solvers.milp.program import Program, total
+from spmilp.solvers.milp.stays import Origin, Stay
+from spmilp.solvers.milp.variables import NONE, ONE, Variables
+from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """The scratch bytes of a task, if it runs in a memory."""
+
+    task: TaskIdx
+    memory: MemoryIdx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something that has bytes in a memory while it is present.
+
+    Parameters
+    ----------
+    offset
+        In blocks, which are as long as the memory's alignment.
+    blocks
+        Whole blocks that it has: nothing else begins inside its last one.
+    key
+        What it is; ``None`` for what an operand has beyond the result in its place.
+    rest_of
+        For such a rest, the names of both.
+    """
+
+    key: "Stay | Scratch | TensorIdx | None"
+    span: Span
+    present: Linear
+    offset: Linear
+    blocks: int
+    bytes: Bytes
+    rest_of: tuple[str, ...] = ()
+
+
+class Room:
+    """The items of all memories whose addresses count.
+
+    Attributes
+    ----------
+    offsets
+        The block with which a stay, a task's scratch or a tensor begins.
+    items
+        Of each memory.
+    """
+
+    def __init__(self, variables: Variables, orders: Orders, growing: bool) -> None:
+        self._vars = variables
+        self._lookup = variables.lookup
+        self._program: Program = variables.program
+        self._orders = orders
+        self._growing = growing
+        self.offsets: dict[Stay | Scratch | TensorIdx, Linear] = {}
+        self.items: dict[MemoryIdx, list[Item]] = {}
+        self.growth: dict[MemoryIdx, Linear] = {}
+        self._rests: list[tuple[MemoryIdx, Item]] = []
+
+    def add_items(self) -> None:
+        """Give everything that may lie in a memory where room is short an offset."""
+        for memory in self._lookup.machine.memories:
+            found = [*self._stays_in(memory), *self._scratch_in(memory), *self._tensors_in(memory)]
+            if found:
+                self.items[memory.index] = found
+
+    def add_pairs_in_place(self) -> None:
+        """A result takes the bytes of an operand over when its task starts.
+
+        From then on nothing else uses the operand, so its own time ends there, though the task
+        still reads it. The two have the larger of their sizes while the task runs: what the operand
+        has beyond the result is kept apart for that time. An operand gives its bytes to one result,
+        and a result takes those of one operand: two of either would share bytes with each other.
+        """
+        takers: dict[tuple[str, TaskIdx, Stay], list[Linear]] = {}
+        for task in self._lookup.problem.tasks:
+            for read, written in task.in_place:
+                for old, new, found in self._pair(task.index, read, written):
+                    takers.setdefault(("old", task.index, old), []).append(found)
+                    takers.setdefault(("new", task.index, new), []).append(found)
+        for some in takers.values():
+            if len(some) > 1:
+                self._program.at_most(total(some), 1)
+
+    def add_all(self) -> None:
+        """Keep apart what lies in a memory, or at one place in a tensor, at one time."""
+        for memory, rest in self._rests:
+            self.items[memory].append(rest)
+        for items in self.items.values():
+            for one, other in combinations(items, 2):
+                self._share_no_bytes(one, other)
+        self._places_hold_one_thing_at_a_time()
+
+    def _pair(
+        self, task: TaskIdx, read: SliceIdx, written: SliceIdx
+    ) -> Iterator[tuple[Stay, Stay, Linear]]:
+        position = self._lookup.problem.tasks[task].reads.index(read)
+        times = self._vars.tasks[task]
+        for server, served in self._vars.reads[task, position].on.items():
+            old = server.stay
+            new = Stay(written, old.memory, 0)
+            if old.slice != read or server.local != old.memory:
+                continue
+            if old not in self.offsets or new not in self.offsets:
+                continue
+            name = f"task{task}_slice{written}_over_slice{read}_{old.memory}_{old.number}"
+            found = self._program.binary(name)
+            self._program.at_most(found, served)
+            end = self._vars.stays[old].end
+            if end is not None:
+                self._program.at_most(end, times.start, 1 - found)
+            self._program.at_least(self.offsets[new], self.offsets[old], 1 - found)
+            self._program.at_most(self.offsets[new], self.offsets[old], 1 - found)
+            self._vars.in_place[task, old, new] = found
+            self._keep_the_rest(task, old, new, found)
+            yield old, new, found
+
+    def _keep_the_rest(self, task: TaskIdx, old: Stay, new: Stay, found: Linear) -> None:
+        memory = self._lookup.machine.memories[old.memory]
+        sizes = [self._lookup.problem.slices[stay.slice].bytes for stay in (old, new)]
+        kept, taken = (-(-size // memory.alignment) for size in sizes)
+        if kept > taken:
+            span = self._orders.task(task)
+            rest = Item(
+                key=None,
+                span=span,
+                present=found,
+                offset=self.offsets[new] + taken,
+                blocks=kept - taken,
+                bytes=0,
+                rest_of=(_name(old), _name(new)),
+            )
+            self._rests.append((memory.index, rest))
+
+    def _stays_in(self, memory: Memory) -> Iterator[Item]:
+        for key, stay in self._vars.stays.items():
+            packed = self._lookup.home(key.slice, key.memory) is None
+            if key.memory != memory.index or stay.end is None or not packed:
+                continue
+            size = self._lookup.problem.slices[key.slice].bytes
+            self.offsets[key] = self._offset(memory, size, stay.present, _name(key))
+            yield self._item(memory, key, self.span(key), stay.present, size)
+
+    def span(self, key: Stay) -> Span:
+        """Return the time in which the bytes of a stay are its own."""
+        stay = self._vars.stays[key]
+        writer, after = stay.shape.writer, frozenset[TaskIdx]()
+        if writer is not None:
+            after = self._lookup.before[writer]
+        elif stay.shape.origin is Origin.MOVED:
+            after = self._orders.after_writer(key)
+        end = stay.start + self._vars.horizon if stay.end is None else stay.end
+        return Span(_name(key), stay.start, end, writer, after)
+
+    def _scratch_in(self, memory: Memory) -> Iterator[Item]:
+        if memory.index in self._vars.structure.roomy:
+            return
+        for task, times in zip(self._lookup.problem.tasks, self._vars.tasks, strict=True):
+            if task.scratch and memory.index in times.memories:
+                key = Scratch(task=task.index, memory=memory.index)
+                here = times.memories[memory.index]
+                name = f"scratch{task.index}_{memory.index}"
+                self.offsets[key] = self._offset(memory, task.scratch, here, name)
+                yield self._item(memory, key, self._orders.task(task.index), here, task.scratch)
+
+    def _tensors_in(self, memory: Memory) -> Iterator[Item]:
+        """Tensors lie in their DRAM from beginning to end."""
+        for tensor in self._lookup.problem.tensors:
+            if tensor.memory == memory.index and memory.index not in self._vars.structure.roomy:
+                name = f"tensor{tensor.index}"
+                self.offsets[tensor.index] = self._offset(memory, tensor.bytes, ONE, name)
+                end = Linear(constant=self._vars.horizon + 1)
+                span = Span(name, NONE, end, None, frozenset())
+                yield self._item(memory, tensor.index, span, ONE, tensor.bytes)
+
+    def _item(
+        self,
+        memory: Memory,
+        key: Stay | Scratch | TensorIdx,
+        span: Span,
+        present: Linear,
+        size: Bytes,
+    ) -> Item:
+        return Item(
+            key=key,
+            span=span,
+            present=present,
+            offset=self.offsets[key],
+            blocks=-(-size // memory.alignment),
+            bytes=size,
+        )
+
+    def _offset(self, memory: Memory, size: Bytes, present: Linear, name: str) -> Linear:
+        """Return the block with which something begins, outside what is reserved."""
+        ranges = first_blocks(memory, size)
+        if self._growing:
+            return self._growing_offset(memory, size, ranges, name)
+        if not ranges:
+            self._program.at_most(present, 0)
+            return NONE
+        whole = self._lookup.modulus > 1
+        offset = self._program.number(f"{name}_at", ranges[0][0], ranges[-1][1], whole=whole)
+        if len(ranges) > 1:
+            chosen = [self._program.binary(f"{name}_in{n}") for n in range(len(ranges))]
+            self._program.equal(total(chosen), 1)
+            low = total(c * a for c, (a, _) in zip(chosen, ranges, strict=True))
+            high = total(c * b for c, (_, b) in zip(chosen, ranges, strict=True))
+            self._program.at_least(offset, low)
+            self._program.at_most(offset, high)
+        return offset
+
+    def _growing_offset(
+        self, memory: Memory, size: Bytes, ranges: list[tuple[int, int]], name: str
+    ) -> Linear:
+        """Return an offset in a memory that may be larger than it is, without reserved ranges."""
+        blocks = -(-size // memory.alignment)
+        capacity = (memory.size or 0) // memory.alignment
+        if memory.index not in self.growth:
+            most = sum(-(-s.bytes // memory.alignment) for s in self._lookup.problem.slices)
+            most += sum(-(-t.scratch // memory.alignment) for t in self._lookup.problem.tasks)
+            name_of_growth = f"growth{memory.index}"
+            self.growth[memory.index] = self._program.number(name_of_growth, 0, most)
+        growth = self.growth[memory.index]
+        low = ranges[0][0] if ranges else 0
+        highest = self._program.high(growth) + capacity
+        offset = self._program.number(f"{name}_at", low, max(low, highest - blocks))
+        self._program.at_most(offset + blocks, growth + capacity)
+        return offset
+
+    def _share_no_bytes(self, one: Item, other: Item) -> None:
+        names = one.span.name, other.span.name
+        if names[0] in other.rest_of or names[1] in one.rest_of:
+            return
+        ways = [
+            self._orders.before(one.span, other.span),
+            self._orders.before(other.span, one.span),
+        ]
+        if all(not way.terms and way.constant == 0 for way in ways):
+            ways = []
+        elif any(not way.terms and way.constant == 1 for way in ways):
+            return
+        ways += [self._below(one, other), self._below(other, one)]
+        self._program.at_least(total(ways), one.present + other.present - 1)
+
+    def _below(self, one: Item, other: Item) -> Linear:
+        """Return a variable that implies that one item ends below the other."""
+        if self._program.low(one.offset) + one.blocks > self._program.high(other.offset):
+            return NONE
+        found = self._program.binary(f"{one.span.name}_below_{other.span.name}")
+        self._program.at_least(other.offset, one.offset + one.blocks, 1 - found)
+        return found
+
+    def _places_hold_one_thing_at_a_time(self) -> None:
+        placed = [key for key in self._vars.stays if key[:2] in self._lookup.contested]
+        for one, other in combinations(placed, 2):
+            if other[:2] in self._lookup.contested[one[:2]]:
+                spans = self.span(one), self.span(other)
+                ways = [self._orders.before(*spans), self._orders.before(*reversed(spans))]
+                wanted = self._vars.stays[one].present + self._vars.stays[other].present - 1
+                self._program.at_least(total(ways), wanted)
+
+
+def _name(stay: Stay) -> str:
+    return f"slice{stay.slice}_{stay.memory}_{stay.number}"

@@ -1,0 +1,124 @@
+"""One model of a problem: its variables, its rows, and what it makes small."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spmilp.problem.objective import Quantity
+from spmilp.solvers.milp.congruence import Congruences
+from spmilp.solvers.milp.constraints import Constraints
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.lookup import Lookup
+from spmilp.solvers.milp.memory import Room
+from spmilp.solvers.milp.multicast import add_multicasts
+from spmilp.solvers.milp.objective import Quantities
+from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.orders import Orders
+from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.resources import add_resources
+from spmilp.solvers.milp.stays import Structure
+from spmilp.solvers.milp.strengthen import strengthen
+from spmilp.solvers.milp.variables import Variables
+from spmilp.units import Cycles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What a model makes small, and what is known of it.
+
+    Parameters
+    ----------
+    ceilings
+        The greatest values allowed of other quantities.
+    floor, ceiling
+        Bounds on the quantity itself; ``None`` for no upper one.
+    horizon
+        A cycle by which the plans that are looked for have ended.
+    """
+
+    quantity: Quantity
+    ceilings: Mapping[Quantity, int]
+    floor: int
+    ceiling: int | None
+    horizon: Cycles
+
+
+class Model:
+    """A program with the meaning of its variables.
+
+    Parameters
+    ----------
+    growing
+        Whether memories may be larger than they are; then the sum of the bytes that they grow by is
+        made small, whatever the aim says.
+    """
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        structure: Structure,
+        options: MilpOptions,
+        aim: Aim,
+        growing: bool = False,
+    ) -> None:
+        self.lookup = lookup
+        self.structure = structure
+        self.program = Program()
+        self.variables = Variables(self.program, lookup, structure, aim.horizon)
+        orders = Orders(self.variables)
+        self.room = Room(self.variables, orders, growing)
+        self.room.add_items()
+        self.room.add_pairs_in_place()
+        Constraints(self.variables).add_all()
+        add_multicasts(self.variables)
+        add_resources(self.variables, orders)
+        self.room.add_all()
+        if lookup.modulus > 1:
+            Congruences(self.variables, self.room).add_all()
+        strengthen(self.variables, self.room, options)
+        self._aim_at(aim, growing)
+
+    def _aim_at(self, aim: Aim, growing: bool) -> None:
+        memories = self.lookup.machine.memories
+        if growing:
+            grown = (memories[m].alignment * more for m, more in self.room.growth.items())
+            self.program.objective = sum(grown, Linear())
+            return
+        quantities = Quantities(self.variables, self.room)
+        for other, limit in aim.ceilings.items():
+            self.program.at_most(quantities.of(other), limit)
+        objective = quantities.of(aim.quantity)
+        self.program.at_least(objective, aim.floor)
+        if aim.ceiling is not None:
+            self.program.at_most(objective, aim.ceiling)
+        self.program.objective = objective
+
+
+def cycles_in_turn(lookup: Lookup, structure: Structure) -> Cycles:
+    """Return the cycles of all tasks and transfers one after another, at their slowest.
+
+    A plan in which nothing runs at some cycle can be shortened, so some best plan for any quantity
+    has ended by then.
+    """
+    most = 0
+    for task in lookup.problem.tasks:
+        pools = lookup.tables.pools_of(task.index)
+        most += max((lookup.tables.cycles_on(task.index, pool) for pool in pools), default=0)
+        for position, read in enumerate(task.reads):
+            servers = structure.servers[task.index, position]
+            extra = (
+                lookup.tables.remote_cycles(read, server.stay.memory, server.local) or 0
+                for server in servers
+            )
+            most += max(extra, default=0)
+    for shape in structure.shapes.values():
+        latency = max(
+            (
+                ride.own.latency
+                for s in structure.shapes.values()
+                for ride in s.rides
+                if ride.leader == shape.stay
+            ),
+            default=0,
+        )
+        most += max((fill.way.cycles for fill in shape.fills), default=0) + latency
+    return most

@@ -1,0 +1,82 @@
+"""Which of two things comes first: one variable for each question, whoever asks it."""
+
+from typing import NamedTuple
+
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.stays import Stay
+from spmilp.solvers.milp.variables import NONE, ONE, Variables
+from spmilp.units import TaskIdx
+
+
+class Span(NamedTuple):
+    """From when to when something lasts.
+
+    Parameters
+    ----------
+    name
+        Of its own; the same thing always has the same.
+    owner
+        The task with which it begins, if it begins with one.
+    after
+        Tasks that have always ended when it begins.
+    """
+
+    name: str
+    start: Linear
+    end: Linear
+    owner: TaskIdx | None
+    after: frozenset[TaskIdx]
+
+
+class Orders:
+    """Makes variables that say that one thing has ended when another one begins.
+
+    Where that is impossible whatever the plan, it is 0, and where it is so in every plan, 1:
+
+    - what begins with a task ends after that task has begun, so after all that is over by then;
+    - what ends with the task with which it begins ends before all that comes after this task.
+    """
+
+    def __init__(self, variables: Variables) -> None:
+        self._vars = variables
+        self._found: dict[tuple[str, str], Linear] = {}
+
+    def task(self, task: TaskIdx) -> Span:
+        """Return the run of a task."""
+        times = self._vars.tasks[task]
+        before = self._vars.lookup.before[task]
+        return Span(f"task{task}", times.start, times.end, task, before)
+
+    def transfer(self, key: Stay) -> Span:
+        """Return the transfer that fills a stay."""
+        stay = self._vars.stays[key]
+        name = f"transfer{key.slice}_{key.memory}_{key.number}"
+        return Span(name, stay.start, stay.valid, None, self.after_writer(key))
+
+    def after_writer(self, key: Stay) -> frozenset[TaskIdx]:
+        """Return the tasks that have ended when a transfer of a slice begins."""
+        writer = self._vars.lookup.tables.writers[
+            self._vars.lookup.problem.slices[key.slice].buffer
+        ]
+        if writer is None:
+            return frozenset()
+        return self._vars.lookup.before[writer] | {writer}
+
+    def before(self, one: Span, other: Span) -> Linear:
+        """Return a variable that implies that one span has ended when the other begins."""
+        key = one.name, other.name
+        if key not in self._found:
+            self._found[key] = self._new(one, other)
+        return self._found[key]
+
+    def _new(self, one: Span, other: Span) -> Linear:
+        program = self._vars.program
+        if program.low(one.end) > program.high(other.start):
+            return NONE
+        if other.owner is not None and (other.owner in one.after or other.owner == one.owner):
+            return NONE
+        if one.name == f"task{one.owner}" and one.owner in other.after:
+            return ONE
+        found = program.binary(f"{one.name}_before_{other.name}")
+        program.at_least(other.start, one.end, 1 - found)
+        return found

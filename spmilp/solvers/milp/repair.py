@@ -1,0 +1,77 @@
+"""From a solver's floating values to whole ones that keep every row.
+
+A solver's values are whole up to a tolerance, and a big-M times that tolerance may be a cycle. Only
+what has to be an integer is therefore taken from the solver, rounded. With that fixed, each row
+that says something about times or offsets says that one of them is at least another one plus a
+whole number, or at least or at most a whole number. The least values that satisfy such rows are
+longest paths, whole numbers, and no time or offset of any solution is smaller (Bellman, "On a
+routing problem", Quarterly of Applied Mathematics 16, 1958). Makespan and offsets so only get
+better. The few rows of another form (energy over time, the peak's) are no part of what a plan is:
+the plan's quantities are measured anew, and the checker has the last word.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.program import Program
+
+
+class Step(NamedTuple):
+    """``target >= source + distance``; a variable of ``None`` is 0."""
+
+    source: int | None
+    target: int | None
+    distance: int
+
+
+def repaired(program: Program, values: Sequence[float]) -> dict[int, int] | None:
+    """Return whole values of all variables, or ``None`` if the solver's are no solution."""
+    fixed = {one.index: round(values[one.index]) for one in program.variables if one.whole}
+    free = {one.index: one.low for one in program.variables if not one.whole}
+    steps = [Step(one, None, -program.variables[one].high) for one in free]
+    for row in program.rows:
+        left = _with(row.left, fixed)
+        if not left.terms:
+            if left.constant < 0 or (row.equal and left.constant):
+                return None
+            continue
+        steps += _steps(left)
+        if row.equal:
+            steps += _steps(left * -1)
+    found = _longest_paths(free, steps)
+    return None if found is None else fixed | found
+
+
+def _with(left: Linear, fixed: dict[int, int]) -> Linear:
+    terms = {index: c for index, c in left.terms.items() if index not in fixed}
+    constant = sum(c * fixed[index] for index, c in left.terms.items() if index in fixed)
+    return Linear(terms, left.constant + constant)
+
+
+def _steps(left: Linear) -> list[Step]:
+    """Return ``left >= 0`` as a step; nothing if it is of another form."""
+    ups = [index for index, factor in left.terms.items() if factor == 1]
+    downs = [index for index, factor in left.terms.items() if factor == -1]
+    if len(ups) > 1 or len(downs) > 1 or len(ups) + len(downs) < len(left.terms):
+        return []
+    target, source = (some[0] if some else None for some in (ups, downs))
+    return [Step(source, target, -left.constant)]
+
+
+def _longest_paths(least: dict[int, int], steps: Sequence[Step]) -> dict[int, int] | None:
+    """Return the least values that satisfy all steps; ``None`` if there are none."""
+    found = dict(least)
+    for _ in range(len(found) + 1):
+        changed = False
+        for source, target, distance in steps:
+            reached = distance if source is None else found[source] + distance
+            if target is None:
+                if reached > 0:
+                    return None
+            elif found[target] < reached:
+                found[target] = reached
+                changed = True
+        if not changed:
+            return found
+    return None

@@ -1,0 +1,138 @@
+"""Cores, engines and links: what is shared, and never overdrawn.
+
+All three are cumulative resources. A set of intervals overlaps pair by pair only if there is a
+cycle that all of them contain (Helly's theorem on a line). So a resource is never overdrawn if and
+only if no set that together needs more than there is overlaps pair by pair; and it is enough to
+forbid the minimal ones: of each minimal forbidden set, as far as its members do use the resource,
+at least one has ended before another one begins (Igelmund and Radermacher, "Preselective strategies
+for the optimization of stochastic project networks", Networks 13, 1983). With one core or channel
+these sets are the pairs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import NamedTuple
+
+from spmilp.errors import SpmilpError
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.orders import Orders, Span
+from spmilp.solvers.milp.program import total
+from spmilp.solvers.milp.stays import Stay
+from spmilp.solvers.milp.variables import Variables
+from spmilp.units import EngineIdx, LinkIdx
+
+MOST_SETS = 50_000
+"""Forbidden sets of one resource that are written down."""
+
+
+class TooLargeError(SpmilpError):
+    """The model would be larger than what is worth trying."""
+
+
+class User(NamedTuple):
+    """Something that holds so much of a resource during a span, if ``uses`` is 1."""
+
+    span: Span
+    amount: Fraction
+    uses: Linear
+
+
+def add_resources(variables: Variables, orders: Orders) -> None:
+    """Add the rows of all pools of cores, engines and links."""
+    _Resources(variables, orders).add_all()
+
+
+class _Resources:
+    def __init__(self, variables: Variables, orders: Orders) -> None:
+        self._vars = variables
+        self._orders = orders
+        self._tables = variables.lookup.tables
+
+    def add_all(self) -> None:
+        self._cores_run_one_task_at_a_time()
+        self._engines_have_so_many_channels()
+        self._links_carry_their_rate()
+
+    def _cores_run_one_task_at_a_time(self) -> None:
+        for pool in self._tables.pools:
+            users = [
+                User(self._orders.task(index), Fraction(1), task.pools[pool.index])
+                for index, task in enumerate(self._vars.tasks)
+                if pool.index in task.pools
+            ]
+            self._never_overdrawn(users, Fraction(len(pool.cores)), f"core pool {pool.index}")
+
+    def _engines_have_so_many_channels(self) -> None:
+        users: dict[EngineIdx, list[User]] = defaultdict(list)
+        for key, stay in self._vars.stays.items():
+            uses: dict[EngineIdx, list[Linear]] = defaultdict(list)
+            for fill, found in stay.transfers():
+                uses[fill.way.engine].append(found)
+            for engine, some in uses.items():
+                users[engine].append(User(self._orders.transfer(key), Fraction(1), total(some)))
+        for engine, some_users in sorted(users.items()):
+            known = self._tables.machine.engines[engine]
+            self._never_overdrawn(some_users, Fraction(known.channels), f"engine {known.name}")
+
+    def _links_carry_their_rate(self) -> None:
+        users: dict[LinkIdx, list[User]] = defaultdict(list)
+        for key in self._vars.stays:
+            for (link, rate), uses in self._held(key).items():
+                users[link].append(User(self._orders.transfer(key), rate, uses))
+        for link, some in sorted(users.items()):
+            known = self._tables.machine.links[link]
+            what = f"link {known.source} -> {known.target}"
+            self._never_overdrawn(some, known.rate, what)
+
+    def _held(self, key: Stay) -> dict[tuple[LinkIdx, Fraction], Linear]:
+        """Return what the transfer of a stay may hold of which link."""
+        found: dict[tuple[LinkIdx, Fraction], list[Linear]] = defaultdict(list)
+        for fill, chosen in self._vars.stays[key].transfers():
+            for link in fill.way.links:
+                found[link, fill.way.rate].append(chosen)
+        for (link, rate), extra in self._vars.extra_links.get(key, {}).items():
+            found[link, rate].append(extra)
+        return {held: total(some) for held, some in found.items()}
+
+    def _never_overdrawn(self, users: Sequence[User], capacity: Fraction, what: str) -> None:
+        ordered = sorted(users, key=lambda user: (-user.amount, user.span.name))
+        for count, some in enumerate(_minimal_forbidden_sets(ordered, capacity)):
+            if count >= MOST_SETS:
+                raise TooLargeError(
+                    f"{what}: more than {MOST_SETS} sets of what may use it are too much for it; "
+                    "use the solver cpsat"
+                )
+            self._one_comes_first(some)
+
+    def _one_comes_first(self, users: Sequence[User]) -> None:
+        pairs = [
+            self._orders.before(a.span, b.span) + self._orders.before(b.span, a.span)
+            for a, b in combinations(users, 2)
+        ]
+        wanted = total(user.uses for user in users) - (len(users) - 1)
+        self._vars.program.at_least(total(pairs), wanted)
+
+
+def _minimal_forbidden_sets(users: Sequence[User], capacity: Fraction) -> Iterator[list[User]]:
+    """Yield the sets that hold more than there is, but not without their least member.
+
+    ``users`` come in falling order of what they hold, so that the least member is the last.
+    """
+
+    rest = [sum((u.amount for u in users[index:]), Fraction(0)) for index in range(len(users))]
+
+    def extended(chosen: list[User], held: Fraction, first: int) -> Iterator[list[User]]:
+        for index in range(first, len(users)):
+            user = users[index]
+            if held + rest[index] <= capacity:
+                return
+            if any(user.span.name == other.span.name for other in chosen):
+                continue
+            if held + user.amount > capacity:
+                yield [*chosen, user]
+            else:
+                yield from extended([*chosen, user], held + user.amount, index + 1)
+
+    return extended([], Fraction(0), 0)

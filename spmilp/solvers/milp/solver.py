@@ -1,0 +1,55 @@
+"""The MILP solver: the whole problem as a mixed-integer program, through PuLP."""
+
+from dataclasses import replace
+
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.milp.backend import backend_name
+from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.resources import TooLargeError
+from spmilp.solvers.milp.session import Session
+
+DEFAULTS = MilpOptions()
+
+
+class MilpSolver:
+    """Decides cores, residencies, transfers, times and addresses together.
+
+    The list scheduler's plan is the start: its makespan is the horizon and so every big-M, and only
+    what is better is searched for. See :mod:`spmilp.solvers.milp` for the model and its proofs.
+    """
+
+    name = "milp"
+
+    def __init__(self, settings: MilpOptions = DEFAULTS) -> None:
+        self._settings = settings
+
+    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+        """Return the best plan found, never worse than the list scheduler's or a valid hint.
+
+        A problem whose model would be too large is refused: the status is ``unknown``, and the
+        reason says how large it would be.
+
+        Raises
+        ------
+        SpmilpError
+            If PuLP does not know the backend, or it is not installed.
+        """
+        backend = backend_name(self._settings.backend)
+        start = ListScheduler().solve(problem, options)
+        if start.status is SolveStatus.INFEASIBLE:
+            return start
+        session = Session(problem, options, self._settings, backend, start)
+        for plan in (start.plan, hint):
+            if plan is not None:
+                session.offer(plan)
+        try:
+            session.search()
+        except TooLargeError as error:
+            return replace(start, status=SolveStatus.UNKNOWN, plan=None, reason=str(error))
+        except KeyboardInterrupt:
+            if session.incumbent is None:
+                raise
+        return session.result()

@@ -1,0 +1,145 @@
+"""Rows that every plan satisfies, and that a relaxation without integers would miss."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import lcm
+from typing import NamedTuple
+
+from spmilp.solvers.milp.linear import Linear, Number
+from spmilp.solvers.milp.memory import Room
+from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.program import total
+from spmilp.solvers.milp.stays import Origin, Stay
+from spmilp.solvers.milp.variables import Variables
+from spmilp.units import Cycles
+
+MOST_SETS = 6
+"""Thresholds tried for each pool, engine and link."""
+
+
+class Share(NamedTuple):
+    """What something holds in all, if it happens, and cycles that come before and after it."""
+
+    head: Cycles
+    tail: Cycles
+    amount: Number
+
+
+def strengthen(variables: Variables, room: Room, options: MilpOptions) -> None:
+    """Add the rows that the options ask for."""
+    if options.heads:
+        _tasks_leave_their_tails(variables)
+    if options.energy:
+        _cores_have_time_for_their_work(variables)
+        _engines_and_links_have_time_for_their_transfers(variables)
+        _memories_have_room_over_time(variables, room)
+    if options.used:
+        _what_nothing_uses_does_not_exist(variables)
+
+
+def _tasks_leave_their_tails(variables: Variables) -> None:
+    for task, tail in zip(variables.tasks, variables.lookup.paths.tail, strict=True):
+        variables.program.at_least(variables.makespan, task.start + tail)
+
+
+def _cores_have_time_for_their_work(variables: Variables) -> None:
+    """Some tasks of a pool fit between their least head and the least time after their ends.
+
+    Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
+    schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses.
+    """
+    tables, paths = variables.lookup.tables, variables.lookup.paths
+    for pool in tables.pools:
+        shares = [
+            Share(
+                paths.head[task],
+                paths.tail[task] - paths.cycles[task],
+                tables.cycles_on(task, pool.index) * times.pools[pool.index],
+            )
+            for task, times in enumerate(variables.tasks)
+            if pool.index in times.pools
+        ]
+        _fit(variables, shares, len(pool.cores))
+
+
+def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> None:
+    """What some transfers hold, times their cycles, fits between their heads and tails.
+
+    A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
+    of no use but to tasks that read the buffer ends before the shortest of their tails.
+    """
+    machine = variables.lookup.machine
+    rates = [fill.way.rate for stay in variables.stays.values() for fill in stay.fills]
+    unit = lcm(*(rate.denominator for rate in (*rates, *(link.rate for link in machine.links))))
+    engines: dict[int, list[Share]] = defaultdict(list)
+    links: dict[int, list[Share]] = defaultdict(list)
+    for key, stay in variables.stays.items():
+        head, tail = variables.earliest(key), _tail(variables, key)
+        for fill, found in stay.transfers():
+            cycles, rate = fill.way.cycles, int(fill.way.rate * unit)
+            engines[fill.way.engine].append(Share(head, tail, cycles * found))
+            for link in fill.way.links:
+                links[link].append(Share(head, tail, cycles * rate * found))
+    for engine, shares in sorted(engines.items()):
+        _fit(variables, shares, machine.engines[engine].channels)
+    for link, shares in sorted(links.items()):
+        _fit(variables, shares, int(machine.links[link].rate * unit))
+
+
+def _tail(variables: Variables, stay: Stay) -> Cycles:
+    """Return cycles that follow on every useful transfer of a slice."""
+    lookup = variables.lookup
+    buffer = lookup.problem.slices[stay.slice].buffer
+    if lookup.problem.buffers[buffer].ends_in is not None:
+        return 0
+    parts = (buffer, *lookup.tables.parts[buffer])
+    tails = [lookup.paths.tail[task] for part in parts for task, _ in lookup.tables.readers[part]]
+    return min(tails, default=0)
+
+
+def _fit(variables: Variables, shares: Sequence[Share], capacity: int) -> None:
+    items = range(len(shares))
+    heads = _tops(items, [share.head for share in shares])
+    tails = _tops(items, [share.tail for share in shares])
+    for some in sorted(heads | tails, key=sorted):
+        apart = min(shares[i].head for i in some) + min(shares[i].tail for i in some)
+        amount = total(shares[i].amount for i in sorted(some))
+        variables.program.at_most(amount, capacity * (variables.makespan - apart))
+
+
+def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
+    """Return the items whose value is at least each of a few thresholds."""
+    thresholds = sorted({values[item] for item in items})
+    step = -(-len(thresholds) // MOST_SETS) or 1
+    return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
+
+
+def _memories_have_room_over_time(variables: Variables, room: Room) -> None:
+    """Bytes times cycles of all that lies in a memory fit its bytes until the makespan."""
+    for memory, items in room.items.items():
+        capacity = variables.lookup.tables.capacity[memory]
+        if capacity is None or memory in room.growth:
+            continue
+        held = [
+            item.blocks * (item.span.end - item.span.start)
+            for item in items
+            if isinstance(item.key, Stay)
+        ]
+        variables.program.at_most(total(held), capacity * variables.makespan)
+
+
+def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
+    """A stay that a transfer fills serves a read, a transfer, or the end."""
+    uses: dict[Stay, list[Linear]] = defaultdict(list)
+    for read in variables.reads.values():
+        for server, found in read.on.items():
+            uses[server.stay].append(found)
+    for stay in variables.stays.values():
+        for fill, found in stay.fills.items():
+            uses[fill.source].append(found)
+    buffers = variables.lookup.problem.buffers
+    for key, stay in variables.stays.items():
+        buffer = variables.lookup.problem.slices[key.slice].buffer
+        wanted = key.slice == buffer and buffers[buffer].ends_in == key.memory
+        if stay.shape.origin is Origin.MOVED and not wanted:
+            variables.program.at_least(total(uses[key]), stay.present)
