@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.worked_example import PLAN, PROBLEM, changed
+from checker.worked_example import PLAN, PROBLEM, changed, with_machine
 from cli.running import Run
 from spmilp.plan.write import write_plan
 from spmilp.problem.write import write_problem
@@ -45,6 +45,29 @@ def test_json_lists_rule_objects_and_message(run: Run, plan_file: Path) -> None:
     (found,) = ended.json["violations"]
     assert set(found) == {"rule", "objects", "message"}
     assert "196" in found["message"]
+
+
+def test_command_lists_are_proven_too(run: Run, plan_file: Path) -> None:
+    ended = run("check", plan_file, "--commands")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines()[1] == (
+        "commands: 17 waits, 15 signals, 7 events (counters); no race, no deadlock"
+    )
+    found = run("check", plan_file, "--commands", "--json").json
+    assert (found["valid"], found["commands"]["waits"]) == (True, 17)
+    assert run("check", plan_file, "--json").json["commands"] is None
+
+
+def test_command_lists_with_too_many_events_have_their_exit_code(run: Run, tmp_path: Path) -> None:
+    problem = with_machine(events=3)
+    write_problem(problem, tmp_path / "problem.json")
+    write_plan(PLAN, problem, tmp_path / "plan.json")
+
+    ended = run("check", tmp_path / "plan.json", "--commands")
+
+    assert ended.code == 8
+    assert "7 events" in ended.err
+    assert "has 3 events" in ended.err
 
 
 def test_the_problem_may_lie_elsewhere(run: Run, plan_file: Path, tmp_path: Path) -> None:

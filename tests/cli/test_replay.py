@@ -11,8 +11,11 @@ import pytest
 from cli.running import MODELS, Run
 from spmilp import pipeline
 from spmilp.checker.values.compare import reference_outputs
+from spmilp.commands.build import build_commands
+from spmilp.commands.commands import CommandLists, Wait
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import write_plan
+from spmilp.problem.problem import Problem
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 
@@ -41,6 +44,33 @@ def test_json_has_the_difference_of_each_output(run: Run, plan_file: Path) -> No
     (output,) = found["outputs"]
     assert output["shape"] == [1, 640]
     assert 0 <= output["absolute"] <= output["allowed"]
+
+
+def test_random_delays_change_no_bit(run: Run, plan_file: Path) -> None:
+    ended = run("replay", plan_file, "--model", MODEL, "--delays", "7", "--runs", "2")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines()[-1] == "2 runs with random delays: the same outputs, bit for bit"
+
+    found = run("replay", plan_file, "--model", MODEL, "--delays", "7", "--json").json
+    assert found["delayed_runs"] == 1
+
+
+def test_an_output_that_delays_change_has_the_same_exit_code(
+    run: Run, plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_waits(problem: Problem, plan: Plan) -> CommandLists:
+        lists = build_commands(problem, plan)
+        cores = tuple(
+            replace(one, commands=tuple(c for c in one.commands if not isinstance(c, Wait)))
+            for one in lists.cores
+        )
+        return replace(lists, cores=cores)
+
+    monkeypatch.setattr("spmilp.pipeline.build_commands", without_waits)
+    ended = run("replay", plan_file, "--model", MODEL, "--delays", "0")
+
+    assert (ended.code, ended.out) == (7, "")
+    assert "with random delays from seed 0" in ended.err
 
 
 def test_inputs_may_come_from_a_file(run: Run, plan_file: Path, tmp_path: Path) -> None:

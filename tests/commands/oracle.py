@@ -1,0 +1,90 @@
+"""All that must be ordered, found by looking at every pair of accesses and every byte."""
+
+from itertools import combinations, product
+
+from spmilp.commands.commands import CommandLists, Move, Run, Signal, Wait
+from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+
+Name = tuple[str, int]
+Bytes = set[tuple[int, int]]
+
+
+def conflicting_pairs(problem: Problem, plan: Plan) -> list[tuple[Name, Name]]:
+    """Return each two tasks and transfers that conflict or follow each other, in plan order."""
+    ends = {("run", each.task): (each.start, each.end) for each in plan.placements}
+    ends |= {("move", each.index): (each.start, each.end) for each in plan.transfers}
+    touched = {name: _touched(problem, plan, name) for name in ends}
+    pairs = [(("run", e), ("run", t.index)) for t in problem.tasks for e in t.after]
+    for one, other in combinations(ends, 2):
+        (reads, writes), (other_reads, other_writes) = touched[one], touched[other]
+        if writes & (other_reads | other_writes) or reads & other_writes:
+            first, second = sorted((one, other), key=lambda name: ends[name])
+            assert ends[first][1] <= ends[second][0]
+            pairs.append((first, second))
+    return pairs
+
+
+def _touched(problem: Problem, plan: Plan, name: Name) -> tuple[Bytes, Bytes]:
+    kind, index = name
+    if kind == "move":
+        move = plan.transfers[index]
+        reads = [(move.slice, move.source)]
+        writes = [(move.slice, target) for target in move.destinations]
+    else:
+        task, placement = problem.tasks[index], plan.placements[index]
+        reads = list(zip(task.reads, placement.reads, strict=True))
+        writes = list(zip(task.writes, placement.writes, strict=True))
+    read = {byte for pair in reads for byte in _bytes_of(problem, plan, *pair)}
+    written = {byte for pair in writes for byte in _bytes_of(problem, plan, *pair)}
+    if kind == "run" and plan.placements[index].scratch is not None:
+        stay = plan.residencies[plan.placements[index].scratch]
+        written |= {(stay.memory, stay.offset + n) for n in range(stay.bytes)}
+    return read, written
+
+
+def _bytes_of(problem: Problem, plan: Plan, slice_: int, residency: int) -> Bytes:
+    part = problem.slices[slice_]
+    item, stay = problem.buffers[part.buffer].item, plan.residencies[residency]
+    layout = layout_in_memory(problem, plan, slice_, residency)
+    found = set()
+    for element in product(*map(range, part.extent)):
+        first = layout.offset + sum(n * s for n, s in zip(element, layout.strides, strict=True))
+        found |= {(stay.memory, first + n) for n in range(item)}
+    place = problem.buffers[part.buffer].place
+    if place is not None and problem.tensors[place.tensor].memory == stay.memory:
+        return found
+    # Outside tensors a slice counts with the gaps between its rows.
+    addresses = [address for _, address in found]
+    return {(stay.memory, address) for address in range(min(addresses), max(addresses) + 1)}
+
+
+def waits_of(lists: CommandLists) -> tuple[list[list[Name]], list[tuple[Name, Name]]]:
+    """Return what each list runs, and who waits for whom; the lists use counters."""
+    sequences: list[list[Name]] = []
+    signals: dict[int, list[Name]] = {}
+    for one in lists.lists:
+        sequences.append([])
+        for command in one.commands:
+            match command:
+                case Run(task):
+                    sequences[-1].append(("run", task))
+                case Move(transfer):
+                    sequences[-1].append(("move", transfer))
+                case Signal(event):
+                    signals.setdefault(event, []).append(sequences[-1][-1])
+    waits = []
+    for one in lists.lists:
+        pending: list[Name] = []
+        for command in one.commands:
+            match command:
+                case Wait(event, count):
+                    pending.append(signals[event][count - 1])
+                case Run(task):
+                    waits += [(earlier, ("run", task)) for earlier in pending]
+                    pending = []
+                case Move(transfer):
+                    waits += [(earlier, ("move", transfer)) for earlier in pending]
+                    pending = []
+    return sequences, waits

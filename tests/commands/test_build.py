@@ -1,0 +1,151 @@
+"""Who waits for whom: what conflicts, and nothing that is implied."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from commands.helpers import planned, text, with_events
+from commands.oracle import conflicting_pairs, waits_of
+from commands.small import halves, load_run_store
+from solvers.random_problems import problems
+from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
+from spmilp.commands.commands import EventScheme
+from spmilp.commands.summary import summary_of
+from spmilp.errors import ExitCode
+from spmilp.problem.problem import Problem
+
+
+def test_a_task_waits_for_its_load_and_a_store_for_its_task() -> None:
+    problem, plan = load_run_store()
+
+    assert text(build_commands(problem, plan)) == {
+        # Event 0: core 0; 1: core 1; 2 and 3: the channels.
+        "core0": "w2>=1 run0 s0",
+        "core1": "w0>=1 w3>=1 run1 s1",
+        "dma0.0": "move0 s2 w0>=1 move2 w1>=1 move3",
+        "dma0.1": "move1 s3",
+    }
+
+
+def test_what_writes_other_bytes_waits_for_nobody() -> None:
+    problem, plan = load_run_store()
+    stays = list(plan.residencies)
+    stays[6] = replace(stays[6], offset=32)
+
+    found = text(build_commands(problem, replace(plan, residencies=tuple(stays))))
+
+    assert found["core0"] == "w2>=1 run0 s0"
+    assert found["core1"] == "w3>=1 run1 s1"
+
+
+def test_stores_of_different_elements_of_a_tensor_are_not_ordered() -> None:
+    problem, plan = load_run_store()
+    moves = list(plan.transfers)
+    moves[3] = replace(moves[3], channel=1)
+
+    found = text(build_commands(problem, replace(plan, transfers=tuple(moves))))
+
+    assert found["dma0.0"] == "move0 s2 w0>=1 move2"
+    assert found["dma0.1"] == "move1 s3 w1>=1 move3"
+
+
+def test_stores_that_share_elements_are_ordered_as_in_the_plan() -> None:
+    problem, plan = load_run_store()
+    moves = list(plan.transfers)
+    moves[3] = replace(moves[3], channel=1)
+    shifted = replace(problem.buffers[3], place=replace(problem.buffers[3].place, start=(4,)))
+    problem = replace(problem, buffers=(*problem.buffers[:3], shifted))
+
+    found = text(build_commands(problem, replace(plan, transfers=tuple(moves))))
+
+    assert found["dma0.0"] == "move0 s2 w0>=1 move2 s2"
+    assert found["dma0.1"] == "move1 s3 w1>=1 w2>=2 move3"
+
+
+def test_a_task_that_follows_another_without_data_waits_for_it() -> None:
+    _, plan = load_run_store()
+    stays = list(plan.residencies)
+    stays[6] = replace(stays[6], offset=32)
+    plan = replace(plan, residencies=tuple(stays))
+
+    assert text(build_commands(halves(after=(0,)), plan))["core1"] == "w0>=1 w3>=1 run1 s1"
+
+
+def test_the_order_of_a_list_needs_no_wait() -> None:
+    problem, plan = load_run_store()
+    right = replace(plan.placements[1], core=0)
+
+    found = text(build_commands(problem, replace(plan, placements=(plan.placements[0], right))))
+
+    assert found["core0"] == "w1>=1 run0 s0 w2>=1 run1 s0"
+    assert found["dma0.0"] == "move0 s1 w0>=1 move2 w0>=2 move3"
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(problem=problems(most_tasks=8))
+def test_waits_are_the_transitive_reduction_of_all_conflicts(problem: Problem) -> None:
+    """The oracle looks at every pair of accesses, byte by byte, and lets networkx reduce."""
+    plan = planned(problem)
+    if plan is None:
+        return
+    lists = commands_as(EventScheme.COUNTERS, problem, plan)
+    order: nx.DiGraph = nx.DiGraph()
+    sequences, waits = waits_of(lists)
+    order.add_nodes_from(name for sequence in sequences for name in sequence)
+    order.add_edges_from(conflicting_pairs(problem, plan))
+    steps = {pair for sequence in sequences for pair in pairwise(sequence)}
+    order.add_edges_from(steps)
+
+    assert set(waits) == set(nx.transitive_reduction(order).edges) - steps
+    assert len(waits) == summary_of(lists).waits
+
+
+def test_an_event_counts_only_what_somebody_waits_for() -> None:
+    problem, plan = load_run_store()
+
+    found = summary_of(build_commands(problem, plan))
+
+    assert (found.waits, found.signals, found.events, found.highest) == (5, 4, 4, 1)
+
+
+def test_events_that_are_only_set_or_not_become_semaphores() -> None:
+    problem, plan = load_run_store()
+    found = build_commands(with_events(problem, None, 1), plan)
+
+    assert found.scheme is EventScheme.COUNTERS  # no count is above 1
+
+    right = replace(plan.placements[1], core=0)
+    plan = replace(plan, placements=(plan.placements[0], right))
+    found = build_commands(with_events(problem, None, 1), plan)
+
+    assert found.scheme is EventScheme.SEMAPHORES
+    assert text(found) == {
+        "core0": "w0>=1 run0 s2 w1>=1 run1 s3",
+        "dma0.0": "move0 s0 w2>=1 move2 w3>=1 move3",
+        "dma0.1": "move1 s1",
+    }
+
+
+def test_a_semaphore_is_used_again_only_when_the_wait_before_is_over_for_certain() -> None:
+    """Nothing tells core 0 that the first store has started when it signals the second."""
+    problem, plan = load_run_store()
+    right = replace(plan.placements[1], core=0)
+    plan = replace(plan, placements=(plan.placements[0], right))
+
+    binary = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 1), plan)
+    counting = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 2), plan)
+
+    assert (binary.events, counting.events) == (4, 3)
+
+
+def test_too_few_events_are_refused_with_both_numbers() -> None:
+    problem, plan = load_run_store()
+
+    message = r"needs 4 events that count to 1, or 5 semaphores; two cores has 3 events"
+    with pytest.raises(TooManyEventsError, match=message) as raised:
+        build_commands(with_events(problem, 3, None), plan)
+    assert raised.value.exit_code is ExitCode.EXPORT_IMPOSSIBLE
+    assert build_commands(with_events(problem, 4, None), plan).events == 4

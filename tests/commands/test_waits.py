@@ -1,0 +1,57 @@
+"""No wait and no signal can be left out: tried for each one of ten plans, in each scheme."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from commands.helpers import numbered, ten_plans, with_events, without
+from spmilp.checker.races.check import check_commands
+from spmilp.commands.build import commands_as
+from spmilp.commands.commands import Command, CommandLists, EventScheme, Signal, Wait
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+
+SCHEMES = [
+    pytest.param(EventScheme.COUNTERS, None, id="counters"),
+    pytest.param(EventScheme.SEMAPHORES, 1, id="binary"),
+    pytest.param(EventScheme.SEMAPHORES, 3, id="semaphores up to 3"),
+]
+
+
+def each_without_one(
+    scheme: EventScheme, maximum: int | None, kind: type[Command]
+) -> Iterator[tuple[Problem, Plan, CommandLists]]:
+    """Yield the lists of ten plans without one command of a kind, for each command of it."""
+    for problem, plan in ten_plans():
+        problem = with_events(problem, None, maximum)
+        lists = commands_as(scheme, problem, plan)
+        for number, position, command in numbered(lists):
+            if isinstance(command, kind):
+                yield problem, plan, without(lists, number, position)
+
+
+@pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
+def test_the_lists_of_ten_plans_pass_the_checker(scheme: EventScheme, maximum: int | None) -> None:
+    for problem, plan in ten_plans():
+        problem = with_events(problem, None, maximum)
+        assert check_commands(problem, plan, commands_as(scheme, problem, plan)) == ()
+
+
+@pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
+def test_no_wait_is_redundant(scheme: EventScheme, maximum: int | None) -> None:
+    tried = 0
+    for problem, plan, lists in each_without_one(scheme, maximum, Wait):
+        rules = {found.rule for found in check_commands(problem, plan, lists)}
+        assert rules & {"race", "task_order"}
+        tried += 1
+    assert tried > 160
+
+
+@pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
+def test_no_signal_is_redundant(scheme: EventScheme, maximum: int | None) -> None:
+    tried = 0
+    for problem, plan, lists in each_without_one(scheme, maximum, Signal):
+        rules = {found.rule for found in check_commands(problem, plan, lists)}
+        assert rules & {"race", "task_order", "deadlock"}
+        tried += 1
+    assert tried > 140
