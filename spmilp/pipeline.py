@@ -229,6 +229,7 @@ def export_plan(
     model: str | Path | None = None,
     dims: Mapping[str, int] | None = None,
     prefix: str = "spmilp",
+    controllers: Iterable[tuple[str, str]] = (),
 ) -> Exported:
     """Make the files of export formats, in memory; see :mod:`spmilp.export.formats`.
 
@@ -236,6 +237,10 @@ def export_plan(
     ----------
     model
         The one that the problem was made from, with the same ``dims``; some formats need it.
+    prefix
+        What the names of C objects begin with.
+    controllers
+        ``(pattern of engine names, controller)``; by default what the machine says.
 
     Raises
     ------
@@ -260,6 +265,7 @@ def export_plan(
         network=network,
         model=content,
         prefix=prefix,
+        controllers=tuple(controllers),
     )
     return export(subject, wanted, only_if_possible)
 

@@ -60,6 +60,14 @@ def export(
     prefix: Annotated[
         str, typer.Option(metavar="NAME", help="What the names of C objects begin with.")
     ] = "spmilp",
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ENGINE=]NAME",
+            help="Kind of DMA controller of an engine (or of all); for the format dma (repeat).",
+            show_default="what the machine says",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
@@ -76,6 +84,7 @@ def export(
     named = _named(formats or [ALL])
     wanted, possible = _wanted(named, has_model=model is not None)
     _is_identifier(prefix)
+    controllers = _controllers(controller or [])
     opened, answer = open_plan(plan, problem)
     made = pipeline.export_plan(
         opened,
@@ -85,6 +94,7 @@ def export(
         model=model,
         dims=read.dimensions(dim or ()),
         prefix=prefix,
+        controllers=controllers,
     )
     files = write_export(made, folder or plan.with_name("export"))
     _print(made, files, as_json=as_json)
@@ -121,6 +131,22 @@ def _is_identifier(prefix: str) -> None:
         raise typer.BadParameter(
             f"--prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _"
         )
+
+
+def _controllers(given: Iterable[str]) -> list[tuple[str, str]]:
+    """Read ``NAME`` and ``ENGINE=NAME``; an engine's name may have ``*`` and ``?``."""
+    from spmilp.machine.controllers import CONTROLLERS
+
+    found = []
+    for text in given:
+        engine, equals, name = text.rpartition("=")
+        if name not in CONTROLLERS or (equals and not engine):
+            raise typer.BadParameter(
+                f"--controller {text}: expected NAME or ENGINE=NAME; there are "
+                f"{', '.join(CONTROLLERS)}"
+            )
+        found.append((engine or "*", name))
+    return found
 
 
 def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from spmilp.export import (
 )
 from spmilp.export.c import files as c_files
 from spmilp.export.c import text as c_text
+from spmilp.export.dma import files as dma_files
 from spmilp.export.subject import Subject
 from spmilp.files import sha256_of, write_all_atomically
 
@@ -63,6 +64,11 @@ FORMATS: Mapping[str, Format] = {
         title=(command_lists.NAME, command_lists.VERSION),
         make=command_lists.command_lists,
         summary="command lists of cores and DMA channels: waits, signals, tasks, transfers",
+    ),
+    "dma": Format(
+        title=(dma_files.NAME, dma_files.VERSION),
+        make=dma_files.dma_files,
+        summary="DMA descriptors: a generic table, and chains for named controllers",
     ),
     "csv": Format(
         title=(allocation_csv.NAME, allocation_csv.VERSION),

@@ -27,6 +27,9 @@ class Subject:
         The bytes of the model's file; ``None`` when no model is given.
     prefix
         What the names of C objects begin with; an identifier of C.
+    controllers
+        ``(pattern of engine names, controller)`` in place of what the machine says, the last one
+        that fits counts.
     """
 
     problem: Problem
@@ -35,6 +38,7 @@ class Subject:
     network: Network | None = None
     model: bytes | None = None
     prefix: str = "spmilp"
+    controllers: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def lists(self) -> CommandLists:

@@ -1,0 +1,129 @@
+"""The copies of a plan, engine by engine and channel by channel, and what controls each engine."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from spmilp.export.errors import ExportError
+from spmilp.export.names import comment
+from spmilp.export.subject import Subject
+from spmilp.machine.controllers import CONTROLLERS, Block, Controller, blocks_of, defects_of
+from spmilp.machine.machine import Engine, MemoryKind
+from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.plan import Transfer
+from spmilp.problem.strides import strided_copy
+from spmilp.units import MemoryIdx, ResidencyIdx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """One destination of a transfer."""
+
+    transfer: Transfer
+    source: MemoryIdx
+    destination: MemoryIdx
+    source_is_spm: bool
+    destination_is_spm: bool
+    block: Block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """A block of a copy, and where it stands in the chain of its channel.
+
+    Parameters
+    ----------
+    first, last
+        Whether it is the first and the last one of its transfer.
+    """
+
+    copy: Copy
+    block: Block
+    first: bool
+    last: bool
+
+
+def copies_of(subject: Subject) -> Iterator[Copy]:
+    """Yield the copies in the order of engines, channels and start."""
+    moves = sorted(
+        subject.plan.transfers, key=lambda move: (move.engine, move.channel, move.start, move.index)
+    )
+    for move in moves:
+        for end in move.destinations:
+            yield _copy(subject, move, end)
+
+
+def controllers_of(subject: Subject) -> dict[int, Controller]:
+    """Return the controller of each engine that has one.
+
+    Raises
+    ------
+    ExportError
+        If a choice of the user names no engine that moves something.
+    """
+    engines = subject.problem.machine.engines
+    found = {engine.index: engine.controller for engine in engines}
+    for pattern, name in subject.controllers:
+        chosen = [engine for engine in engines if fnmatchcase(engine.name, pattern)]
+        if not chosen:
+            names = ", ".join(comment(engine.name) for engine in engines[:8])
+            raise ExportError(f"dma: no engine is called {comment(pattern)}; there are {names}")
+        found |= {engine.index: name for engine in chosen}
+    return {index: CONTROLLERS[name] for index, name in found.items() if name is not None}
+
+
+def chains(subject: Subject, controllers: Mapping[int, Controller]) -> list[Descriptor]:
+    """Return the descriptors of all engines that have a controller.
+
+    Raises
+    ------
+    ExportError
+        If no chain of a controller can express a copy.
+    """
+    found: list[Descriptor] = []
+    for copy in copies_of(subject):
+        controller = controllers.get(copy.transfer.engine)
+        if controller is not None:
+            found += _descriptors(subject, copy, controller)
+    return found
+
+
+def _copy(subject: Subject, move: Transfer, end: ResidencyIdx) -> Copy:
+    problem, plan = subject.problem, subject.plan
+    part = problem.slices[move.slice]
+    source = layout_in_memory(problem, plan, move.slice, move.source)
+    target = layout_in_memory(problem, plan, move.slice, end)
+    shape = strided_copy(part.extent, problem.buffers[part.buffer].item, source, target)
+    origin, memory = plan.residencies[move.source].memory, plan.residencies[end].memory
+    kinds = [each.kind for each in problem.machine.memories]
+    return Copy(
+        transfer=move,
+        source=origin,
+        destination=memory,
+        source_is_spm=kinds[origin] is MemoryKind.SPM,
+        destination_is_spm=kinds[memory] is MemoryKind.SPM,
+        block=Block(
+            source=source.offset,
+            destination=target.offset,
+            run=shape.run,
+            loops=shape.loops,
+            loads=memory == problem.machine.engines[move.engine].owner,
+        ),
+    )
+
+
+def _descriptors(subject: Subject, copy: Copy, controller: Controller) -> list[Descriptor]:
+    engine = subject.problem.machine.engines[copy.transfer.engine]
+    for defect in defects_of(copy.block, controller):
+        raise ExportError(f"dma: {who(subject, copy.transfer, engine)}: {defect}")
+    blocks = blocks_of(copy.block, controller)
+    return [
+        Descriptor(copy=copy, block=block, first=number == 0, last=number == len(blocks) - 1)
+        for number, block in enumerate(blocks)
+    ]
+
+
+def who(subject: Subject, move: Transfer, engine: Engine) -> str:
+    """Name a transfer for messages."""
+    name = subject.name(subject.plan.residencies[move.source])
+    return f"transfer {move.index} of {comment(name)} by engine {comment(engine.name)}"
