@@ -18,10 +18,10 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.fit import working_set
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile
+from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import write_problem
-from spmilp.solvers.bounds.traffic import compulsory_traffic
 from spmilp.units import Bytes, align_up
 
 FOLDER = Path(__file__).resolve().parent / "problems"
@@ -84,7 +84,7 @@ def _largest_working_set(problem: Problem) -> Bytes:
 def _dram_rate(problem: Problem, ratio: float) -> Fraction:
     """Return a power of two near ``ratio`` times what the compulsory traffic needs."""
     cycles = sum(min(c for c in task.cycles if c is not None) for task in problem.tasks)
-    needed = compulsory_traffic(problem) * len(problem.machine.cores) / cycles
+    needed = compulsory_dram_traffic(problem) * len(problem.machine.cores) / cycles
     return Fraction(2) ** min(6, max(-3, round(log2(needed * ratio))))
 
 

@@ -1,12 +1,13 @@
 """All bounds on a problem, and the best of them."""
 
 from spmilp.machine.machine import MemoryKind
+from spmilp.plan.measures import compulsory_dram_traffic as compulsory_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.bounds.movement import Movement
 from spmilp.solvers.bounds.paths import paths_of
-from spmilp.solvers.bounds.traffic import compulsory_traffic, traffic_bound
+from spmilp.solvers.bounds.traffic import traffic_bound
 from spmilp.solvers.bounds.work import work_bound
 from spmilp.units import Bytes, Femtojoules
 

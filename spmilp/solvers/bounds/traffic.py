@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
-from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
+from spmilp.solvers.bounds.chains import Paths
 from spmilp.solvers.bounds.movement import Movement, cycles_at
-from spmilp.solvers.bounds.paths import Paths
-from spmilp.units import Bytes, Cycles, MemoryIdx
+from spmilp.solvers.bounds.ways import Ways
+from spmilp.units import Cycles, MemoryIdx
 
 
 def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
@@ -21,9 +21,10 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
 
         makespan >= ceil(sum of uses / rate of a cut that all transfers out cross) + q.
 
-    Stores likewise, after the head and the cycles of the task that writes them (Jackson's one
-    machine bound, Carlier, EJOR 11, 1982). Loads and stores together cross a cut of both (a port
-    that serves one direction at a time), where all their uses add up.
+    Both presume that no core works in that DRAM itself. Stores likewise, after the head and the
+    cycles of the task that writes them (Jackson's one machine bound, Carlier, EJOR 11, 1982). Loads
+    and stores together cross a cut of both (a port that serves one direction at a time), where all
+    their uses add up.
     """
     bounds = [0]
     for dram in problem.machine.drams:
@@ -36,29 +37,6 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     return max(bounds)
 
 
-def compulsory_traffic(problem: Problem) -> Bytes:
-    """Return the bytes that every plan moves from and to DRAM.
-
-    Each byte that some task reads of a buffer that lies in DRAM at first, once; each buffer that
-    must end in DRAM and is written by a task, once.
-    """
-    loads = sum(
-        count
-        for buffer, count in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True)
-        if _is_dram(problem, buffer.starts_in)
-    )
-    stores = sum(
-        buffer.bytes
-        for buffer in problem.buffers
-        if buffer.starts_in is None and _is_dram(problem, buffer.ends_in)
-    )
-    return loads + stores
-
-
-def _is_dram(problem: Problem, memory: MemoryIdx | None) -> bool:
-    return memory is not None and problem.machine.memories[memory].kind is MemoryKind.DRAM
-
-
 def _loads(
     problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
 ) -> list[tuple[Fraction, Cycles]]:
@@ -67,6 +45,7 @@ def _loads(
     The tail is the longest of the tasks that read all that is read of the buffer; where each reads
     another part, the parts may come one by one, and the shortest tail is safe.
     """
+    ways = Ways(problem)
     read_bytes = bytes_read_of_buffers(problem)
     whole: dict[int, Cycles] = {}
     parts: dict[int, Cycles] = {}
@@ -81,7 +60,7 @@ def _loads(
     return [
         (movement.least_load_use(dram, read_bytes[buffer]), whole.get(buffer, parts[buffer]))
         for buffer in sorted(parts)
-        if problem.buffers[buffer].starts_in == dram
+        if problem.buffers[buffer].starts_in == dram and ways.starts_in_dram(buffer)
     ]
 
 
@@ -89,6 +68,7 @@ def _stores(
     problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
 ) -> list[tuple[Fraction, Cycles]]:
     """Return use and release of each buffer that a task writes and that must end in a DRAM."""
+    ways = Ways(problem)
     return [
         (
             movement.least_store_use(dram, problem.buffers[buffer].bytes),
@@ -96,7 +76,7 @@ def _stores(
         )
         for task in problem.tasks
         for buffer in task.writes
-        if problem.buffers[buffer].ends_in == dram
+        if problem.buffers[buffer].ends_in == dram and ways.ends_in_dram(buffer)
     ]
 
 

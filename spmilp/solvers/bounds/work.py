@@ -3,7 +3,7 @@
 from itertools import combinations
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.paths import Paths
+from spmilp.solvers.bounds.chains import Paths
 from spmilp.units import Cycles, KindIdx
 
 MOST_KINDS_COMBINED = 6

@@ -1,0 +1,153 @@
+"""What it takes at least to bring a value from some memories to others, over any transfers."""
+
+from collections.abc import Callable, Collection, Iterable
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from typing import TypeAlias
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.machine.routes import Routes, transfer_rate
+from spmilp.problem.problem import Problem, Task
+from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, MemoryIdx
+
+MOST_MEMORIES = 48
+"""On larger machines single transfers are not followed up; all distances are taken for 0."""
+
+FAR = 1 << 90
+"""Where no chain of transfers leads."""
+
+Distances: TypeAlias = list[list[int]]
+Cost: TypeAlias = Callable[[Cycles, Fraction, int], int]
+"""Of a transfer, from its fixed cycles, rate and energy per byte."""
+
+
+class Ways:
+    """Least cycles and energy of chains of transfers on one machine.
+
+    A value gets from one memory to another by transfers that follow one another (the next one
+    starts when its source is valid), each of which lasts at least as long as the fastest engine
+    takes alone. A multicast lasts no less than a transfer to each of its destinations alone, for
+    its latency is the greatest of theirs, and its rate the least. A value may go in parts, so
+    cycles are those of the bytes asked for, as a slice that is moved as a whole.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._machine = problem.machine
+        self._routes = Routes(problem.machine)
+        self._cycles: dict[Bytes, Distances] = {}
+        self._readable: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
+        self._written: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
+
+    @cached_property
+    def worked_in(self) -> frozenset[MemoryIdx]:
+        """The memories in which some core works."""
+        return frozenset(core.memory for core in self._machine.cores)
+
+    def writable(self, task: Task) -> frozenset[MemoryIdx]:
+        """Return the memories in which a task may work."""
+        able = _able(task)
+        if able not in self._written:
+            self._written[able] = frozenset(
+                core.memory for core in self._machine.cores if able[core.kind]
+            )
+        return self._written[able]
+
+    def readable(self, task: Task) -> frozenset[MemoryIdx]:
+        """Return the memories from which a task may read: with remote reads, all scratchpads."""
+        able = _able(task)
+        if able not in self._readable:
+            found = self.writable(task)
+            if self._machine.remote is not None:
+                found |= {memory.index for memory in self._machine.spms}
+            self._readable[able] = found
+        return self._readable[able]
+
+    def cycles(
+        self, sources: Collection[MemoryIdx], targets: Collection[MemoryIdx], size: Bytes
+    ) -> Cycles:
+        """Return the least cycles for ``size`` bytes from one of the sources to one target."""
+        if not self._is_small or not sources or not targets or set(sources) & set(targets):
+            return 0
+        if size not in self._cycles:
+            self._cycles[size] = self._closed(
+                lambda fixed, rate, _: fixed + ceil(Fraction(size) / rate)
+            )
+        return _least(self._cycles[size], sources, targets)
+
+    def energy(
+        self, sources: Collection[MemoryIdx], targets: Collection[MemoryIdx], size: Bytes
+    ) -> Femtojoules:
+        """Return the least energy for ``size`` bytes from one of the sources to one target."""
+        if not self._is_small or not sources or not targets or set(sources) & set(targets):
+            return 0
+        return _least(self._energies, sources, targets) * size
+
+    def starts_in_dram(self, buffer: BufferIdx) -> bool:
+        """Say whether a buffer lies in a DRAM at first in which no core works itself."""
+        return self._is_far_dram(self._problem.buffers[buffer].starts_in)
+
+    def ends_in_dram(self, buffer: BufferIdx) -> bool:
+        """Say whether a buffer must end in a DRAM in which no core works itself."""
+        return self._is_far_dram(self._problem.buffers[buffer].ends_in)
+
+    def _is_far_dram(self, memory: MemoryIdx | None) -> bool:
+        return (
+            memory is not None
+            and self._machine.memories[memory].kind is MemoryKind.DRAM
+            and memory not in self.worked_in
+        )
+
+    @property
+    def _is_small(self) -> bool:
+        return len(self._machine.memories) <= MOST_MEMORIES
+
+    @cached_property
+    def _energies(self) -> Distances:
+        return self._closed(lambda fixed, rate, energy: energy)
+
+    @cached_property
+    def _edges(self) -> dict[tuple[MemoryIdx, MemoryIdx], set[tuple[Cycles, Fraction, int]]]:
+        """For each pair of memories the distinct ``(fixed cycles, rate, energy per byte)``."""
+        found: dict[tuple[MemoryIdx, MemoryIdx], set[tuple[Cycles, Fraction, int]]] = {}
+        for source in self._machine.memories:
+            for target in self._machine.memories:
+                pair = source.index, target.index
+                route = self._routes.between(*pair)
+                engines = self._routes.engines_for(*pair)
+                if source is target or route is None or not engines:
+                    continue
+                energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
+                energy += sum(self._machine.links[n].energy_per_byte or 0 for n in route.links)
+                found[pair] = {
+                    (engine.setup + route.latency, transfer_rate(engine, route), energy)
+                    for engine in (self._machine.engines[index] for index in engines)
+                }
+        return found
+
+    def _closed(self, cost: Cost) -> Distances:
+        """Return the least sums of a cost over chains (Floyd, CACM 5(6), 1962)."""
+        memories = range(len(self._machine.memories))
+        best = [[0 if a == b else FAR for b in memories] for a in memories]
+        for (a, b), ways in self._edges.items():
+            best[a][b] = min(cost(*way) for way in ways)
+        for middle in memories:
+            onward = best[middle]
+            for row in best:
+                first = row[middle]
+                if first < FAR:
+                    row[:] = [min(one, first + rest) for one, rest in zip(row, onward, strict=True)]
+        return best
+
+
+def _able(task: Task) -> tuple[bool, ...]:
+    return tuple(cycles is not None for cycles in task.cycles)
+
+
+def _least(
+    distances: Distances, sources: Iterable[MemoryIdx], targets: Collection[MemoryIdx]
+) -> int:
+    """Return the least distance; 0 where there is none, for then no plan exists anyway."""
+    least = min(distances[a][b] for a in sources for b in targets)
+    return least if least < FAR else 0
