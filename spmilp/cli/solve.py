@@ -76,6 +76,16 @@ def solve(
             show_default="out/NAME-MACHINE",
         ),
     ] = None,
+    write_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-model",
+            metavar="FILE.mps|FILE.lp",
+            dir_okay=False,
+            help="Write the problem as a MILP as well, before it is solved, for a solver of your "
+            "own.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
@@ -100,6 +110,7 @@ def solve(
         seed=seed,
         workers=workers,
         outdir=outdir,
+        write_model=write_model,
         as_json=as_json,
     )
     raise typer.Exit(run(request))

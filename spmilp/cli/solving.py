@@ -37,6 +37,7 @@ class Request:
     seed: int
     workers: int
     outdir: Path | None
+    write_model: Path | None
     as_json: bool
 
 
@@ -48,6 +49,7 @@ def run(request: Request) -> ExitCode:
         problem, ceiling = read_source(
             request.source, request.machine, request.dims, request.objective, progress.say
         )
+        models = _written_model(request, problem, progress)
         outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
         result = pipeline.solve_problem(problem, request.solver, _options(request, progress))
         interrupts.finishing = True
@@ -58,7 +60,7 @@ def run(request: Request) -> ExitCode:
         mapped=mapped,
         summary=figures_of(mapped),
         roofline=ceiling,
-        files=files,
+        files=(*models, *files),
         solver=request.solver,
         seconds=time.perf_counter() - started,
         interrupted=interrupts.code is not None,
@@ -71,6 +73,17 @@ def _solver_exists(name: str) -> None:
     """Refuse an unknown solver before the model is read."""
     if name not in solver_names():
         raise typer.BadParameter(f"--solver {name}: there are {', '.join(solver_names())}")
+
+
+def _written_model(request: Request, problem: Problem, progress: ProgressLine) -> tuple[Path, ...]:
+    """Write the problem as a MILP if the user wants that."""
+    if request.write_model is None:
+        return ()
+    from spmilp.solvers.milp.write import write_model
+
+    progress.say(f"writing {request.write_model}")
+    write_model(problem, request.write_model)
+    return (request.write_model,)
 
 
 def _options(request: Request, progress: ProgressLine) -> SolveOptions:

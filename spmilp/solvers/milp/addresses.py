@@ -9,7 +9,7 @@ from spmilp.problem.strides import layout_at_place
 from spmilp.solvers.milp.decisions import Decisions
 from spmilp.solvers.milp.extract import Draft
 from spmilp.solvers.milp.lookup import Lookup
-from spmilp.solvers.milp.memory import Scratch
+from spmilp.solvers.milp.memory import Key, Scratch
 from spmilp.solvers.milp.stays import Stay
 from spmilp.units import Bytes, Cycles, MemoryIdx, TensorIdx
 
@@ -106,7 +106,7 @@ class _Layout:
         memory: Memory,
         taken: Sequence[Taken],
         wanted: Taken,
-        key: Stay | Scratch | TensorIdx,
+        key: Key,
     ) -> Bytes | None:
         """Return the lowest address with the residue that the model gives it."""
         others = sorted((one for one in taken if _at_once(one, wanted)), key=lambda one: one.low)
@@ -119,7 +119,7 @@ class _Layout:
                 return low
         return None
 
-    def _rounded_up(self, memory: Memory, address: Bytes, key: Stay | Scratch | TensorIdx) -> Bytes:
+    def _rounded_up(self, memory: Memory, address: Bytes, key: Key) -> Bytes:
         if self._lookup.modulus == 1 or key not in self._decisions.addresses:
             return -(-address // memory.alignment) * memory.alignment
         step, residue = self._lookup.step(memory), self._decisions.addresses[key]

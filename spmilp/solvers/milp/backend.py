@@ -110,13 +110,9 @@ def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
     The files that PuLP writes for a solver have no column for the others.
     """
     problem = pulp.LpProblem("spmilp", pulp.LpMinimize)
-    # Variables made without their problem are deprecated from PuLP 3.3 on, before it has no other.
-    make = getattr(problem, "add_variable", pulp.LpVariable)
     used = set(program.objective.terms).union(*(row.left.terms for row in program.rows))
     variables = {
-        one.index: make(
-            one.name, one.low, one.high, pulp.LpInteger if one.whole else pulp.LpContinuous
-        )
+        one.index: new_variable(problem, one.name, one.low, one.high, whole=one.whole)
         for one in program.variables
         if one.index in used
     }
@@ -131,6 +127,12 @@ def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
             left = expression(row.left)
             problem += pulp.LpConstraint(left, sense, rhs=-row.left.constant)
     return problem, variables
+
+
+def new_variable(problem: Any, name: str, low: int, high: int, *, whole: bool) -> Any:
+    """Return a variable of a PuLP problem; those made without a problem go away after PuLP 3.3."""
+    make = getattr(problem, "add_variable", pulp.LpVariable)
+    return make(name, low, high, pulp.LpInteger if whole else pulp.LpContinuous)
 
 
 def _values(program: Program, variables: Mapping[int, Any]) -> list[float]:
@@ -154,6 +156,8 @@ def _run_highs(
         timeLimit=limits.seconds,
         random_seed=limits.seed % 2**31,
     )
+    # One scheduler serves the whole process, and keeps the number of threads of its first run.
+    highspy.Highs.resetGlobalScheduler(True)
     solver.createAndConfigureSolver(problem)
     highs = problem.solverModel
     highs.HandleUserInterrupt = True

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from spmilp.solvers.milp.memory import Scratch
+from spmilp.solvers.milp.memory import Key, LateUse
 from spmilp.solvers.milp.model import Model
 from spmilp.solvers.milp.stays import Stay
 from spmilp.solvers.milp.variables import StayVars
-from spmilp.units import Bytes, Cycles, EngineIdx, MemoryIdx, TaskIdx, TensorIdx
+from spmilp.units import Bytes, Cycles, EngineIdx, MemoryIdx, TaskIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Decisions:
     kept: dict[int, Stay]
     in_place: tuple[tuple[TaskIdx, Stay, Stay], ...]
     late: frozenset[Stay]
-    addresses: dict[Stay | Scratch | TensorIdx, Bytes]
+    addresses: dict[Key, Bytes]
 
 
 def read_decisions(model: Model, values: dict[int, int]) -> Decisions:
@@ -126,5 +126,7 @@ def _kept(model: Model, stays: dict[Stay, Filled], values: dict[int, int]) -> di
     return found
 
 
-def _memory_of(model: Model, key: Stay | Scratch | TensorIdx) -> MemoryIdx:
-    return model.lookup.problem.tensors[key].memory if isinstance(key, int) else key.memory
+def _memory_of(model: Model, key: Key) -> MemoryIdx:
+    if isinstance(key, int):
+        return model.lookup.problem.tensors[key].memory
+    return key.stay.memory if isinstance(key, LateUse) else key.memory

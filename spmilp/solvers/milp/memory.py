@@ -1,8 +1,9 @@
 """Bytes: what lies in a memory at one time lies side by side."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeAlias
 
 from spmilp.machine.machine import Memory
 from spmilp.solvers.cpsat.tables import first_blocks
@@ -23,6 +24,18 @@ class Scratch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LateUse:
+    """The bytes of a later residency, for which an open stay stands, while a task reads it."""
+
+    task: TaskIdx
+    stay: Stay
+
+
+Key: TypeAlias = Stay | Scratch | LateUse | TensorIdx
+"""What has an address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """Something that has bytes in a memory while it is present.
 
@@ -34,17 +47,17 @@ class Item:
         Whole blocks that it has: nothing else begins inside its last one.
     key
         What it is; ``None`` for what an operand has beyond the result in its place.
-    rest_of
-        For such a rest, the names of both.
+    may_share
+        The keys of those with which it may share bytes.
     """
 
-    key: "Stay | Scratch | TensorIdx | None"
+    key: Key | None
     span: Span
     present: Linear
     offset: Linear
     blocks: int
     bytes: Bytes
-    rest_of: tuple[str, ...] = ()
+    may_share: frozenset[Key] = frozenset()
 
 
 class Room:
@@ -64,7 +77,7 @@ class Room:
         self._program: Program = variables.program
         self._orders = orders
         self._growing = growing
-        self.offsets: dict[Stay | Scratch | TensorIdx, Linear] = {}
+        self.offsets: dict[Key, Linear] = {}
         self.items: dict[MemoryIdx, list[Item]] = {}
         self.growth: dict[MemoryIdx, Linear] = {}
         self._rests: list[tuple[MemoryIdx, Item]] = []
@@ -72,7 +85,12 @@ class Room:
     def add_items(self) -> None:
         """Give everything that may lie in a memory where room is short an offset."""
         for memory in self._lookup.machine.memories:
-            found = [*self._stays_in(memory), *self._scratch_in(memory), *self._tensors_in(memory)]
+            found = [
+                *self._stays_in(memory),
+                *self._scratch_in(memory),
+                *self._late_uses_in(memory),
+                *self._tensors_in(memory),
+            ]
             if found:
                 self.items[memory.index] = found
 
@@ -140,7 +158,7 @@ class Room:
                 offset=self.offsets[new] + taken,
                 blocks=kept - taken,
                 bytes=0,
-                rest_of=(_name(old), _name(new)),
+                may_share=frozenset((old, new)),
             )
             self._rests.append((memory.index, rest))
 
@@ -175,6 +193,39 @@ class Room:
                 self.offsets[key] = self._offset(memory, task.scratch, here, name)
                 yield self._item(memory, key, self._orders.task(task.index), here, task.scratch)
 
+    def _late_uses_in(self, memory: Memory) -> Iterator[Item]:
+        """While a task reads what it uses late, that lies there, whichever residency it is.
+
+        It may be the same for several tasks at one time, and a result may take its place.
+        """
+        uses: dict[tuple[TaskIdx, Stay], list[Linear]] = {}
+        for (task, _), read in self._vars.reads.items():
+            for server, late in read.late.items():
+                if server.stay.memory == memory.index == server.local:
+                    uses.setdefault((task, server.stay), []).append(late)
+        keys = [LateUse(task=task, stay=stay) for task, stay in uses]
+        for key, late_uses in zip(keys, uses.values(), strict=True):
+            if self._lookup.home(key.stay.slice, memory.index) is not None:
+                continue
+            wanted = self._lookup.problem.tasks[key.task]
+            shared: set[Key] = {other for other in keys if other.stay == key.stay}
+            shared |= {
+                Stay(written, memory.index, 0)
+                for read, written in wanted.in_place
+                if read == key.stay.slice
+            }
+            here = late_uses[0]
+            if len(late_uses) > 1:
+                here = self._program.binary(f"task{key.task}_uses_{_name(key.stay)}_late")
+                for late in late_uses:
+                    self._program.at_least(here, late)
+            size = self._lookup.problem.slices[key.stay.slice].bytes
+            name = f"late{key.task}_{_name(key.stay)}"
+            self.offsets[key] = self._offset(memory, size, here, name)
+            run = self._orders.task(key.task)
+            item = self._item(memory, key, run, here, size)
+            yield replace(item, may_share=frozenset(shared))
+
     def _tensors_in(self, memory: Memory) -> Iterator[Item]:
         """Tensors lie in their DRAM from beginning to end."""
         for tensor in self._lookup.problem.tensors:
@@ -188,7 +239,7 @@ class Room:
     def _item(
         self,
         memory: Memory,
-        key: Stay | Scratch | TensorIdx,
+        key: Key,
         span: Span,
         present: Linear,
         size: Bytes,
@@ -240,8 +291,7 @@ class Room:
         return offset
 
     def _share_no_bytes(self, one: Item, other: Item) -> None:
-        names = one.span.name, other.span.name
-        if names[0] in other.rest_of or names[1] in one.rest_of:
+        if one.key in other.may_share or other.key in one.may_share:
             return
         ways = [
             self._orders.before(one.span, other.span),

@@ -15,20 +15,16 @@ from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
-from spmilp.errors import SpmilpError
 from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.orders import Orders, Span
 from spmilp.solvers.milp.program import total
+from spmilp.solvers.milp.size import ADVICE, TooLargeError
 from spmilp.solvers.milp.stays import Stay
 from spmilp.solvers.milp.variables import Variables
 from spmilp.units import EngineIdx, LinkIdx
 
 MOST_SETS = 50_000
 """Forbidden sets of one resource that are written down."""
-
-
-class TooLargeError(SpmilpError):
-    """The model would be larger than what is worth trying."""
 
 
 class User(NamedTuple):
@@ -102,7 +98,7 @@ class _Resources:
             if count >= MOST_SETS:
                 raise TooLargeError(
                     f"{what}: more than {MOST_SETS} sets of what may use it are too much for it; "
-                    "use the solver cpsat"
+                    f"{ADVICE}"
                 )
             self._one_comes_first(some)
 

@@ -21,7 +21,7 @@ from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.repair import repaired
-from spmilp.solvers.milp.resources import TooLargeError
+from spmilp.solvers.milp.size import refuse_program, refuse_structure
 from spmilp.solvers.milp.stays import Stay, Structure, structure_of
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
@@ -203,10 +203,11 @@ class Session:
 
     def _run(self, structure: Structure, position: int, floor: int, share: float) -> Found:
         """Solve a model of a structure, and offer what is a plan."""
+        refuse_structure(structure, self._settings)
         model = Model(
             self._lookup, structure, self._settings, self._aim(structure, position, floor)
         )
-        too_large(model, self._settings)
+        refuse_program(model.program, self._settings)
         outcome = run(model.program, self._backend, self._limits(share, position))
         decisions = None
         if outcome.values is not None:
@@ -299,19 +300,3 @@ class Session:
         if self._options.on_progress is not None:
             value = None if self.incumbent is None else self.incumbent.values[0]
             self._options.on_progress(Progress(incumbent=value, bound=self._bound, source=NAME))
-
-
-def too_large(model: Model, settings: MilpOptions) -> None:
-    """Refuse a model that no solver would come to terms with.
-
-    Raises
-    ------
-    TooLargeError
-        If it has too many variables that have to be integers.
-    """
-    count = model.program.whole_variables
-    if count > settings.most_whole:
-        raise TooLargeError(
-            f"the MILP would have {count} integer variables > {settings.most_whole}; use the "
-            "solver cpsat, or smaller problems (about ten tasks)"
-        )

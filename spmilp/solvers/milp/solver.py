@@ -1,15 +1,14 @@
 """The MILP solver: the whole problem as a mixed-integer program, through PuLP."""
 
-from dataclasses import replace
-
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.backend import backend_name
 from spmilp.solvers.milp.options import MilpOptions
-from spmilp.solvers.milp.resources import TooLargeError
 from spmilp.solvers.milp.session import Session
+from spmilp.solvers.milp.size import TooLargeError, refuse_problem
 
 DEFAULTS = MilpOptions()
 
@@ -38,6 +37,22 @@ class MilpSolver:
             If PuLP does not know the backend, or it is not installed.
         """
         backend = backend_name(self._settings.backend)
+        try:
+            refuse_problem(problem, self._settings)
+            return self._solve(problem, options, hint, backend)
+        except TooLargeError as error:
+            bound = best_bound(problem)
+            return Result(
+                status=SolveStatus.UNKNOWN,
+                plan=None,
+                bound=bound.value,
+                bound_source=bound.name,
+                reason=str(error),
+            )
+
+    def _solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None, backend: str
+    ) -> Result:
         start = ListScheduler().solve(problem, options)
         if start.status is SolveStatus.INFEASIBLE:
             return start
@@ -47,8 +62,6 @@ class MilpSolver:
                 session.offer(plan)
         try:
             session.search()
-        except TooLargeError as error:
-            return replace(start, status=SolveStatus.UNKNOWN, plan=None, reason=str(error))
         except KeyboardInterrupt:
             if session.incumbent is None:
                 raise

@@ -1,0 +1,64 @@
+"""What is too large to be tried, found out before much time is spent on it."""
+
+from collections import Counter
+
+from spmilp.errors import SpmilpError
+from spmilp.problem.problem import Problem
+from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.stays import Structure
+
+ADVICE = "use the solver cpsat, or a smaller problem (about ten tasks)"
+
+
+class TooLargeError(SpmilpError):
+    """The model would be larger than what is worth trying."""
+
+
+def refuse_problem(problem: Problem, settings: MilpOptions) -> None:
+    """Refuse a problem by its tasks and memories alone.
+
+    Raises
+    ------
+    TooLargeError
+        If every model of it would be too large: each task has a variable for each slice that it
+        reads and each memory in which it may run, at the least.
+    """
+    reads = sum(1 + len(task.reads) for task in problem.tasks)
+    memories = len({core.memory for core in problem.machine.cores})
+    _refuse(reads * memories, settings, "at least")
+
+
+def refuse_structure(structure: Structure, settings: MilpOptions) -> None:
+    """Refuse a model before it is built.
+
+    Raises
+    ------
+    TooLargeError
+        If what may fill and serve stays, and which of two stays in one memory comes first or lies
+        lower, needs too many variables.
+    """
+    fills = sum(len(shape.fills) + len(shape.rides) for shape in structure.shapes.values())
+    servers = sum(map(len, structure.servers.values()))
+    items = Counter(stay.memory for stay, shape in structure.shapes.items() if not shape.lasting)
+    pairs = sum(count * (count - 1) for count in items.values())
+    _refuse(fills + servers + pairs, settings, "about")
+
+
+def refuse_program(program: Program, settings: MilpOptions) -> None:
+    """Refuse a model that is built.
+
+    Raises
+    ------
+    TooLargeError
+        If it has too many variables that have to be integers.
+    """
+    _refuse(program.whole_variables, settings, "")
+
+
+def _refuse(count: int, settings: MilpOptions, how: str) -> None:
+    if count > settings.most_whole:
+        number = " ".join(filter(None, (how, str(count))))
+        raise TooLargeError(
+            f"the MILP would have {number} integer variables > {settings.most_whole}; {ADVICE}"
+        )

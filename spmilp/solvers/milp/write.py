@@ -1,0 +1,92 @@
+"""The model as a file, for a solver of the user's own."""
+
+import tempfile
+from pathlib import Path
+
+from spmilp.errors import SpmilpError
+from spmilp.files import read_bytes, write_atomically
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.milp.backend import new_variable, to_pulp
+from spmilp.solvers.milp.lookup import Lookup
+from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
+from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.size import refuse_problem, refuse_structure
+from spmilp.solvers.milp.stays import structure_of
+
+SUFFIXES = (".mps", ".lp")
+
+DEFAULTS = MilpOptions()
+
+
+def write_model(
+    problem: Problem, path: Path, *, stays: int = 2, settings: MilpOptions = DEFAULTS
+) -> None:
+    """Write the model of a problem's first objective.
+
+    Every solution of it is a plan. The list scheduler's plan, if it has one, gives the horizon and
+    the greatest value allowed of the objective, which are part of the model. The same problem gives
+    the same bytes.
+
+    Parameters
+    ----------
+    path
+        Its suffix says in what format: ``.mps`` or ``.lp``.
+    stays
+        How often a transfer may bring a slice into one memory where room is short. The optimum of
+        the file is that of the problem unless the best plans all need more.
+
+    Raises
+    ------
+    SpmilpError
+        If the suffix is another one, the model would be too large, or it is known to have no
+        solution.
+    FileError
+        If the file cannot be written.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")
+    refuse_problem(problem, settings)
+    model = _model(problem, stays, settings)
+    if model.program.is_impossible:
+        raise SpmilpError(f"{problem.name}: no plan exists, so there is no model to write")
+    lp, _ = to_pulp(model.program)
+    constant = model.program.objective.constant
+    if constant:
+        # Neither format keeps a constant in every reader; a variable that is 1 does.
+        lp.objective += constant * new_variable(lp, "constant", 1, 1, whole=False)
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / f"model{path.suffix.lower()}"
+        if draft.suffix == ".lp":
+            lp.writeLP(str(draft))
+        else:
+            lp.writeMPS(str(draft))
+        write_atomically(path, read_bytes(draft))
+
+
+def _model(problem: Problem, stays: int, settings: MilpOptions) -> Model:
+    quantity = problem.objective.first
+    lookup = Lookup(problem)
+    structure = structure_of(
+        lookup,
+        dict.fromkeys(lookup.pairs, stays),
+        relaxed=False,
+        addressed=quantity is Quantity.PEAK_SPM,
+    )
+    refuse_structure(structure, settings)
+    start = ListScheduler().solve(problem, SolveOptions())
+    horizon, ceiling = cycles_in_turn(lookup, structure), None
+    if start.plan is not None:
+        claim = start.plan.claim
+        ceiling = {
+            Quantity.MAKESPAN: claim.makespan,
+            Quantity.DRAM_TRAFFIC: claim.dram_traffic,
+            Quantity.ENERGY: claim.energy,
+            Quantity.PEAK_SPM: claim.peak_spm,
+        }[quantity]
+        if quantity is Quantity.MAKESPAN:
+            horizon = ceiling
+    aim = Aim(quantity=quantity, ceilings={}, floor=start.bound, ceiling=ceiling, horizon=horizon)
+    return Model(lookup, structure, settings, aim)
