@@ -89,6 +89,7 @@ class _Minimiser:
         self._clock = clock
         self._bound = bound
         self._decider = Decider(instance, options, clock)
+        self._disproved: Verdict | None = None
         self._source, self._offsets = min(
             first_answers(instance), key=lambda answer: height_of(instance, answer[1])
         )
@@ -101,9 +102,7 @@ class _Minimiser:
         self._decider.forget_all()
         capacity = self._instance.problem.capacity
         if capacity is not None and self._bound > capacity:
-            return _infeasible(
-                self._instance, self._bound, None, self._options, self._clock, self._source
-            )
+            return self._without_packing()
         if capacity is not None and self._height > capacity:
             return Packing(
                 status=PackingStatus.UNKNOWN,
@@ -114,17 +113,36 @@ class _Minimiser:
             )
         return _packed(self._instance, self._offsets, self._bound, self._clock, self._source)
 
+    def _without_packing(self) -> Packing:
+        """Return the proof: the part that has no packing, or the bound from the beginning."""
+        suspects, source = None, "bound"
+        if self._disproved is not None:
+            suspects = _items_of(self._instance, self._disproved)
+            source = self._disproved.source
+        return _infeasible(
+            self._instance, self._bound, suspects, self._options, self._clock, source
+        )
+
     def _close_the_gap(self) -> None:
         budget = FIRST_BUDGET
-        while self._bound < self._height and not self._clock.is_up:
+        capacity = self._instance.problem.capacity
+        highest = self._height if capacity is None else capacity
+        while self._bound < self._height and self._bound <= highest and not self._clock.is_up:
             if self._decider.given is None:
                 break
             if not self._closes_in(budget):
                 budget *= 2
 
     def _closes_in(self, budget: int) -> bool:
-        """Try the bound itself, the middle, and just below the packing; whether one was decided."""
+        """Try the bound itself, the middle, and just below the packing; whether one was decided.
+
+        All three each time: where heights are many, as with large alignments, the bound alone
+        would rise by one of them after another.
+        """
         below = self._height - 1
+        if self._instance.problem.capacity is not None:
+            below = min(below, self._instance.problem.capacity)
+        decided = False
         heights = (self._bound, (self._bound + below) // 2, below)
         for height in dict.fromkeys(heights):
             if not self._bound <= height < self._height:
@@ -135,11 +153,12 @@ class _Minimiser:
                 self._height = height_of(self._instance, verdict.offsets)
             elif verdict.outcome is Outcome.EXHAUSTED:
                 self._bound = next_height(self._instance, height + 1)
+                self._disproved = verdict
             else:
                 continue
             self._decider.forget(height)
-            return True
-        return False
+            decided = True
+        return decided
 
 
 def _packed(instance: Instance, offsets: Ints, bound: int, clock: Clock, source: str) -> Packing:
