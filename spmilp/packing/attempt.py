@@ -6,7 +6,7 @@ import numpy as np
 
 from spmilp.packing.orders import Keys, order_by
 from spmilp.packing.search.arrays import Given, Ints, Memo
-from spmilp.packing.search.run import Outcome, Part, Run, memo_of
+from spmilp.packing.search.run import Outcome, Part, Run
 
 ORDERS = (
     ("length", "area", "crowd"),
@@ -19,20 +19,21 @@ FIRST_LIMIT = 2
 """Nodes per item of a short run."""
 GROWTH = 1.02
 """By how much each rotation's short runs are longer."""
-NOISE = 0.03
+NOISE = 0.3
 """Spread of the keys from the second rotation on."""
-PHASE = 64
-"""Short runs until the weights are forgotten and learnt anew."""
-MEMO_STATES = 2**16
+FIRST_LONG = 64
+"""The first long run has as many nodes as this many short ones."""
+LONG_SHARE = 0.25
+"""Nodes of long runs, in nodes of short ones."""
 
 
 class Attempt:
     """One part of an instance at one capacity; the work can be cut into slices.
 
     Short runs with a low limit learn from their failures which sections are hard: restarts with
-    such weights shorten the long tail of run times (Gomes, Selman, Kautz: AAAI 1998). After each
-    phase of them a long run takes its share of nodes with what was learnt; long runs double their
-    limit, so that one of them ends with a packing or a proof.
+    such weights shorten the long tail of run times (Gomes, Selman, Kautz: AAAI 1998). Every now and
+    then a long run takes its share of nodes with what was learnt; long runs double their limit, so
+    that one of them ends with a packing or a proof. All runs share what they know to fail.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Attempt:
         capacity: int,
         rules: int,
         seed: int,
+        memo: Memo,
     ) -> None:
         self._given = given
         self._part = part
@@ -54,7 +56,7 @@ class Attempt:
         self._rules = rules
         self._random = np.random.default_rng(seed)
         self._weight = np.zeros(given.units.size, dtype=np.int64)
-        self._memo: Memo = memo_of(MEMO_STATES)
+        self._memo = memo
         self._slices = self._work()
         self.outcome = Outcome.PAUSED
         self.offsets: Ints | None = None
@@ -71,22 +73,25 @@ class Attempt:
 
     def _work(self) -> Iterator[None]:
         limit = float(FIRST_LIMIT * self._part.items.size)
-        long_limit = PHASE * limit
+        long_limit = FIRST_LONG * limit
+        long_share = 0.0
         noise = 0.0
         while True:
-            self._weight[:] = 0
-            for short in range(PHASE):
-                yield from self._run(short, noise, int(limit), self._weight)
-                if short % len(ORDERS) == len(ORDERS) - 1:
-                    limit *= GROWTH
-                    noise = NOISE
-            # The long run keeps its own weights, the copy it starts with.
-            yield from self._run(self.restarts, noise, int(long_limit), self._weight.copy())
-            long_limit *= 2
+            before = self.nodes
+            for _ in ORDERS:
+                yield from self._run(noise, int(limit), self._weight)
+            limit *= GROWTH
+            noise = NOISE
+            long_share += LONG_SHARE * (self.nodes - before)
+            if long_share >= long_limit:
+                # The long run keeps its own weights, the copy it starts with.
+                yield from self._run(noise, int(long_limit), self._weight.copy())
+                long_share -= long_limit
+                long_limit *= 2
 
-    def _run(self, number: int, noise: float, limit: int, weight: Ints) -> Iterator[None]:
+    def _run(self, noise: float, limit: int, weight: Ints) -> Iterator[None]:
         """Start a run and carry it on to its limit, slice by slice."""
-        order = order_by(self._keys, ORDERS[number % len(ORDERS)], noise, self._random)
+        order = order_by(self._keys, ORDERS[self.restarts % len(ORDERS)], noise, self._random)
         self.restarts += 1
         run = Run(
             given=self._given,
@@ -97,7 +102,6 @@ class Attempt:
             capacity=self._capacity,
             rules=self._rules,
             memo=self._memo,
-            salt=self.restarts,
         )
         while run.nodes < limit and self.outcome is Outcome.PAUSED:
             before, hits = run.nodes, run.memo_hits

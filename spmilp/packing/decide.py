@@ -13,13 +13,15 @@ from spmilp.packing.given import given_of
 from spmilp.packing.instance import Instance
 from spmilp.packing.orders import Keys, keys_of
 from spmilp.packing.result import PackingOptions
-from spmilp.packing.search.arrays import Given, Ints
-from spmilp.packing.search.run import Outcome, Part
+from spmilp.packing.search.arrays import Given, Ints, Memo
+from spmilp.packing.search.run import Outcome, Part, memo_of
 
-FIRST_NODES = 500_000
-"""Nodes of the search before CP-SAT has its first turn; about a second."""
-FIRST_TURN = 3.0
-"""Deterministic seconds of that turn. Both double from turn to turn."""
+FIRST_NODES = 1_000_000
+"""Nodes of the search before CP-SAT has its first turn; two or three seconds."""
+FIRST_TURN = 0.05
+"""OR-Tools' deterministic time for that turn; one or two seconds. Both double from turn to turn."""
+MEMO_STATES = 2**20
+"""Failed states that are remembered at one capacity; memory is used as they come."""
 SLICE = 20_000
 """Nodes between two looks at the clock."""
 
@@ -55,6 +57,7 @@ class PartWork:
         keys: Keys,
         latest: Ints,
         capacity: int,
+        memo: Memo,
         options: PackingOptions,
         clock: Clock,
     ) -> None:
@@ -71,6 +74,7 @@ class PartWork:
             capacity=capacity,
             rules=options.rules,
             seed=options.seed,
+            memo=memo,
         )
         self._next_turn = FIRST_NODES
         self._turn_seconds = FIRST_TURN
@@ -190,6 +194,7 @@ class Decider:
 
     def _works_at(self, capacity: int, given: Given) -> tuple[PartWork, ...]:
         if capacity not in self._works:
+            memo = memo_of(MEMO_STATES)
             self._works[capacity] = tuple(
                 PartWork(
                     given=given,
@@ -197,6 +202,7 @@ class Decider:
                     keys=self._keys,
                     latest=self._instance.latest(capacity),
                     capacity=self._instance.capacity_units(capacity),
+                    memo=memo,
                     options=self._options,
                     clock=self._clock,
                 )

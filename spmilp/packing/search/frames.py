@@ -33,7 +33,7 @@ WORTH_REMEMBERING = 3
 
 @part
 def open_frame(
-    given: Given, state: State, frames: Frames, memo: Memo, capacity: int, rules: int, salt: int
+    given: Given, state: State, frames: Frames, memo: Memo, capacity: int, rules: int
 ) -> bool:
     """Fill in the next frame, whose items and sections are set; False if it is known to fail."""
     frame = state.counters[DEPTH]
@@ -49,7 +49,7 @@ def open_frame(
         if rules & MEMO:
             mixed = np.uint64(item + 1) * STRIDE_1
             mixed += np.uint64(2 * low + state.barred[item]) * STRIDE_2
-            key += scramble(mixed + np.uint64(salt))
+            key += scramble(mixed)
             check += scramble(mixed ^ STRIDE_2)
     cut_off = NO_LIMIT
     if rules & CUT_OFF:

@@ -80,7 +80,6 @@ def search(
     capacity: int,
     node_limit: int,
     rules: int,
-    salt: int,
 ) -> int:
     """Run until packed, exhausted or out of nodes; it may be called again then.
 
@@ -91,7 +90,7 @@ def search(
     items = frames.last[0] - frames.first[0]
     if counters[STARTED] == 0:
         counters[STARTED] = 1
-        open_frame(given, state, frames, memo, capacity, rules, salt)
+        open_frame(given, state, frames, memo, capacity, rules)
         counters[DEPTH] = 1
     while counters[NODES] < node_limit:
         frame = counters[DEPTH] - 1
@@ -105,7 +104,7 @@ def search(
             if place_next(given, state, frames, agenda, item, capacity, rules):
                 if counters[DEPTH] == items:
                     return PACKED
-                if open_frame(given, state, frames, memo, capacity, rules, salt):
+                if open_frame(given, state, frames, memo, capacity, rules):
                     counters[DEPTH] += 1
                     continue
                 # What is known to fail may come from the agenda and not follow this frame's choice.

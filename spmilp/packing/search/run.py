@@ -53,8 +53,8 @@ class Run:
         Highest offset of each item of the instance, and the capacity, in units.
     rules
         Which prunings are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
-    memo, salt
-        Failed states; runs that share a memo need different salts.
+    memo
+        Failed states; runs at one capacity of one instance may share it.
     """
 
     def __init__(
@@ -68,12 +68,10 @@ class Run:
         capacity: int,
         rules: int,
         memo: Memo,
-        salt: int,
     ) -> None:
         self._given = given
         self._capacity = capacity
         self._memo = memo
-        self._salt = salt
         if rules & r.STACKED and bool((latest != capacity - given.units)[part.items].any()):
             # Exchanging two items could leave the upper one above its latest offset.
             rules -= r.STACKED
@@ -113,7 +111,6 @@ class Run:
                 self._capacity,
                 self.nodes + nodes,
                 self._rules,
-                self._salt,
             )
         return Outcome(code)
 
