@@ -42,8 +42,9 @@ def comment(name: str) -> str:
 
 
 def cell(name: str) -> str:
-    """Return a name as one cell of a Markdown table."""
-    return comment(name).replace("|", "<U+007C>").replace("<U", "&lt;U").replace("`", "'")
+    """Return a name as one cell of a Markdown table, without HTML, links or other markup."""
+    marked = {"&": "&amp;", "<": "&lt;", "|": "&#124;", "[": "&#91;"}
+    return "".join(marked.get(letter, letter) for letter in comment(name))
 
 
 def field(name: str) -> str:

@@ -160,7 +160,7 @@ class Player:
         )
         return Operator(
             name="step",
-            kind=OPERATORS[step.operator],
+            kind=OPERATORS[step.kind],
             inputs=tuple("" if v is None else f"i{p}" for p, v in enumerate(views)),
             output="out",
             attributes=dict(

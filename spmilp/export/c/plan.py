@@ -83,7 +83,6 @@ def _sizes(subject: Subject, tables: Tables) -> Iterator[str]:
 
 
 def _checks(subject: Subject) -> Iterator[str]:
-    yield "SPMILP_ASSERT(bytes_have_8_bits, (unsigned char)255 + 1 == 256);"
     start = f"{subject.prefix.upper()}_PLAN_MEMORY"
     for memory in subject.problem.machine.memories:
         if memory.size is not None:

@@ -22,6 +22,7 @@ def types_header(tool: str) -> str:
     lines += [f"#define SPMILP_FORMAT_MAJOR {major}U", f"#define SPMILP_FORMAT_MINOR {minor}U", ""]
     lines += ["/* An index that says that there is nothing. */"]
     lines += [f"#define SPMILP_NONE UINT32_C({NONE})", "", *_all_codes(), _ASSERT, ""]
+    lines += ["SPMILP_ASSERT(bytes_have_8_bits, (unsigned char)255 + 1 == 256);", ""]
     for layout in layouts.LAYOUTS:
         lines += [*struct(layout), ""]
     return guarded("spmilp_types", [*lines, *linkage(_tables())])

@@ -217,7 +217,7 @@ VIEWS = _layout(
 )
 STEPS = _layout(
     *(21, "steps", "step", "Operators of a task, in order; the last one gives what it writes"),
-    "u32 operator: OPERATOR_...",
+    "u32 kind: OPERATOR_...",
     "u32 output: in views",
     "u32 inputs: how many",
     "u32 first_input: position in words of one view for each input, -1 for none",
@@ -237,7 +237,7 @@ STEPS = _layout(
 ATTRIBUTES = _layout(
     *(22, "attributes", "attribute", "Attributes of steps, normalised: no defaults to know"),
     "u32 name: ATTRIBUTE_...",
-    "u32 type: ATTRIBUTE_INTEGER, _REAL, _TEXT, _INTEGERS or _REALS",
+    "u32 type: VALUE_INTEGER, _REAL, _TEXT, _INTEGERS or _REALS",
     "u32 count: of words; 1 for a text",
     "u32 first: position in words; in texts for a text",
 )

@@ -1,0 +1,102 @@
+"""What the tests export: the worked example of the checker, and plans of networks."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from checker.worked_example import PLAN, PROBLEM
+from spmilp.checker.values.inputs import random_inputs
+from spmilp.checker.values.replay import replay
+from spmilp.export.stamp import stamp_of
+from spmilp.export.subject import Subject
+from spmilp.frontend.graph import Network
+from spmilp.frontend.load import load_network
+from spmilp.lowering.lower import lower
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from values.sequential import MACHINE, sequential_plan
+from values.small_network import NETWORK, script_of_two_strips, some_inputs, two_strips
+from values.test_lowered_networks import cut
+
+MODELS = Path(__file__).parents[2] / "models"
+
+HOSTILE = (
+    "*/ int x; /*",
+    '#include "/etc/passwd"',
+    'quote " and \\ backslash \\',
+    "line\nbreak\r\n#define A B",
+    "trigraph ??/ ??' ??=",
+    "int",
+    "../../../tmp/escape",
+    "größe_名前_\U0001f600",
+    "\udc80 half a pair \x00 zero",
+    "a-b",
+    "a.b",
+    "a b",
+    "x" * 10_000,
+    "",
+    "=1+2",
+    "%s%n | `cell` <b>",
+)
+"""Names that a model may have; several are equal once only letters and digits are kept."""
+
+
+def subject(problem: Problem = PROBLEM, plan: Plan = PLAN, **more: Any) -> Subject:
+    """Return what an export is given, without a model."""
+    return Subject(problem=problem, plan=plan, stamp=stamp_of(problem, plan), **more)
+
+
+def with_hostile_names() -> Subject:
+    """Return the worked example with the names of everything replaced."""
+    names = (HOSTILE[index % len(HOSTILE)] for index in range(1_000))
+    machine = replace(
+        PROBLEM.machine,
+        name=next(names),
+        # Nodes of the links are called by the names of memories: those stay.
+        cores=tuple(replace(core, name=f"{core.index}{next(names)}") for core in _machine().cores),
+        engines=tuple(replace(e, name=f"{e.index}{next(names)}") for e in _machine().engines),
+    )
+    problem = replace(
+        PROBLEM,
+        name=next(names),
+        machine=machine,
+        tensors=tuple(replace(tensor, name=next(names)) for tensor in PROBLEM.tensors),
+        buffers=tuple(replace(buffer, name=next(names)) for buffer in PROBLEM.buffers),
+        tasks=tuple(replace(task, name=next(names)) for task in PROBLEM.tasks),
+    )
+    return subject(problem)
+
+
+def _machine() -> Any:
+    return PROBLEM.machine
+
+
+def two_strips_subject(in_place: bool = True) -> tuple[Subject, dict[str, np.ndarray]]:
+    """Return a small float network in two strips with halos, and its inputs."""
+    problem = two_strips()
+    plan = script_of_two_strips(problem, in_place).plan()
+    return subject(problem, plan, network=NETWORK), some_inputs()
+
+
+@cache
+def lowered(model: str, pieces: int, parts: int, layout: str = "nchw") -> Subject:
+    """Return a model cut into tiles with a plan for one core."""
+    network: Network = load_network(MODELS / f"{model}.onnx")
+    problem = lower(network, MACHINE, cut(network, pieces, parts), layout=layout)
+    content = (MODELS / f"{model}.onnx").read_bytes()
+    return subject(problem, sequential_plan(problem), network=network, model=content)
+
+
+def replayed(given: Subject, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what the value replay computes."""
+    assert given.network is not None
+    return replay(given.problem, given.plan, given.network, inputs)
+
+
+def inputs_of(given: Subject, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return random inputs of a network."""
+    assert given.network is not None
+    return random_inputs(given.network, seed)

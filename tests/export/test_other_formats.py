@@ -1,0 +1,137 @@
+"""TensorFlow Lite Micro's plan, the model for Netron, the trace, the command lists."""
+
+import csv
+import json
+import struct
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from itertools import pairwise
+
+import numpy as np
+import onnx
+import pytest
+
+from checker.worked_example import PLAN, PROBLEM
+from export.subjects import lowered, subject, two_strips_subject, with_hostile_names
+from spmilp.export.command_lists import command_lists
+from spmilp.export.errors import ExportError
+from spmilp.export.netron import netron
+from spmilp.export.perfetto import CHANNELS, CORES, perfetto
+from spmilp.export.subject import Subject
+from spmilp.export.tflm import tflm
+from values.sequential import SPM
+
+
+def one_arena(given: Subject | None = None, more: int = 0) -> Subject:
+    """Return a plan on one scratchpad whose offsets are ``more`` than multiples of 16."""
+    given = given or lowered("autoencoder_f32", 1, 1)
+    moved = tuple(
+        replace(stay, offset=stay.offset * 4 + more) if stay.memory == SPM else stay
+        for stay in given.plan.residencies
+    )
+    return subject(given.problem, replace(given.plan, residencies=moved))
+
+
+def test_the_blob_has_an_offset_for_each_buffer_and_minus_1_for_what_never_comes() -> None:
+    given = one_arena()
+    blob = tflm(given)["tflm_plan.bin"]
+    version, subgraphs, count, *offsets = struct.unpack(f"<{len(blob) // 4}i", blob)
+    assert (version, subgraphs, count) == (1, 1, len(given.problem.buffers))
+    for stay in given.plan.residencies:
+        if stay.memory == SPM and stay.slice is not None:
+            assert offsets[given.problem.slices[stay.slice].buffer] == stay.offset
+    assert "[SPMILP_TFLM_PLAN_LENGTH] = {\n    1," in tflm(given)["tflm_plan.h"].decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda: subject(), "3 memories on chip > 1 arena"),
+        (lambda: one_arena(more=8), r"= 8 modulo 16"),
+        (lambda: one_arena(two_strips_subject()[0]), "a slice of 32 B of the 96 B of buffer"),
+    ],
+)
+def test_what_tflm_cannot_express_is_refused_with_both_numbers(
+    given: Callable[[], Subject], message: str
+) -> None:
+    with pytest.raises(ExportError, match=message):
+        tflm(given())
+
+
+def test_a_buffer_at_two_offsets_is_refused_with_both() -> None:
+    given = one_arena()
+    first = next(stay for stay in given.plan.residencies if stay.memory == SPM)
+    again = replace(first, index=len(given.plan.residencies), offset=first.offset + 1600)
+    plan = replace(given.plan, residencies=(*given.plan.residencies, again))
+    with pytest.raises(ExportError, match=f"at {first.offset} and later at {again.offset}"):
+        tflm(subject(given.problem, plan))
+
+
+def test_netron_sees_cores_and_addresses_and_the_graph_is_the_same() -> None:
+    given = lowered("ds_cnn_int8", 5, 1)
+    assert given.model is not None
+    before = onnx.load_model_from_string(given.model)
+    after = onnx.load_model_from_string(netron(given)["placed.onnx"])
+    onnx.checker.check_model(after)
+    assert [node.op_type for node in after.graph.node] == [n.op_type for n in before.graph.node]
+    by_kind = defaultdict(list)
+    for node in after.graph.node:
+        by_kind[node.op_type].append({prop.key: prop.value for prop in node.metadata_props})
+    kinds = {"Conv": by_kind["Conv"], "Gemm": by_kind["Gemm"]}
+    assert all(props["spmilp.cores"] == "core0" for each in kinds.values() for props in each)
+    assert int(by_kind["Conv"][0]["spmilp.tasks"]) > 1
+    entry = {prop.key: prop.value for prop in after.graph.input[0].metadata_props}
+    assert entry["spmilp.dram"].startswith("dram+0x")
+    assert {prop.key: prop.value for prop in after.metadata_props}["spmilp.plan_sha256"]
+
+
+def test_without_the_model_netron_gets_nothing() -> None:
+    with pytest.raises(ExportError, match="name it with --model"):
+        netron(subject())
+
+
+@pytest.mark.parametrize("hostile", [False, True])
+def test_nothing_overlaps_on_a_track_and_arrows_lead_forward(hostile: bool) -> None:
+    given = with_hostile_names() if hostile else subject()
+    trace = json.loads(perfetto(given)["trace.json"])
+    tracks = defaultdict(list)
+    arrows: defaultdict[int, list[dict]] = defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            tracks[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+        if event["ph"] in "sf":
+            arrows[event["id"]].append(event)
+    for spans in tracks.values():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    assert sum(len(spans) for (pid, _), spans in tracks.items() if pid == CORES) == 5
+    assert sum(len(spans) for (pid, _), spans in tracks.items() if pid == CHANNELS) == 13
+    assert len(arrows) == 6
+    for start, end in arrows.values():
+        inside = tracks[start["pid"], start["tid"]]
+        assert any(first <= start["ts"] < last for first, last in inside)
+        assert start["ts"] < end["ts"]
+        assert any(first == end["ts"] for first, _ in tracks[end["pid"], end["tid"]])
+
+
+def test_counters_of_the_trace_are_the_live_bytes() -> None:
+    trace = json.loads(perfetto(subject())["trace.json"])
+    counted = [event for event in trace["traceEvents"] if event["ph"] == "C"]
+    spm0 = [(event["ts"], event["args"]["bytes"]) for event in counted if event["name"] == "spm0"]
+    assert spm0 == [(0, 64), (14, 128), (49, 192), (69, 32), (79, 32), (97, 0)]
+    assert trace["otherData"]["plan_sha256"] == subject().stamp.plan
+
+
+def test_the_command_lists_name_every_task_and_transfer_once() -> None:
+    text = command_lists(with_hostile_names())["commands.csv"].decode("ascii")
+    lines = [line for line in text.splitlines(keepends=True) if not line.startswith("#")]
+    rows = list(csv.DictReader(StringIO("".join(lines))))
+    ran = sorted(int(row["argument"]) for row in rows if row["operation"] == "RUN")
+    moved = sorted(int(row["argument"]) for row in rows if row["operation"] == "MOVE")
+    assert ran == list(range(len(PROBLEM.tasks)))
+    assert moved == list(range(len(PLAN.transfers)))
+    assert {row["operation"] for row in rows} == {"WAIT", "SIGNAL", "RUN", "MOVE"}
+    starts = np.array([int(row["planned_cycle"]) for row in rows if row["operation"] == "RUN"])
+    assert starts.min() == 49
