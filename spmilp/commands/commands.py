@@ -17,10 +17,10 @@ class EventScheme(StrEnum):
 
     ``counters``
         A wait goes on when the event has reached ``count``, and leaves it as it is. One list
-        signals an event, any number may wait for it: a word of memory with one writer.
+        signals an event, any number of lists may wait for it: a word of memory with one writer.
     ``semaphores``
-        A wait goes on when the event is at least ``count`` and takes that many off it; here it is
-        always 1. One list waits for an event, and never at the same time as its own signal of it.
+        A wait goes on when the event is at least ``count`` and takes that many off it. One list
+        waits for an event; several may signal it, though never two at the same time.
     """
 
     COUNTERS = "counters"

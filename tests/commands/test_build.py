@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from commands.helpers import planned, text, with_events
+from commands.helpers import Mapped, planned, ten_plans, text, with_events
 from commands.oracle import conflicting_pairs, waits_of
 from commands.small import halves, load_run_store
 from solvers.random_problems import problems
@@ -75,10 +75,7 @@ def test_a_task_that_follows_another_without_data_waits_for_it() -> None:
 
 
 def test_the_order_of_a_list_needs_no_wait() -> None:
-    problem, plan = load_run_store()
-    right = replace(plan.placements[1], core=0)
-
-    found = text(build_commands(problem, replace(plan, placements=(plan.placements[0], right))))
+    found = text(build_commands(*on_one_core()))
 
     assert found["core0"] == "w1>=1 run0 s0 w2>=1 run1 s0"
     assert found["dma0.0"] == "move0 s1 w0>=1 move2 w0>=2 move3"
@@ -111,17 +108,49 @@ def test_an_event_counts_only_what_somebody_waits_for() -> None:
     assert (found.waits, found.signals, found.events, found.highest) == (5, 4, 4, 1)
 
 
-def test_events_that_are_only_set_or_not_become_semaphores() -> None:
-    problem, plan = load_run_store()
-    found = build_commands(with_events(problem, None, 1), plan)
+def test_a_counter_that_is_full_is_followed_by_another() -> None:
+    problem, plan = on_one_core()
 
-    assert found.scheme is EventScheme.COUNTERS  # no count is above 1
+    assert text(build_commands(with_events(problem, None, 1), plan)) == {
+        "core0": "w2>=1 run0 s0 w3>=1 run1 s1",
+        "dma0.0": "move0 s2 w0>=1 move2 w1>=1 move3",
+        "dma0.1": "move1 s3",
+    }
 
-    right = replace(plan.placements[1], core=0)
-    plan = replace(plan, placements=(plan.placements[0], right))
-    found = build_commands(with_events(problem, None, 1), plan)
 
-    assert found.scheme is EventScheme.SEMAPHORES
+def test_semaphores_are_taken_where_counters_are_too_many() -> None:
+    problem, plan = ten_plans()[0]
+
+    assert build_commands(with_events(problem, 22, 1), plan).scheme is EventScheme.COUNTERS
+    found = build_commands(with_events(problem, 21, 1), plan)
+    assert (found.scheme, found.events) == (EventScheme.SEMAPHORES, 13)
+
+
+def test_too_few_events_are_refused_with_both_numbers() -> None:
+    problem, plan = ten_plans()[0]
+
+    message = "needs 22 events as counters that count to 1, or 13 as semaphores; star has 12"
+    with pytest.raises(TooManyEventsError, match=message) as raised:
+        build_commands(with_events(problem, 12, 1), plan)
+    assert raised.value.exit_code is ExitCode.EXPORT_IMPOSSIBLE
+
+
+def test_each_wait_takes_a_signal_of_a_semaphore_that_its_list_alone_waits_for() -> None:
+    problem, plan = on_one_core()
+    found = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 2), plan)
+
+    assert text(found) == {
+        "core0": "w0>=1 run0 s2 w1>=1 run1 s2",
+        "dma0.0": "move0 s0 w2>=1 move2 w2>=1 move3",
+        "dma0.1": "move1 s1",
+    }
+
+
+def test_a_semaphore_is_used_again_only_when_the_wait_before_is_over_for_certain() -> None:
+    """Nothing tells core 0 that the first store has started when it signals the second."""
+    problem, plan = on_one_core()
+    found = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 1), plan)
+
     assert text(found) == {
         "core0": "w0>=1 run0 s2 w1>=1 run1 s3",
         "dma0.0": "move0 s0 w2>=1 move2 w3>=1 move3",
@@ -129,23 +158,8 @@ def test_events_that_are_only_set_or_not_become_semaphores() -> None:
     }
 
 
-def test_a_semaphore_is_used_again_only_when_the_wait_before_is_over_for_certain() -> None:
-    """Nothing tells core 0 that the first store has started when it signals the second."""
+def on_one_core() -> Mapped:
+    """Return the plan with both tasks on core 0."""
     problem, plan = load_run_store()
     right = replace(plan.placements[1], core=0)
-    plan = replace(plan, placements=(plan.placements[0], right))
-
-    binary = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 1), plan)
-    counting = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 2), plan)
-
-    assert (binary.events, counting.events) == (4, 3)
-
-
-def test_too_few_events_are_refused_with_both_numbers() -> None:
-    problem, plan = load_run_store()
-
-    message = r"needs 4 events that count to 1, or 5 semaphores; two cores has 3 events"
-    with pytest.raises(TooManyEventsError, match=message) as raised:
-        build_commands(with_events(problem, 3, None), plan)
-    assert raised.value.exit_code is ExitCode.EXPORT_IMPOSSIBLE
-    assert build_commands(with_events(problem, 4, None), plan).events == 4
+    return problem, replace(plan, placements=(plan.placements[0], right))

@@ -13,6 +13,7 @@ from spmilp.problem.problem import Problem
 
 SCHEMES = [
     pytest.param(EventScheme.COUNTERS, None, id="counters"),
+    pytest.param(EventScheme.COUNTERS, 3, id="counters up to 3"),
     pytest.param(EventScheme.SEMAPHORES, 1, id="binary"),
     pytest.param(EventScheme.SEMAPHORES, 3, id="semaphores up to 3"),
 ]
