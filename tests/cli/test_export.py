@@ -1,0 +1,117 @@
+"""``spmilp export`` as a user runs it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checker.worked_example import CORE_DMA, PLAN, PROBLEM, SPM0, changed, with_engine
+from cli.running import MODELS, Run
+from spmilp.errors import ExitCode
+from spmilp.export.formats import FORMATS
+from spmilp.plan.write import write_plan
+from spmilp.problem.write import write_problem
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    write_problem(PROBLEM, tmp_path / "problem.json")
+    write_plan(PLAN, PROBLEM, tmp_path / "plan.json")
+    return tmp_path / "plan.json"
+
+
+def test_named_formats_are_written_with_a_manifest(run: Run, plan: Path) -> None:
+    ended = run("export", plan, "--format", "csv,md", "-f", "bin", "-o", "out")
+    assert ended.code == 0, ended.err
+    written = sorted(file.name for file in Path("out").iterdir())
+    assert written == ["allocation.csv", "allocation.md", "export.json", "plan.spmb"]
+    assert ended.out.count("written: ") == 4
+
+
+def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
+    run: Run, plan: Path
+) -> None:
+    ended = run("export", plan, "--json")
+    assert ended.code == 0, ended.err
+    assert (plan.parent / "export" / "spmilp_plan.c").exists()
+    assert [each["format"] for each in ended.json["left_out"]] == ["tflm"]
+    assert str(plan.parent / "export" / "trace.json") in ended.json["files"]
+
+
+def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_writes_nothing(
+    run: Run, plan: Path
+) -> None:
+    ended = run("export", plan, "-f", "csv,tflm", "-o", "out")
+    assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
+    assert "3 memories on chip > 1 arena" in ended.err
+    assert not Path("out").exists()
+
+
+def test_a_controller_that_cannot_express_a_transfer_is_exit_code_8_and_writes_nothing(
+    run: Run, tmp_path: Path
+) -> None:
+    unaligned = replace(PROBLEM.machine.memories[SPM0], alignment=1)
+    memories = [*PROBLEM.machine.memories]
+    memories[SPM0] = unaligned
+    machine = replace(PROBLEM.machine, memories=tuple(memories))
+    problem = with_engine(CORE_DMA, replace(PROBLEM, machine=machine), congruence=1)
+    moved = changed(PLAN, residencies={7: {"offset": 258}})
+    moved = replace(moved, claim=replace(PLAN.claim, peak_spm=258 + 64))
+    write_problem(problem, tmp_path / "problem.json")
+    write_plan(moved, problem, tmp_path / "plan.json")
+    for option, code in (("core_dma=mchan", 0), ("core_dma=aie_bd", ExitCode.EXPORT_IMPOSSIBLE)):
+        ended = run(
+            *("export", tmp_path / "plan.json", "-f", "csv,dma", "--controller", option),
+            *("-o", f"out{int(code)}"),
+        )
+        assert ended.code == code, ended.err
+    assert "transfer 12 of w by engine core_dma: its source address 258 B is 2 modulo 4 B" in (
+        ended.err
+    )
+    assert Path("out0/spmilp_dma_mchan.c").exists()
+    assert not Path("out8").exists()
+
+
+def test_an_invalid_plan_is_not_exported(run: Run, plan: Path) -> None:
+    write_plan(changed(PLAN, residencies={7: {"offset": 70}}), PROBLEM, plan)
+    ended = run("export", plan, "-f", "csv", "-o", "out")
+    assert ended.code == ExitCode.PLAN_INVALID
+    assert "the plan is invalid and is not exported: " in ended.err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--format", "elf"), "--format elf: there are c, "),
+        (("--format", ","), "--format: there are c, "),
+        (("--format", "onnx"), "onnx needs the model: add --model"),
+        (("--prefix", "1x"), "--prefix '1x': expected a letter"),
+        (("--controller", "pl330"), "--controller pl330: expected NAME or ENGINE=NAME"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(
+    run: Run, plan: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = run("export", plan, *arguments)
+    assert ended.code == ExitCode.USAGE
+    assert said in " ".join(ended.err.replace("│", " ").split())
+
+
+def test_an_engine_that_is_not_there_is_said(run: Run, plan: Path) -> None:
+    ended = run("export", plan, "-f", "dma", "--controller", "nothing=mchan", "-o", "out")
+    assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
+    assert "no engine is called nothing" in ended.err
+
+
+def test_the_model_must_be_the_plans(run: Run, plan: Path) -> None:
+    model = MODELS / "ds_cnn_int8.onnx"
+    ended = run("export", plan, "-f", "c", "--model", model, "-o", "out")
+    assert ended.code == ExitCode.INVALID_INPUT
+    assert "is not the model of this problem" in ended.err
+
+
+def test_every_format_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
+    for name in FORMATS:
+        assert f"| `{name}` |" in page

@@ -1,0 +1,59 @@
+"""All files of a call, or none; the same bytes each time; and nothing that names can steer."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from export.subjects import lowered, subject, with_hostile_names
+from spmilp.errors import FileError
+from spmilp.export.errors import ExportError
+from spmilp.export.formats import FORMATS, MANIFEST, export, write_export
+from spmilp.files import sha256_of
+
+WITHOUT_MODEL = [name for name, each in FORMATS.items() if not each.needs_model]
+
+
+def test_names_from_the_model_never_become_names_of_files() -> None:
+    plain = export(subject(), [], WITHOUT_MODEL)
+    hostile = export(with_hostile_names(), [], WITHOUT_MODEL)
+    assert set(plain.files) == set(hostile.files)
+    assert all("/" not in name and "\\" not in name for name in hostile.files)
+
+
+def test_the_same_plan_gives_the_same_bytes() -> None:
+    given = lowered("ds_cnn_int8", 5, 1)
+    first, second = (export(given, ["c", "bin", "onnx"], WITHOUT_MODEL) for _ in range(2))
+    assert first.files == second.files
+
+
+def test_the_manifest_lists_every_file_with_format_version_and_hash() -> None:
+    made = export(subject(), [], WITHOUT_MODEL)
+    manifest = json.loads(made.files[MANIFEST])
+    listed = {entry["file"]: entry for entry in manifest["files"]}
+    assert {*listed, MANIFEST} == set(made.files)
+    for name, entry in listed.items():
+        assert entry["sha256"] == sha256_of(made.files[name])
+        assert entry["bytes"] == len(made.files[name])
+        assert entry["format_version"]
+    assert manifest["model_sha256"] == "ab" * 32
+    assert manifest["plan_sha256"] == subject().stamp.plan
+
+
+def test_a_format_that_cannot_take_the_plan_is_left_out_or_ends_the_call() -> None:
+    made = export(subject(), ["csv"], ["csv", "tflm"])
+    ((name, why),) = made.left_out
+    assert name == "tflm"
+    assert "3 memories on chip > 1 arena" in why
+    with pytest.raises(ExportError):
+        export(subject(), ["csv", "tflm"])
+
+
+def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
+    made = export(subject(), ["csv", "md", "perfetto"])
+    (tmp_path / "trace.json").mkdir()
+    (tmp_path / "allocation.csv").write_text("older")
+    with pytest.raises(FileError, match=r"trace\.json: cannot be written"):
+        write_export(made, tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["allocation.csv", "trace.json"]
+    assert (tmp_path / "allocation.csv").read_text() == "older"
