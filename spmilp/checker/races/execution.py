@@ -1,8 +1,8 @@
 """Command lists run without times, with a vector clock for each list.
 
 A clock says how many commands of every list have been executed for certain, whatever the delays
-(Mattern, Virtual time and global states of distributed systems, 1989). Waits only ever let go
-later than they could, so that one run shows whether all runs come to the end.
+(Mattern, Virtual time and global states of distributed systems, 1989). A wait that can go on once
+can also go on later, as only its own list takes from a semaphore: one run shows whether all end.
 """
 
 from collections import Counter, deque

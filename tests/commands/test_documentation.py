@@ -1,0 +1,16 @@
+"""The documentation of command lists names every rule."""
+
+import re
+from pathlib import Path
+
+import spmilp.checker.races as races
+
+DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
+
+
+def test_every_rule_is_documented_and_no_other() -> None:
+    sources = [file.read_text() for file in Path(races.__file__).parent.glob("*.py")]
+    asked = {name for text in sources for name in re.findall(r'Violation\("(\w+)"', text)}
+    documented = set(re.findall(r"^- `(\w+)`:", DOCS.read_text(), flags=re.MULTILINE))
+
+    assert asked == documented
