@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import spmilp
-from spmilp.cli import check, compare, convert, export, inspect, machines, pack, replay, solve
+from spmilp.cli import bound, check, compare, convert, export, inspect, machines, pack, replay, solve
 from spmilp.cli.failures import FailuresGroup
 from spmilp.cli.output import print_error
 from spmilp.errors import ExitCode
@@ -44,6 +44,7 @@ app.command("check", epilog=EXIT_CODES)(check.check)
 app.command("replay", epilog=EXIT_CODES)(replay.replay)
 app.command("export", epilog=EXIT_CODES)(export.export)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
+app.command("bound", epilog=EXIT_CODES)(bound.bound)
 app.command("convert", epilog=EXIT_CODES)(convert.convert)
 app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("pack", epilog=f"{pack.EXAMPLES}\n\n{EXIT_CODES}")(pack.pack)

@@ -44,9 +44,10 @@ def heads_and_tails(problem: Problem, movement: Movement, chains: Chains) -> Pat
 
         head(t) >= min head(Q) + ceil(sum cycles(Q) / cores) + min lag(Q)
 
-    (Fernandez and Bussell, IEEE Trans. Computers C-22(8), 1973, for the graph before ``t``). What
-    tasks of A and ``t`` itself read from DRAM has left it before; with R the loads of which the
-    readers start at least q cycles before ``t``,
+    (Fernandez and Bussell, IEEE Trans. Computers C-22(8), 1973, for the graph before ``t``). Some
+    core runs ``ceil(|Q| / cores)`` tasks of Q at least, so the term in the middle is at least that
+    many times the least cycles of Q. What tasks of A and ``t`` itself read from DRAM has left it
+    before; with R the loads of which the readers start at least q cycles before ``t``,
 
         head(t) >= ceil(sum uses(R) / rate out of DRAM) + q
 
@@ -197,8 +198,11 @@ class _Side:
         by_lag = np.argsort(-lags, kind="stable")
         best = 0
         for order in (by_head, by_lag):
-            total = np.cumsum(self._cycles[tasks[order]])
-            needed = -(-total // self._cores)
+            cycles = self._cycles[tasks[order]]
+            rounds = -(-np.arange(1, order.size + 1) // self._cores)
+            needed = np.maximum(
+                -(-np.cumsum(cycles) // self._cores), rounds * np.minimum.accumulate(cycles)
+            )
             least_head = np.minimum.accumulate(heads[order])
             least_lag = np.minimum.accumulate(lags[order])
             best = max(best, int((least_head + needed + least_lag).max()))

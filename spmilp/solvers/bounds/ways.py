@@ -45,6 +45,13 @@ class Ways:
         """The memories in which some core works."""
         return frozenset(core.memory for core in self._machine.cores)
 
+    @cached_property
+    def used(self) -> frozenset[MemoryIdx]:
+        """The memories in which tasks read or write; all scratchpads with remote reads."""
+        if self._machine.remote is None:
+            return self.worked_in
+        return self.worked_in | {memory.index for memory in self._machine.spms}
+
     def writable(self, task: Task) -> frozenset[MemoryIdx]:
         """Return the memories in which a task may work."""
         able = _able(task)
@@ -84,6 +91,14 @@ class Ways:
             return 0
         return _least(self._energies, sources, targets) * size
 
+    def entry(self, size: Bytes) -> Cycles:
+        """Return the least cycles of one transfer into the memories that tasks use."""
+        return self._least_step(size, into=True)
+
+    def exit(self, size: Bytes) -> Cycles:
+        """Return the least cycles of one transfer out of the memories that tasks use."""
+        return self._least_step(size, into=False)
+
     def starts_in_dram(self, buffer: BufferIdx) -> bool:
         """Say whether a buffer lies in a DRAM at first in which no core works itself."""
         return self._is_far_dram(self._problem.buffers[buffer].starts_in)
@@ -91,6 +106,19 @@ class Ways:
     def ends_in_dram(self, buffer: BufferIdx) -> bool:
         """Say whether a buffer must end in a DRAM in which no core works itself."""
         return self._is_far_dram(self._problem.buffers[buffer].ends_in)
+
+    def _least_step(self, size: Bytes, *, into: bool) -> Cycles:
+        if not self._is_small:
+            return 0
+        return min(
+            (
+                fixed + ceil(Fraction(size) / rate)
+                for (source, target), ways in self._edges.items()
+                if (target in self.used) == into and (source in self.used) != into
+                for fixed, rate, _ in ways
+            ),
+            default=0,
+        )
 
     def _is_far_dram(self, memory: MemoryIdx | None) -> bool:
         return (

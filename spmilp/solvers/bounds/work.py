@@ -18,19 +18,21 @@ def work_bound(problem: Problem, paths: Paths) -> Cycles:
 
         makespan >= min head(Q) + ceil(sum cycles(Q) / cores(K)) + min (tail - cycles)(Q).
 
-    Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
-    schedules", IEEE Trans. Computers C-22(8), 1973. Q is narrowed to the tasks with a head of at
-    least each value in turn (the last layers), and to those with a tail of at least each value.
+    Some core of K runs ``ceil(|Q| / cores(K))`` tasks at least, so the term in the middle is at
+    least that many times the least cycles of Q. Fernandez and Bussell, "Bounds on the number of
+    processors and time for multiprocessor optimal schedules", IEEE Trans. Computers C-22(8), 1973.
+    Q is narrowed to the tasks with a head of at least each value in turn (the last layers), and to
+    those with a tail of at least each value.
     """
     able = [_kinds_able(task.cycles) for task in problem.tasks]
-    return max((_bound_of(problem, paths, able, kinds) for kinds in _unions(set(able))), default=0)
+    return max((_bound_of(problem, paths, able, kinds) for kinds in unions(set(able))), default=0)
 
 
 def _kinds_able(cycles: tuple[Cycles | None, ...]) -> frozenset[KindIdx]:
     return frozenset(kind for kind, some in enumerate(cycles) if some is not None)
 
 
-def _unions(sets: set[frozenset[KindIdx]]) -> list[frozenset[KindIdx]]:
+def unions(sets: set[frozenset[KindIdx]]) -> list[frozenset[KindIdx]]:
     """Return the unions of the sets; of many different sets only each one and the union of all."""
     ordered = sorted(sets, key=sorted)
     if len(ordered) > MOST_KINDS_COMBINED:
@@ -66,10 +68,13 @@ def _best_of_prefixes(
 ) -> Cycles:
     """Return the best bound among the sets of the first one, two, three ... tasks."""
     best = total = 0
-    least_head = least_after = None
-    for task in tasks:
-        total += cycles[task]
+    least_head = least_after = least_cycles = None
+    for count, task in enumerate(tasks, start=1):
+        own = cycles[task]
+        total += own
+        least_cycles = own if least_cycles is None else min(least_cycles, own)
         least_head = head[task] if least_head is None else min(least_head, head[task])
         least_after = after[task] if least_after is None else min(least_after, after[task])
-        best = max(best, least_head + -(-total // cores) + least_after)
+        needed = max(-(-total // cores), -(-count // cores) * least_cycles)
+        best = max(best, least_head + needed + least_after)
     return best

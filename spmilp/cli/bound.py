@@ -1,0 +1,128 @@
+"""``spmilp bound``: what no plan can beat, and which argument says so."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spmilp.cli import options as read
+
+if TYPE_CHECKING:
+    from spmilp.problem.problem import Problem
+    from spmilp.solvers.bounds.bound import Bound
+
+UNITS = {"makespan": "cycles", "dram_traffic": "B", "energy": "fJ", "peak_spm": "B"}
+
+
+def bound(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM.json|MODEL.onnx",
+            help="A problem file; or a model (onnx:NAME for a graph of the onnx package), whose "
+            "tiles are then those that solve would choose.",
+            show_default=False,
+        ),
+    ],
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE.yaml",
+            help="For a model: a preset or a machine file.",
+            show_default="mesh4x4",
+        ),
+    ] = None,
+    dim: Annotated[
+        list[str] | None,
+        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
+    ] = None,
+    search: Annotated[
+        float | None,
+        typer.Option(
+            "--search",
+            parser=read.duration,
+            metavar="DURATION",
+            help="Find a bound on the makespan by search too, for so long.",
+            show_default="no search",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Threads of the search.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+) -> None:
+    """Print every proven lower bound, and which is best for each quantity.
+
+    For a model also the roofline, which holds for every tiling.
+    """
+    from spmilp import pipeline
+    from spmilp.lowering.roofline import roofline
+    from spmilp.problem.objective import Quantity
+    from spmilp.problem.read import read_problem
+    from spmilp.solvers.bounds.best import all_bounds
+    from spmilp.solvers.bounds.bound import Bound
+
+    ceiling = None
+    if source.endswith(".json"):
+        if machine is not None or dim:
+            raise typer.BadParameter(
+                f"{source} is a problem file, which carries its machine and its sizes; leave "
+                "--machine and --dim out, or give the ONNX model"
+            )
+        problem = read_problem(source)
+    else:
+        dims = read.dimensions(dim or ())
+        loaded = pipeline.load(source, machine or pipeline.DEFAULT_MACHINE, dims=dims)
+        problem = pipeline.lower_network(loaded)
+        ceiling = roofline(loaded.network, loaded.target.machine).cycles
+    bounds = list(all_bounds(problem))
+    if search is not None:
+        from spmilp.solvers.bounds.relaxation import relaxation_bound
+
+        known = max(b.value for b in bounds if b.quantity is Quantity.MAKESPAN)
+        value = relaxation_bound(problem, search, workers=workers, known=known, seed=seed)
+        bounds.append(Bound("search", Quantity.MAKESPAN, value))
+    if ceiling is not None:
+        bounds.append(Bound("roofline", Quantity.MAKESPAN, ceiling))
+    _print(problem, bounds, as_json=as_json)
+
+
+def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
+    from spmilp.cli import output as out
+
+    best: dict[str, Bound] = {}
+    for each in bounds:
+        known = best.setdefault(str(each.quantity), each)
+        if each.value > known.value:
+            best[str(each.quantity)] = each
+    if as_json:
+        out.print_json(
+            {
+                "problem": problem.name,
+                "machine": problem.machine.name,
+                "tasks": len(problem.tasks),
+                "quantity": str(problem.objective.first),
+                "best": {quantity: each.name for quantity, each in best.items()},
+                "bounds": [
+                    {"name": each.name, "quantity": str(each.quantity), "value": each.value}
+                    for each in bounds
+                ],
+            }
+        )
+        return
+    to = out.console()
+    to.print(f"{problem.name}: no plan has less", markup=False, style="bold")
+    rows = [
+        (
+            str(each.quantity),
+            each.name,
+            f"{each.value:,}",
+            UNITS[str(each.quantity)],
+            "best" if best[str(each.quantity)] is each else "",
+        )
+        for each in bounds
+        if each.value > 0
+    ]
+    to.print(out.table(("quantity", "bound", "value", "", ""), rows, numbers=(2,)))

@@ -1,0 +1,123 @@
+"""The spill bound: what finds no room beside a task's working set goes to DRAM and comes back."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.problem import Problem
+from spmilp.solvers.bounds.needs import Needs
+from spmilp.solvers.bounds.prices import prices_of_covers
+from spmilp.solvers.bounds.ways import Ways
+from spmilp.units import BufferIdx, Bytes, TaskIdx
+
+MOST_TASKS = 1000
+"""With more tasks the sets of what comes before and after each one grow too large."""
+
+
+class Squeeze(NamedTuple):
+    """A task beside which not everything finds room: the bytes too many, and what may go."""
+
+    excess: Bytes
+    live: tuple[BufferIdx, ...]
+
+
+def spill_bound(problem: Problem) -> Bytes:
+    """Return bytes of DRAM traffic beyond the compulsory ones.
+
+    While task ``t`` runs, its working set lies on the chip. So does, or else lies in DRAM only,
+    what tasks before ``t`` have written and tasks after ``t`` read (of each such buffer the largest
+    slice that one of them reads), and what tasks on both sides read of a buffer that comes from
+    DRAM. Let ``z[b]`` be the bytes of buffer ``b`` that, during some task, lie in DRAM only though
+    they have been on the chip and must come back. For each ``t``, with all memories on the chip
+    taken as one,
+
+        sum z[b] over the buffers live at t  >=  working set(t) + sum of their bytes - capacity.
+
+    Such a byte of a written buffer has been stored, and is loaded; if the buffer must end in DRAM
+    anyway, the store is compulsory. Such a byte of a buffer that comes from DRAM is loaded twice.
+    The least sum of these costs is bounded by weak duality: for any prices ``y[t] >= 0`` it is at
+    least ``sum y[t] excess(t) - sum_b bytes(b) max(0, sum of y[t] over t with b live - cost(b))``.
+    """
+    machine = problem.machine
+    ways = Ways(problem)
+    if len(problem.tasks) > MOST_TASKS or any(
+        machine.memories[memory].kind is MemoryKind.DRAM for memory in ways.worked_in
+    ):
+        return 0
+    squeezes = list(_squeezes(problem, ways))
+    buffers = sorted({buffer for squeeze in squeezes for buffer in squeeze.live})
+    if not buffers:
+        return 0
+    column = {buffer: number for number, buffer in enumerate(buffers)}
+    costs = [_cost(problem, ways, buffer) for buffer in buffers]
+    sizes = [problem.buffers[buffer].bytes for buffer in buffers]
+    rows = [(squeeze.excess, [column[b] for b in squeeze.live]) for squeeze in squeezes]
+    prices = prices_of_covers(rows, costs, sizes)
+    gained = sum(
+        (price * excess for price, (excess, _) in zip(prices, rows, strict=True)), Fraction(0)
+    )
+    paid = [Fraction(-cost) for cost in costs]
+    for price, (_, columns) in zip(prices, rows, strict=True):
+        for number in columns:
+            paid[number] += price
+    lost = sum(
+        (size * over for size, over in zip(sizes, paid, strict=True) if over > 0), Fraction(0)
+    )
+    return max(0, ceil(gained - lost))
+
+
+def _squeezes(problem: Problem, ways: Ways) -> Iterator[Squeeze]:
+    """Yield the tasks beside which not all that must last finds room."""
+    capacity = sum(
+        memory.usable or 0
+        for memory in problem.machine.memories
+        if memory.kind is not MemoryKind.DRAM
+    )
+    needs = Needs(problem)
+    before = _all_before(problem)
+    after: list[set[TaskIdx]] = [set() for _ in problem.tasks]
+    for later, some in enumerate(before):
+        for earlier in some:
+            after[earlier].add(later)
+    writers = problem.writers()
+    readers: dict[BufferIdx, list[tuple[TaskIdx, int]]] = {}
+    for task in problem.tasks:
+        for read in task.reads:
+            readers.setdefault(problem.slices[read].buffer, []).append((task.index, read))
+    for task in problem.tasks:
+        live = {}
+        touched = {problem.slices[read].buffer for read in task.reads}
+        for buffer, uses in readers.items():
+            if buffer in touched:
+                continue
+            wanted = {read for reader, read in uses if reader in after[task.index]}
+            writer = writers[buffer]
+            if writer is None:
+                if not ways.starts_in_dram(buffer):
+                    continue
+                wanted &= {read for reader, read in uses if reader in before[task.index]}
+            elif writer not in before[task.index]:
+                continue
+            if wanted:
+                live[buffer] = max(problem.slices[read].bytes for read in wanted)
+        excess = sum(needs.pieces(task)) + sum(live.values()) - capacity
+        if excess > 0 and live:
+            yield Squeeze(excess, tuple(sorted(live)))
+
+
+def _all_before(problem: Problem) -> list[set[TaskIdx]]:
+    found: list[set[TaskIdx]] = [set() for _ in problem.tasks]
+    direct = problem.predecessors()
+    for task in problem.topological_order():
+        for earlier in direct[task]:
+            found[task] |= {earlier, *found[earlier]}
+    return found
+
+
+def _cost(problem: Problem, ways: Ways, buffer: BufferIdx) -> int:
+    """Return the bytes that one byte moves beyond those that are compulsory."""
+    if problem.buffers[buffer].starts_in is not None or ways.ends_in_dram(buffer):
+        return 1
+    return 2

@@ -1,0 +1,54 @@
+"""``spmilp bound`` as a user runs it."""
+
+from pathlib import Path
+
+from cli.running import MODELS, Run
+
+PROBLEM = MODELS.parent / "instances" / "problems" / "layers-20t-3c.json"
+
+
+def test_each_bound_has_a_row_and_the_best_ones_are_marked(run: Run) -> None:
+    ended = run("bound", PROBLEM)
+
+    assert ended.code == 0
+    assert "layers 1: no plan has less" in ended.out
+    (best,) = [line for line in ended.out.splitlines() if line.endswith("best")]
+    assert best.split() == ["makespan", "critical", "path", "388", "cycles", "best"]
+
+
+def test_as_json_every_bound_is_there(run: Run) -> None:
+    found = run("bound", PROBLEM, "--json").json
+
+    values = {each["name"]: each["value"] for each in found["bounds"]}
+    assert found["quantity"] == "makespan"
+    assert found["tasks"] == 20
+    assert values[found["best"]["makespan"]] == values["critical path"] == 388
+    assert values["compulsory traffic"] == 0
+    assert "search" not in values
+
+
+def test_the_search_is_one_more_bound(run: Run) -> None:
+    found = run("bound", PROBLEM, "--search", "5s", "--json").json
+
+    assert {"name": "search", "quantity": "makespan", "value": 388} in found["bounds"]
+
+
+def test_a_model_has_a_roofline_too(run: Run) -> None:
+    found = run("bound", MODELS / "resnet8_int8.onnx", "--machine", "mesh4x4", "--json").json
+    values = {each["name"]: each["value"] for each in found["bounds"]}
+
+    assert 0 < values["roofline"] <= values["work"]
+    assert found["machine"] == "mesh4x4"
+
+
+def test_a_problem_file_carries_its_machine(run: Run) -> None:
+    ended = run("bound", PROBLEM, "--machine", "mesh4x4")
+
+    assert ended.code == 2
+    assert "carries its machine" in " ".join(ended.err.replace("│", " ").split())
+
+
+def test_a_broken_problem_is_invalid_input(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "problem.json").write_text("{")
+
+    assert run("bound", "problem.json").code == 3

@@ -1,0 +1,60 @@
+"""No bound exceeds the optimum, which brute force proves, nor any plan at all."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from spmilp.plan.measures import measure
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.bounds.best import all_bounds
+from spmilp.solvers.bounds.chains import Chains, longest_chains
+from spmilp.solvers.bounds.movement import Movement
+from spmilp.solvers.bounds.paths import paths_of
+from spmilp.solvers.bounds.relaxation import relaxation_bound
+from spmilp.solvers.bruteforce.solver import BruteForce
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.solvers.chains import chain, star
+from tests.solvers.random_problems import problems
+from tests.solvers.tiny_problems import tiny_problem
+
+MOST_STATES = 500
+
+
+@pytest.mark.parametrize("number", range(300, 420))
+def test_no_bound_exceeds_a_plan_of_a_tiny_problem(number: int) -> None:
+    problem = tiny_problem(number)
+    plan = BruteForce(MOST_STATES).solve(problem, SolveOptions()).plan
+    if plan is None:
+        return
+    measures = measure(problem, plan.placements, plan.residencies, plan.transfers)
+
+    for bound in all_bounds(problem):
+        assert bound.value <= measures.of(bound.quantity), bound
+    if problem.objective.first is Quantity.MAKESPAN:
+        assert relaxation_bound(problem, 2.0) <= measures.makespan
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(problem=problems())
+def test_tasks_of_plans_keep_to_their_heads_and_tails(problem: Problem) -> None:
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+    movement = Movement(problem)
+    paths = paths_of(problem, movement)
+    single = longest_chains(Chains(problem, movement))
+
+    assert all(a >= b for a, b in zip(paths.head, single.head, strict=True))
+    assert all(a >= b for a, b in zip(paths.tail, single.tail, strict=True))
+    if plan is None:
+        return
+    for placement, head, tail in zip(plan.placements, paths.head, paths.tail, strict=True):
+        assert head <= placement.start
+        assert placement.start + tail <= plan.claim.makespan
+    assert relaxation_bound(problem, 0.2) <= plan.claim.makespan
+
+
+def test_the_search_is_never_below_the_bounds_that_it_rests_upon() -> None:
+    problem = chain(star(3, 1024), layers=3, strips=5)
+    cuts = {bound.name: bound.value for bound in all_bounds(problem)}["cuts"]
+
+    assert relaxation_bound(problem, 2.0) >= cuts
