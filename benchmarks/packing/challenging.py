@@ -46,7 +46,7 @@ def main() -> int:
     instances = challenging(arguments.folder)
     wall, cpu = first_call()
     print(f"first call in this process: {wall:.2f} s wall, {cpu:.2f} s CPU")
-    print("instance  buffers    nodes   wall s    CPU s  MiniMalloc s    ratio")
+    print("instance  buffers    nodes   wall s    CPU s  MiniMalloc s    ratio  by CPU")
     options = PackingOptions(seed=arguments.seed, time_limit=arguments.seconds)
     total = total_cpu = 0.0
     ratios = []
@@ -61,7 +61,7 @@ def main() -> int:
         nodes = runs[0].packing.statistics.nodes
         print(
             f"{name:8}{len(items):9,}{nodes:9,}{wall:9.3f}{cpu:9.3f}{MINIMALLOC[name]:14.3f}"
-            f"{ratios[-1]:9.1f}"
+            f"{ratios[-1]:9.1f}{MINIMALLOC[name] / cpu:8.1f}"
         )
     mean = exp(sum(map(log, ratios)) / len(ratios))
     print(

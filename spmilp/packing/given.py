@@ -51,6 +51,7 @@ def given_of(instance: Instance) -> Given | None:
         hull_from=hull_from,
         hull_until=hull_until,
         units=instance.units,
+        lift=_lifts(instance, *pairs),
         alignment=instance.alignment,
         lowest=np.zeros(instance.count, dtype=np.int64),
         blocked_start=blocked_start,
@@ -82,6 +83,15 @@ def _with_apart(
     merged = np.zeros(items + 1, dtype=np.int64)
     np.cumsum(np.bincount(lower[first].astype(np.int64), minlength=items), out=merged[1:])
     return merged, upper[first].astype(np.int32), extents[first]
+
+
+def _lifts(instance: Instance, pointer: Ints, other: Shorts, extent: Ints) -> Ints:
+    """Return the least by which each item raises one that lies on it."""
+    if extent.size == 0:
+        return instance.units
+    lift = instance.units.copy()
+    np.minimum.at(lift, np.repeat(np.arange(instance.count), np.diff(pointer)), extent)
+    return lift
 
 
 def _hulls(instance: Instance, apart: dict[tuple[int, int], int]) -> tuple[Ints, Ints]:

@@ -31,7 +31,8 @@ class Given(NamedTuple):
     runs of sections an item lives in, with its units there; ``stay_start``: the number of a run's
     first stay, a stay being an item in a section. ``member_*``: the items of each section and
     their stays; ``stay_position``: where each stay stands in that list. ``hull_*``: the sections
-    between which an item ties sub-problems together. ``lowest``: an item's lowest offset in an
+    between which an item ties sub-problems together. ``lift``: by how much an item at least raises
+    what lies on it. ``lowest``: an item's lowest offset in an
     empty memory. ``blocked_*``: offsets an item cannot have because of obstacles, by start.
     ``obstacle_*``: the obstacles of each section, disjoint, from low to high. ``kin``: equal for
     two items that live in the same sections and may be exchanged, else -1. ``likeness``: equal for
@@ -53,6 +54,7 @@ class Given(NamedTuple):
     hull_from: Ints
     hull_until: Ints
     units: Ints
+    lift: Ints
     alignment: Ints
     lowest: Ints
     blocked_start: Ints
@@ -103,7 +105,7 @@ class Frames(NamedTuple):
     """One row per item placed: the sub-problem ``order[first:last]`` it was chosen from.
 
     ``bound``: the least offset allowed. ``dominated_from``, ``cut_off``: limits on the next
-    offset. ``step``: units of the smallest unplaced item. ``placed``: the choice that is being
+    offset. ``step``: least ``lift`` of an unplaced item. ``placed``: the choice that is being
     searched. ``mark``: length of the trail before it. ``back_to``: the frame whose choice has
     failed when this sub-problem fails. ``agenda``, ``pool``: state of the agenda when the frame
     was opened. ``key``, ``check``: hash of the state.

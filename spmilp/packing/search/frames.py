@@ -44,7 +44,7 @@ def open_frame(
     for k in range(frames.first[frame], frames.last[frame]):
         item = state.order[k]
         low = state.low[item]
-        step = min(step, given.units[item])
+        step = min(step, given.lift[item])
         lowest_top = min(lowest_top, low + given.units[item])
         if rules & MEMO:
             mixed = np.uint64(item + 1) * STRIDE_1

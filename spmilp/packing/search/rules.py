@@ -49,8 +49,10 @@ MEMO = 16
 """A state that failed once is not searched again under the same or a higher bound.
 
 What can follow depends on the unplaced items, the lowest offset of each, their bars and the least
-offset allowed by ``CANONICAL``; a higher bound allows a subset. States are compared by 128-bit
-hashes: among a billion states the chance that any two collide is below 1e-20.
+offset allowed by ``CANONICAL``; a higher bound allows a subset. The order of preference does not
+matter, so runs share what failed: wherever the state is met again, its bars are items that were
+tried and failed there too, and a packing that one of them excludes was looked for. States are
+compared by 128-bit hashes: among a billion states the chance that any two collide is below 1e-20.
 """
 
 TWINS = 32
@@ -77,8 +79,9 @@ LOOKAHEAD = 256
 """An item that cannot have its lowest offset counts as lying higher when sections are looked at.
 
 It is barred or below the bound of ``CANONICAL``. In a settled packing it then lies on an item that
-is yet to be placed, at or above the bound, thus at least the smallest unplaced item's units above
-it.
+is yet to be placed, at or above the bound, thus above it by at least what unplaced items raise
+others by (``Given.lift``). A section's next item lies on one that does not live there, which would
+itself be the next: where no such item can lie low enough, it is not the next one.
 """
 
 ALL_RULES = 511

@@ -1,0 +1,43 @@
+"""Random packing problems, most of them tight."""
+
+from dataclasses import replace
+from itertools import combinations
+from random import Random
+
+from spmilp.packing import Item, PackingProblem
+
+
+def plain_problem(random: Random, most_items: int = 8) -> PackingProblem:
+    """Return items of one lifetime each, without a capacity."""
+    ends = random.randint(3, 12)
+    largest = random.randint(2, 8)
+    items = []
+    for _ in range(random.randint(3, most_items)):
+        start = random.randrange(ends)
+        end = random.randint(start + 1, ends)
+        items.append(Item(size=random.randint(1, largest), lifetimes=((start, end),)))
+    return PackingProblem(items=tuple(items), capacity=None)
+
+
+def rich_problem(random: Random, most_items: int = 7) -> PackingProblem:
+    """Return items with all that can be asked for, without a capacity.
+
+    It may be contradictory in itself: a fixed item in a reserved range, two at one place.
+    """
+    alignments = random.choice([(1,), (2,), (1, 2), (1, 2, 4), (4,), (3,), (2, 3)])
+    items = []
+    for _ in range(random.randint(2, most_items)):
+        times = sorted(random.sample(range(9), 2 * random.randint(1, 3)))
+        alignment = random.choice(alignments)
+        fixed = alignment * random.randint(0, 2) if random.random() < 0.1 else None
+        lifetimes = tuple(zip(times[::2], times[1::2], strict=True))
+        size = random.randint(1, 6)
+        items.append(Item(size=size, lifetimes=lifetimes, alignment=alignment, offset=fixed))
+    pairs = list(combinations(range(len(items)), 2))
+    random.shuffle(pairs)
+    together = tuple(pairs[: random.choice((0, 0, 0, 1, 2))])
+    start = random.randint(0, 8)
+    reserved = ((start, start + random.randint(1, 3)),) if random.random() < 0.3 else ()
+    problem = PackingProblem(items=tuple(items), capacity=None, reserved=reserved)
+    problem = replace(problem, apart=tuple(pairs[2 : random.choice((0, 0, 3, 4))]))
+    return replace(problem, together=tuple(pair for pair in together if pair not in problem.apart))

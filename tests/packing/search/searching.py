@@ -1,0 +1,90 @@
+"""The search alone, and one random problem asked in all the ways that must agree."""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, check_packing, minimise
+from spmilp.packing.bounds import clash_of_obstacles
+from spmilp.packing.clock import Clock
+from spmilp.packing.decide import Decider
+from spmilp.packing.instance import instance_of
+from spmilp.packing.search.rules import ALL_RULES
+from spmilp.packing.search.run import Outcome
+from tests.packing.judge import can_be_packed
+
+AMPLE = 200
+"""A capacity in which every random problem fits that does not contradict itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What the search said, with the restarts it took."""
+
+    outcome: Outcome
+    offsets: tuple[int, ...] | None
+    restarts: int
+
+
+def search_alone(problem: PackingProblem, rules: int = ALL_RULES, seed: int = 0) -> Searched:
+    """Search without bounds, heuristics and CP-SAT before it or beside it."""
+    options = PackingOptions(rules=rules, seed=seed, cliques=False, node_limit=2_000_000)
+    instance, clock = instance_of(problem), Clock(options)
+    capacity = problem.capacity or 0
+    if clash_of_obstacles(instance, capacity) is not None:
+        return Searched(outcome=Outcome.EXHAUSTED, offsets=None, restarts=0)
+    verdict = Decider(instance, options, clock).decide(capacity)
+    if verdict.offsets is None:
+        return Searched(outcome=verdict.outcome, offsets=None, restarts=clock.restarts)
+    of_group = instance.groups.offset.copy()
+    of_group[instance.group] = verdict.offsets * instance.unit
+    offsets = tuple(of_group[instance.groups.of_item].tolist())
+    return Searched(outcome=verdict.outcome, offsets=offsets, restarts=clock.restarts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """What one random problem showed, disagreements first."""
+
+    wrong: tuple[str, ...]
+    asked: int = 0
+    infeasible: int = 0
+    beyond_bound: int = 0
+    restarted: int = 0
+
+
+def agreement_on(problem: PackingProblem, random: Random) -> Agreement:
+    """Ask at the least height and one byte below, with all prunings and with some of them.
+
+    What the second opinion has to confirm is the proof; offsets are checked.
+    """
+    try:
+        instance_of(problem)
+    except ValueError:
+        return Agreement(wrong=())
+    least = minimise(problem)
+    if least.height is None or least.offsets is None:
+        ample = can_be_packed(replace(problem, capacity=AMPLE))
+        return Agreement(wrong=("minimise",) if ample else (), asked=1, infeasible=1)
+    wrong = []
+    if least.status is not PackingStatus.OPTIMAL or least.bound != least.height:
+        wrong.append(f"not proven: {least}")
+    at_it, below = (replace(problem, capacity=least.height - less) for less in (0, 1))
+    if check_packing(at_it, least.offsets):
+        wrong.append(f"wrong offsets: {least}")
+    if can_be_packed(below):
+        wrong.append(f"lower ones exist: {least}")
+    restarted = 0
+    for rules in (ALL_RULES, random.randrange(ALL_RULES + 1)):
+        packed, refuted = (search_alone(p, rules, random.randrange(100)) for p in (at_it, below))
+        if packed.offsets is None or check_packing(at_it, packed.offsets):
+            wrong.append(f"rules {rules}, capacity {at_it.capacity}: {packed}")
+        if refuted.outcome is not Outcome.EXHAUSTED:
+            wrong.append(f"rules {rules}, capacity {below.capacity}: {refuted}")
+        restarted += max(packed.restarts, refuted.restarts) > 1
+    return Agreement(
+        wrong=tuple(wrong),
+        asked=2,
+        infeasible=1,
+        beyond_bound=least.statistics.source in ("search", "cliques"),
+        restarted=restarted,
+    )

@@ -1,0 +1,83 @@
+"""At the least height and one byte below it, search and second opinion say the same."""
+
+from random import Random
+
+import pytest
+
+from spmilp.packing import Item, PackingProblem
+from spmilp.packing.search.rules import ALL_RULES, NAMES
+from spmilp.packing.search.run import Outcome
+from tests.packing.judge import cp_sat_packs, enumeration_packs
+from tests.packing.random_problems import plain_problem, rich_problem
+from tests.packing.search.searching import agreement_on, search_alone
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_plain_problems_are_decided_as_by_enumeration(block: int) -> None:
+    found = [agreement_on(plain_problem(random), random) for random in _randoms("plain", block, 30)]
+    assert [agreement.wrong for agreement in found if agreement.wrong] == []
+    assert sum(agreement.restarted for agreement in found) > 0
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_problems_with_everything_are_decided_as_by_enumeration(block: int) -> None:
+    found = [agreement_on(rich_problem(random), random) for random in _randoms("rich", block, 30)]
+    assert [agreement.wrong for agreement in found if agreement.wrong] == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_twelve_items_are_decided_as_by_cp_sat(seed: int) -> None:
+    random = Random(f"twelve {seed}")
+    assert agreement_on(plain_problem(random, most_items=12), random).wrong == ()
+
+
+def test_an_item_may_lie_on_a_part_of_another_that_is_smaller_than_the_whole() -> None:
+    """Two are updates in place: what lies on them later is lifted by the smaller one alone."""
+    problem = PackingProblem(
+        items=(
+            Item(size=2, lifetimes=((0, 1), (3, 5)), alignment=2),
+            Item(size=6, lifetimes=((1, 3),)),
+            Item(size=4, lifetimes=((6, 7),)),
+            Item(size=5, lifetimes=((0, 2), (5, 6), (7, 8)), alignment=2),
+            Item(size=3, lifetimes=((0, 1), (2, 4), (6, 7)), alignment=2),
+        ),
+        capacity=13,
+        together=((1, 4), (0, 2)),
+        apart=((1, 2), (0, 4)),
+    )
+    assert search_alone(problem).outcome is Outcome.PACKED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_pruning_alone_and_all_but_it_agree_with_enumeration(name: str) -> None:
+    for seed in range(25):
+        random = Random(f"switch {seed}")
+        problem = plain_problem(random, most_items=7)
+        live = max(
+            sum(i.size for i in problem.items if i.lifetimes[0][0] <= t < i.lifetimes[0][1])
+            for t in range(12)
+        )
+        asked = PackingProblem(items=problem.items, capacity=live)
+        expected = Outcome.PACKED if enumeration_packs(asked) else Outcome.EXHAUSTED
+        for rules in (NAMES[name], ALL_RULES - NAMES[name]):
+            assert search_alone(asked, rules).outcome is expected, (seed, rules)
+
+
+def test_the_two_second_opinions_agree_with_each_other() -> None:
+    verdicts = []
+    for seed in range(150):
+        problem = rich_problem(Random(f"judges {seed}"), most_items=5)
+        asked = PackingProblem(
+            items=problem.items,
+            capacity=6 + seed % 8,
+            reserved=problem.reserved,
+            together=problem.together,
+            apart=problem.apart,
+        )
+        verdicts.append(enumeration_packs(asked))
+        assert cp_sat_packs(asked) is verdicts[-1]
+    assert 20 < sum(verdicts) < 130
+
+
+def _randoms(kind: str, block: int, count: int) -> list[Random]:
+    return [Random(f"{kind} {block} {number}") for number in range(count)]
