@@ -35,6 +35,7 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.write import write_problem
 from spmilp.solvers.base import Result, SolveOptions
 from spmilp.solvers.registry import find_solver
+from spmilp.tile_search import TileSearch, search_tilings
 
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
@@ -76,6 +77,7 @@ def map_model(
     *,
     dims: Mapping[str, int] | None = None,
     objective: Quantity = Quantity.MAKESPAN,
+    tile_search: TileSearch | None = None,
     solver: str = DEFAULT_SOLVER,
     options: SolveOptions = DEFAULT_OPTIONS,
 ) -> Mapped:
@@ -89,13 +91,17 @@ def map_model(
         The name of a preset, or a YAML file.
     dims
         Sizes of the model's dynamic dimensions by name.
+    tile_search
+        How long to look for better tile sizes than the first choice; ``None`` keeps that.
 
     Raises
     ------
     SpmilpError
         If a file cannot be used, an operator cannot be lowered, or a tile fits no scratchpad.
     """
-    problem = problem_from_model(model, machine, dims=dims, objective=objective)
+    problem = problem_from_model(
+        model, machine, dims=dims, objective=objective, tile_search=tile_search
+    )
     return map_problem(problem, solver=solver, options=options)
 
 
@@ -112,9 +118,10 @@ def problem_from_model(
     *,
     dims: Mapping[str, int] | None = None,
     objective: Quantity = Quantity.MAKESPAN,
+    tile_search: TileSearch | None = None,
 ) -> Problem:
     """Load a model and a machine, and lower the network; see :func:`map_model`."""
-    return lower_network(load(model, machine, dims=dims), objective)
+    return lower_network(load(model, machine, dims=dims), objective, tile_search)
 
 
 def load(
@@ -129,13 +136,24 @@ def load(
     return Loaded(network=network, target=target)
 
 
-def lower_network(loaded: Loaded, objective: Quantity = Quantity.MAKESPAN) -> Problem:
-    """Choose tile sizes and lower to a problem that carries the hashes of both files."""
+def lower_network(
+    loaded: Loaded,
+    objective: Quantity = Quantity.MAKESPAN,
+    tile_search: TileSearch | None = None,
+) -> Problem:
+    """Choose tile sizes and lower to a problem that carries the hashes of both files.
+
+    The first choice is by an estimate; with a ``tile_search`` others are tried and judged by the
+    list scheduler's plans.
+    """
     network, target = loaded.network, loaded.target
+    tilings = choose_tilings(network, target.machine)
+    if tile_search is not None:
+        tilings = search_tilings(network, target.machine, tilings, objective, tile_search)
     return lower(
         network,
         target.machine,
-        choose_tilings(network, target.machine),
+        tilings,
         objective=Objective.of(objective),
         sources=(("model", network.sha256), ("machine", target.sha256)),
     )

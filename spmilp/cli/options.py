@@ -3,8 +3,17 @@
 import math
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 
 import typer
+
+
+class Tiles(StrEnum):
+    """How tile sizes are chosen."""
+
+    FIRST = "first"
+    SEARCH = "search"
+
 
 SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds of each unit of time."""

@@ -26,6 +26,10 @@ class ProgressLine:
         """Say which solver begins on which instance."""
         self.say(f"{instance}: {solver}")
 
+    def better_tiles(self, value: int, tasks: int) -> None:
+        """Show what the search for tile sizes has found."""
+        self.say(f"choosing tiles: best {value:,} with {tasks:,} tasks")
+
     def improved(self, progress: Progress) -> None:
         """Show a solver's incumbent, bound and gap."""
         incumbent = progress.incumbent

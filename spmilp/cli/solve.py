@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from spmilp.cli import options as read
+from spmilp.cli.options import Tiles
 from spmilp.problem.objective import Quantity
 
 
@@ -35,6 +36,13 @@ def solve(
         typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
     ] = None,
     solver: Annotated[str, typer.Option(help="Which solver.")] = "auto",
+    tiles: Annotated[
+        Tiles | None,
+        typer.Option(
+            help="Tile sizes by a first estimate, or by a search that takes up to 40% of the time.",
+            show_default="search with --solver auto, else first",
+        ),
+    ] = None,
     objective: Annotated[
         Quantity | None,
         typer.Option(
@@ -103,6 +111,7 @@ def solve(
         machine=machine,
         dims=read.dimensions(dim or ()),
         solver=solver,
+        tiles=tiles or (Tiles.SEARCH if solver == "auto" else Tiles.FIRST),
         objective=objective,
         time_limit=time_limit,
         gap=gap,

@@ -11,6 +11,7 @@ import typer
 
 from spmilp import pipeline
 from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.options import Tiles
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.cli.solved import Answer, figures_of, print_answer
 from spmilp.cli.sources import read_source
@@ -20,6 +21,13 @@ from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.registry import solver_names
+from spmilp.tile_search import TileSearch
+
+SHARE_OF_TILES = 0.4
+"""Of the time limit, for the search for tile sizes."""
+
+LEAST_SECONDS = 1.0
+"""For the solver, when everything before it has taken all the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,7 @@ class Request:
     machine: str | None
     dims: Mapping[str, int]
     solver: str
+    tiles: Tiles
     objective: Quantity | None
     time_limit: float
     gap: float
@@ -47,11 +56,17 @@ def run(request: Request) -> ExitCode:
     _solver_exists(request.solver)
     with interrupts_noted() as interrupts, progress_line() as progress:
         problem, ceiling = read_source(
-            request.source, request.machine, request.dims, request.objective, progress.say
+            request.source,
+            request.machine,
+            request.dims,
+            request.objective,
+            progress.say,
+            _tile_search(request, progress),
         )
         models = _written_model(request, problem, progress)
         outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
-        result = pipeline.solve_problem(problem, request.solver, _options(request, progress))
+        options = _options(request, progress, started, interrupts.code is not None)
+        result = pipeline.solve_problem(problem, request.solver, options)
         interrupts.finishing = True
         progress.say("checking the plan")
         mapped = pipeline.judge(problem, result)
@@ -86,10 +101,25 @@ def _written_model(request: Request, problem: Problem, progress: ProgressLine) -
     return (request.write_model,)
 
 
-def _options(request: Request, progress: ProgressLine) -> SolveOptions:
+def _tile_search(request: Request, progress: ProgressLine) -> TileSearch | None:
+    if request.tiles is Tiles.FIRST:
+        return None
+    limit = request.time_limit
+    return TileSearch(
+        seconds=None if math.isinf(limit) else limit * SHARE_OF_TILES,
+        on_better=progress.better_tiles,
+    )
+
+
+def _options(
+    request: Request, progress: ProgressLine, started: float, interrupted: bool
+) -> SolveOptions:
+    """Return what is left of the limits; after an interrupt, time for little more than one plan."""
     progress.say("solving")
+    left = started + request.time_limit - time.perf_counter()
+    limit = LEAST_SECONDS if interrupted else max(left, LEAST_SECONDS)
     return SolveOptions(
-        time_limit=None if math.isinf(request.time_limit) else request.time_limit,
+        time_limit=None if math.isinf(limit) else limit,
         gap=request.gap,
         seed=request.seed,
         workers=request.workers,

@@ -11,6 +11,7 @@ from spmilp.lowering.roofline import Roofline, roofline
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.tile_search import TileSearch
 
 
 def read_source(
@@ -19,6 +20,7 @@ def read_source(
     dims: Mapping[str, int],
     objective: Quantity | None,
     say: Callable[[str], None],
+    tile_search: TileSearch | None = None,
 ) -> tuple[Problem, Roofline | None]:
     """Read a problem, or make it from a model and a machine; a model has a roofline too.
 
@@ -28,6 +30,8 @@ def read_source(
         As on the command line; ``None`` and empty where the user said nothing.
     say
         Called with what is going on.
+    tile_search
+        How long to look for better tile sizes; ``None`` for the first choice.
 
     Raises
     ------
@@ -41,7 +45,7 @@ def read_source(
     say(f"reading {source}")
     loaded = pipeline.load(source, machine or pipeline.DEFAULT_MACHINE, dims=dims)
     say("choosing tiles and lowering")
-    problem = pipeline.lower_network(loaded, objective or Quantity.MAKESPAN)
+    problem = pipeline.lower_network(loaded, objective or Quantity.MAKESPAN, tile_search)
     return problem, roofline(loaded.network, loaded.target.machine)
 
 

@@ -1,6 +1,7 @@
 """Better tilings by trying others with a solver as the judge."""
 
 from collections.abc import Callable, Hashable, Mapping
+from math import inf
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.choose import choose, group_times
@@ -11,9 +12,10 @@ from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
+from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
 
-Evaluate = Callable[[Problem], int]
+Evaluate = Callable[[Problem], int | None]
 
 
 def refine_tilings(
@@ -21,15 +23,18 @@ def refine_tilings(
     machine: Machine,
     tilings: Mapping[int, Tiling],
     evaluate: Evaluate,
-    budget: int,
+    budget: int | None = None,
     *,
+    objective: Objective = DEFAULT_OBJECTIVE,
+    is_over: Callable[[], bool] = lambda: False,
     measured: CycleTable = NO_MEASUREMENTS,
 ) -> dict[int, Tiling]:
     """Improve tilings by coordinate descent: one class of like groups at a time.
 
     The classes that are expected to take longest come first; each of a class's candidates, the most
-    promising first, is tried for all of its groups at once and kept if the value falls. The passes
-    end when one of them has changed nothing, or with the budget.
+    promising first, is tried for all of its groups at once and kept if the value falls. When a pass
+    over the classes changes nothing, passes over single groups follow, until one of them changes
+    nothing. A ``KeyboardInterrupt`` ends the search like ``is_over``.
 
     Parameters
     ----------
@@ -37,17 +42,21 @@ def refine_tilings(
         Where to start, for example what
         :func:`~spmilp.lowering.choose.choose_tilings` has found.
     evaluate
-        The value of a problem, for example a plan's makespan; less is better. A problem without a
-        plan should have a value above all others.
+        The value of a problem, for example a plan's makespan; less is better. ``None`` for a
+        problem without a plan.
     budget
-        Problems to evaluate at most, the starting one included.
+        Problems to evaluate at most, the starting one included; ``None`` without limit.
+    objective
+        Of the problems that are evaluated.
+    is_over
+        Asked before each evaluation whether to stop.
 
     Returns
     -------
     dict[int, Tiling]
         Tilings whose value is at most that of the given ones.
     """
-    search = _Search(network, machine, evaluate, budget, measured)
+    search = _Search(network, machine, evaluate, budget, objective, is_over, measured)
     return search.run(dict(tilings))
 
 
@@ -57,40 +66,61 @@ class _Search:
         network: Network,
         machine: Machine,
         evaluate: Evaluate,
-        budget: int,
+        budget: int | None,
+        objective: Objective,
+        is_over: Callable[[], bool],
         measured: CycleTable,
     ) -> None:
         self._network = network
         self._machine = machine
         self._evaluate = evaluate
-        self._left = budget
+        self._left = inf if budget is None else budget
+        self._objective = objective
+        self._is_over = is_over
         self._measured = measured
         self._landscape = Landscape(network, machine, measured)
         self._tried: set[tuple[Tiling, ...]] = set()
+        self._best: dict[int, Tiling] = {}
+        self._least: int | None = None
 
     def run(self, best: dict[int, Tiling]) -> dict[int, Tiling]:
         """Return the best tilings found."""
-        value = self._value(best)
-        if value is None:
-            return best
-        improved = True
-        while improved:
-            improved = False
-            for members in self._classes():
-                for tiling in self._alternatives(members[0]):
-                    trial = {**best, **dict.fromkeys(members, tiling)}
-                    found = self._value(trial)
-                    if found is not None and found < value:
-                        best, value, improved = trial, found, True
-        return best
+        classes = self._classes()
+        groups = [[member] for members in classes if len(members) > 1 for member in members]
+        self._best = best
+        try:
+            self._least = self._value(best)
+            for neighbourhood in (classes, groups):
+                while self._improves(neighbourhood):
+                    pass
+        except KeyboardInterrupt:
+            return self._best
+        return self._best
+
+    def _improves(self, neighbourhood: list[list[int]]) -> bool:
+        """Try every candidate for each set of groups once; say whether one was better."""
+        improved = False
+        for members in neighbourhood:
+            for tiling in self._alternatives(members[0]):
+                trial = {**self._best, **dict.fromkeys(members, tiling)}
+                found = self._value(trial)
+                if found is not None and (self._least is None or found < self._least):
+                    self._best, self._least, improved = trial, found, True
+        return improved
 
     def _value(self, tilings: Mapping[int, Tiling]) -> int | None:
         """Evaluate tilings; ``None`` if they were tried, do not fit, or nothing is left."""
         key = tuple(tilings[group.index] for group in self._network.groups)
-        if key in self._tried or self._left <= 0:
+        if key in self._tried or self._left <= 0 or self._is_over():
             return None
         self._tried.add(key)
-        problem = lower(self._network, self._machine, tilings, measured=self._measured)
+        problem = lower(
+            self._network,
+            self._machine,
+            tilings,
+            measured=self._measured,
+            objective=self._objective,
+        )
         if groups_that_do_not_fit(problem):
             return None
         self._left -= 1
