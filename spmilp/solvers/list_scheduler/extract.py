@@ -12,8 +12,8 @@ from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.dram import dram_addresses
-from spmilp.solvers.list_scheduler.records import NONE, Ints, plain
-from spmilp.units import Bytes, Cycles, EngineIdx
+from spmilp.solvers.list_scheduler.records import NONE, Ints, Table
+from spmilp.units import Bytes, Cycles, EngineIdx, MemoryIdx, SliceIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +41,16 @@ def extract(problem: Problem, routes: Routes, board: Board) -> Schedule:
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    rows = plain(board.residencies[: board.counts[COUNT_RESIDENCIES]])
+    rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
     kept = np.flatnonzero(_was_filled(problem, rows))
     number = np.full(len(rows) + 1, NONE, np.int64)
     number[kept] = np.arange(len(kept))
-    makespan = makespan_of(board)
-    residencies = [
-        _residency(problem, rows[old], index, makespan) for index, old in enumerate(kept)
-    ]
+    residencies = list(_residencies(problem, rows[kept], makespan_of(board)))
     tensors, residencies = dram_addresses(problem, residencies)
     return Schedule(
-        placements=tuple(_placements(problem, board, number)),
+        placements=tuple(_placements(board, number)),
         residencies=tuple(residencies),
-        transfers=tuple(_transfers(problem, routes, board, number)),
+        transfers=tuple(_transfers(routes, board, number)),
         tensors=tensors,
     )
 
@@ -69,63 +66,75 @@ def _was_filled(problem: Problem, rows: Any) -> Any:
     return filled | initial | (rows["slice"] == NONE)
 
 
-def _residency(problem: Problem, row: Any, index: int, makespan: Cycles) -> Residency:
-    slice_ = _optional(row["slice"])
-    stays = False
-    if slice_ is not None and slice_ < len(problem.buffers):
-        buffer = problem.buffers[slice_]
-        in_dram_from_the_start = buffer.starts_in == row["memory"] and buffer.place is not None
-        stays = buffer.ends_in == row["memory"] or in_dram_from_the_start
-    start = int(row["start"])
-    return Residency(
-        index=index,
-        slice=slice_,
-        memory=int(row["memory"]),
-        offset=int(row["offset"]),
-        bytes=int(row["bytes"]),
-        start=start,
-        end=max(makespan if stays else int(row["end"]), start + 1),
-        filled_by_task=_optional(row["filled_by_task"]),
-        filled_by_transfer=_optional(row["filled_by_transfer"]),
-    )
-
-
-def _placements(problem: Problem, board: Board, number: Ints) -> Iterator[Placement]:
-    served_by, held_by = board.reads["served_by"], board.writes["held_by"]
-    for row, task in zip(plain(board.tasks), problem.tasks, strict=True):
-        served = served_by[row["reads_from"] : row["reads_to"]]
-        held = held_by[row["writes_from"] : row["writes_to"]]
-        yield Placement(
-            task=task.index,
-            core=int(row["core"]),
-            start=int(row["start"]),
-            end=int(row["end"]),
-            reads=tuple(number[served].tolist()),
-            writes=tuple(number[held].tolist()),
-            scratch=_optional(number[row["scratch"]]),
+def _residencies(problem: Problem, rows: Table, makespan: Cycles) -> Iterator[Residency]:
+    names = ("slice", "memory", "offset", "bytes", "start", "end")
+    fillers = ("filled_by_task", "filled_by_transfer")
+    for index, row in enumerate(_values(rows, *names, *fillers)):
+        held, memory, offset, size, start, end, task, transfer = row
+        slice_ = _optional(held)
+        yield Residency(
+            index=index,
+            slice=slice_,
+            memory=memory,
+            offset=offset,
+            bytes=size,
+            start=start,
+            end=max(makespan if _stays(problem, slice_, memory) else end, start + 1),
+            filled_by_task=_optional(task),
+            filled_by_transfer=_optional(transfer),
         )
 
 
-def _transfers(problem: Problem, routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]:
-    rows = plain(board.transfers[: board.counts[COUNT_TRANSFERS]])
+def _stays(problem: Problem, slice_: SliceIdx | None, memory: MemoryIdx) -> bool:
+    """Say whether a residency lasts until all ends, whoever uses it last."""
+    if slice_ is None or slice_ >= len(problem.buffers):
+        return False
+    buffer = problem.buffers[slice_]
+    in_dram_from_the_start = buffer.starts_in == memory and buffer.place is not None
+    return buffer.ends_in == memory or in_dram_from_the_start
+
+
+def _placements(board: Board, number: Ints) -> Iterator[Placement]:
+    served = number[board.reads["served_by"]].tolist()
+    held = number[board.writes["held_by"]].tolist()
+    scratch = number[board.tasks["scratch"]].tolist()
+    names = ("core", "start", "end", "reads_from", "reads_to", "writes_from", "writes_to")
+    for index, row in enumerate(_values(board.tasks, *names)):
+        core, start, end, reads_from, reads_to, writes_from, writes_to = row
+        yield Placement(
+            task=index,
+            core=core,
+            start=start,
+            end=end,
+            reads=tuple(served[reads_from:reads_to]),
+            writes=tuple(held[writes_from:writes_to]),
+            scratch=_optional(scratch[index]),
+        )
+
+
+def _transfers(routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]:
+    rows = board.transfers[: board.counts[COUNT_TRANSFERS]]
     channels = _channels(rows)
-    memory = board.residencies["memory"]
-    for index, row in enumerate(rows):
-        route = routes.between(int(memory[row["source"]]), int(memory[row["destination"]]))
+    memory = board.residencies["memory"].tolist()
+    new_number = number.tolist()
+    names = ("slice", "source", "destination", "engine", "start", "end")
+    for index, row in enumerate(_values(rows, *names)):
+        slice_, source, destination, engine, start, end = row
+        route = routes.between(memory[source], memory[destination])
         yield Transfer(
             index=index,
-            slice=int(row["slice"]),
-            source=int(number[row["source"]]),
-            destinations=(int(number[row["destination"]]),),
-            engine=int(row["engine"]),
+            slice=slice_,
+            source=new_number[source],
+            destinations=(new_number[destination],),
+            engine=engine,
             channel=channels[index],
-            start=int(row["start"]),
-            end=int(row["end"]),
+            start=start,
+            end=end,
             route=route.links if route else (),
         )
 
 
-def _channels(rows: Any) -> list[int]:
+def _channels(rows: Table) -> list[int]:
     """Give each transfer a channel of its engine that is free (the engine never has too many).
 
     The transfers of an engine are intervals; taking them by start and giving each the least free
@@ -134,8 +143,9 @@ def _channels(rows: Any) -> list[int]:
     channels = [0] * len(rows)
     free: dict[EngineIdx, list[int]] = {}
     busy: dict[EngineIdx, list[tuple[Cycles, int]]] = {}
-    for index in np.lexsort((np.arange(len(rows)), rows["start"])):
-        engine, start, end = (int(rows[index][name]) for name in ("engine", "start", "end"))
+    by_start = np.lexsort((np.arange(len(rows)), rows["start"]))
+    moves = _values(rows[by_start], "engine", "start", "end")
+    for index, (engine, start, end) in zip(by_start.tolist(), moves, strict=True):
         running = busy.setdefault(engine, [])
         idle = free.setdefault(engine, [])
         while running and running[0][0] <= start:
@@ -146,5 +156,10 @@ def _channels(rows: Any) -> list[int]:
     return channels
 
 
-def _optional(value: Any) -> int | None:
-    return None if value == NONE else int(value)
+def _values(rows: Table, *fields: str) -> Iterator[tuple[int, ...]]:
+    """Yield the fields of each row as plain numbers, which are quicker to read than records."""
+    return zip(*(rows[field].tolist() for field in fields), strict=True)
+
+
+def _optional(value: int) -> int | None:
+    return None if value == NONE else value

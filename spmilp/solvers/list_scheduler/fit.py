@@ -36,7 +36,7 @@ def _least_bytes(problem: Problem, task: Task, memory: Memory) -> Bytes:
     scratch = _padded(task.scratch, memory)
     if problem.machine.remote is not None:
         return written + scratch
-    whole = set(task.reads) & set(range(len(problem.buffers)))
+    whole = {s for s in task.reads if s < len(problem.buffers)}
     read = sum(
         _padded(problem.slices[s].bytes, memory)
         for s in task.reads

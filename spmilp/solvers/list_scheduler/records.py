@@ -37,11 +37,6 @@ def tables(shape: tuple[int, ...], *fields: str) -> Table:
     return np.zeros(shape, kind).view(np.recarray)
 
 
-def plain(rows: Table) -> Table:
-    """Return the same rows without fields as attributes, which makes reading them faster."""
-    return rows.view(np.dtype((np.void, rows.dtype)), np.ndarray)
-
-
 def numbers(values: Iterable[int]) -> Ints:
     """Return an array of 64-bit integers."""
     return np.fromiter(values, np.int64)

@@ -120,7 +120,10 @@ def best_window(
         if end > blocks[count].start:
             break
         free, cost, block = ZERO, 0.0, first
+        # Costs only grow: a window that is dearer half way need not be walked through.
         while blocks[block].start < end and prices[block].free_from != NEVER:
+            if best != NONE and cost >= best_cost:
+                break
             free = max(free, prices[block].free_from)
             cost += prices[block].cost
             block += 1

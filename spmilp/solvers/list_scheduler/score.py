@@ -1,7 +1,5 @@
 """What a finished schedule is worth, straight from the tables."""
 
-from fractions import Fraction
-
 import numpy as np
 
 from spmilp.machine.machine import MemoryKind
@@ -9,7 +7,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.extract import makespan_of
-from spmilp.solvers.list_scheduler.records import NONE
+from spmilp.solvers.list_scheduler.records import NONE, Ints
 
 
 def score(problem: Problem, board: Board) -> tuple[int, ...]:
@@ -41,12 +39,8 @@ def _energy(problem: Problem, board: Board) -> int:
         for task, core in zip(problem.tasks, board.tasks["core"], strict=True)
         if task.energy
     )
-    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-    per_byte = [_energy_per_byte(problem, board, pair) for pair in _pairs(board)]
-    memory = board.residencies["memory"]
-    pairs = board.pair_at[memory[moves["source"]], memory[moves["destination"]]]
-    sizes = board.slices["bytes"][moves["slice"]]
-    return tasks + sum(int(per_byte[p] * int(n)) for p, n in zip(pairs, sizes, strict=True))
+    moved = zip(_pairs(board), _bytes_of_pairs(board).tolist(), strict=True)
+    return tasks + sum(_energy_per_byte(problem, board, pair) * size for pair, size in moved)
 
 
 def _pairs(board: Board) -> list[tuple[int, int]]:
@@ -55,13 +49,23 @@ def _pairs(board: Board) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: int(board.pair_at[pair]))
 
 
-def _energy_per_byte(problem: Problem, board: Board, pair: tuple[int, int]) -> Fraction:
+def _bytes_of_pairs(board: Board) -> Ints:
+    """Return the bytes moved between each pair of memories."""
+    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
+    memory = board.residencies["memory"]
+    total = np.zeros(board.pairs.size, np.int64)
+    pairs = board.pair_at[memory[moves["source"]], memory[moves["destination"]]]
+    np.add.at(total, pairs, board.slices["bytes"][moves["slice"]])
+    return total
+
+
+def _energy_per_byte(problem: Problem, board: Board, pair: tuple[int, int]) -> int:
     machine = problem.machine
     position = int(board.pair_at[pair])
     row = board.pairs[position]
     links = board.links[row["links_from"] : row["links_to"]] - len(machine.engines)
     ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
-    return Fraction(ends + sum(machine.links[int(link)].energy_per_byte or 0 for link in links))
+    return ends + sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
 
 
 def _peak_spm(problem: Problem, board: Board) -> int:

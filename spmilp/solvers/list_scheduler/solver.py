@@ -17,6 +17,7 @@ from spmilp.solvers.list_scheduler.board import Board, Stop, Weights
 from spmilp.solvers.list_scheduler.extract import extract
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.orders import ORDERS
+from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import score
 
@@ -104,6 +105,8 @@ class _Search:
         self._bound = bound
         self._routes = Routes(problem.machine)
         self._runner = Runner(problem, self._routes)
+        self._orders: dict[str, Ints] = {}
+        self._assignments: dict[str, Ints] = {}
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self._best: tuple[tuple[int, ...], Trial, Board] | None = None
         self._reason = "the time limit left no room for a first trial"
@@ -149,8 +152,11 @@ class _Search:
                 yield Trial(trial.assignment, trial.order, weights)
 
     def _run(self, trial: Trial) -> None:
-        order = ORDERS[trial.order](self._problem)
-        cores = ASSIGNMENTS[trial.assignment](self._problem)
+        if trial.order not in self._orders:
+            self._orders[trial.order] = ORDERS[trial.order](self._problem)
+        if trial.assignment not in self._assignments:
+            self._assignments[trial.assignment] = ASSIGNMENTS[trial.assignment](self._problem)
+        order, cores = self._orders[trial.order], self._assignments[trial.assignment]
         stop, board = self._runner.run(order, cores, trial.weights)
         if stop is not Stop.DONE:
             self._reason = self._runner.why_it_stopped(stop, board)
