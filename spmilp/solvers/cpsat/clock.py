@@ -18,6 +18,10 @@ class Clock:
         self._deterministic = deterministic
         self._spent = 0.0
 
+    def is_limited(self) -> bool:
+        """Say whether there is any limit."""
+        return self._seconds is not None or self._deterministic is not None
+
     def spend(self, deterministic: float) -> None:
         """Note the deterministic time of a run."""
         self._spent += deterministic

@@ -9,6 +9,7 @@ from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Item, Literal, Number, StayVars, Variables
+from spmilp.solvers.cpsat.ways import Way
 from spmilp.units import Cycles, ResidencyIdx
 
 
@@ -32,6 +33,7 @@ class _Hints:
         self._reading = reading
         self._plan = reading.plan
         self._hinted: set[int] = set()
+        self._taken: set[tuple[Stay, Way]] = set()
         self._main: dict[Stay, Residency] = {}
         self._ends: dict[Stay, Cycles] = defaultdict(int)
         for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
@@ -47,6 +49,7 @@ class _Hints:
         self._add_ends_of_transfers()
         for stay, variables in self._vars.stays.items():
             self._add_stay(stay, variables)
+        self._add_unions()
         self._add_offsets()
 
     def _stay(self, residency: ResidencyIdx) -> Stay | None:
@@ -114,7 +117,11 @@ class _Hints:
         self._hint(variables.start, start)
         self._hint(variables.valid, valid)
         if variables.end is not None:
-            self._hint(variables.end, max(self._ends[key], self._kept_until(key), valid))
+            end = max(self._ends[key], self._kept_until(key), valid)
+            self._hint(variables.end, end)
+            self._hint(self._vars.lasts.get(key, 0), end - start)
+        if transfer is not None:
+            self._hint(variables.cycles, valid - start)
         self._add_filling(key, variables, transfer)
 
     def _kept_until(self, key: Stay) -> Cycles:
@@ -132,22 +139,38 @@ class _Hints:
             leader = self._stay(lowest)
         moved = transfer is not None and leader == key
         self._hint(variables.moved, moved)
+        least = min((way.cycles for way in variables.moves), default=0)
+        self._hint(variables.cycles, least)
         for other, literal in variables.arcs.items():
             self._hint(literal, moved and other == source)
         for literal in variables.late_arcs.values():
             self._hint(literal, False)
         for way, literal in variables.moves.items():
             from_there = source is not None and way.source == source.memory
-            self._hint(literal, moved and from_there and way.engine == engine)
+            taken = moved and from_there and way.engine == engine
+            self._hint(literal, taken)
+            if taken:
+                self._taken.add((key, way))
         for other, literal in variables.rides.items():
             self._hint(literal, transfer is not None and not moved and other == leader)
 
     def _add_absent(self, variables: StayVars) -> None:
+        least = min((way.cycles for way in variables.moves), default=0)
+        self._hint(variables.start, 0)
+        self._hint(variables.valid, least)
+        self._hint(variables.cycles, least)
+        if variables.end is not None:
+            self._hint(variables.end, least)
+            self._hint(self._vars.lasts.get(variables.shape.stay, 0), least)
         self._hint(variables.moved, False)
         families = (variables.arcs, variables.late_arcs, variables.moves, variables.rides)
         for family in families:
             for literal in family.values():
                 self._hint(literal, False)
+
+    def _add_unions(self) -> None:
+        for (key, ways), literal in self._vars.unions.items():
+            self._hint(literal, any((key, way) in self._taken for way in ways))
 
     def _add_offsets(self) -> None:
         for (memory_index, item), offset in self._vars.offsets.items():

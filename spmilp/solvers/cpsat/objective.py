@@ -35,7 +35,7 @@ class Objectives:
             if kind is MemoryKind.DRAM:
                 size = self._tables.problem.slices[stay.shape.stay.slice].bytes
                 terms += [(rides, size) for rides in stay.rides.values()]
-        return _sum(terms)
+        return weighted(terms)
 
     def _energy(self) -> Number:
         """Of each task in its pool, and of the transfers' memories and links."""
@@ -47,7 +47,7 @@ class Objectives:
         for stay in self._vars.stays.values():
             terms += [(move, way.energy) for way, move in stay.moves.items()]
             terms += self._energy_of_multicasts(stay)
-        return _sum(terms)
+        return weighted(terms)
 
     def _energy_of_multicasts(self, stay: StayVars) -> list[tuple[Literal, int]]:
         machine, key = self._tables.machine, stay.shape.stay
@@ -80,7 +80,7 @@ class Objectives:
         return peak
 
 
-def _sum(terms: list[tuple[Literal, int]]) -> Number:
+def weighted(terms: list[tuple[Literal, int]]) -> Number:
     """Return the sum of literals times weights."""
     kept = [(literal, weight) for literal, weight in terms if weight]
     return cp_model.LinearExpr.weighted_sum(

@@ -16,10 +16,15 @@ class CpSatOptions:
         First keep the decisions of the list scheduler's plan, and choose all times anew.
     relax
         Prove with open stays where the number of stays limits the model.
+    arrivals
+        First prove with the small relaxation of :mod:`~spmilp.solvers.cpsat.arrivals`.
+    neighbourhoods
+        First improve the plan with most tasks kept in their pools of cores.
     cores_in_order
         Break the symmetry of memories, with their cores, engines and links, that can be exchanged.
     stays_in_turn
-        A slice does not lie in one memory twice at one time, unless in place or for its address.
+        In a proof a slice does not lie in one memory twice at one time, unless in place or for its
+        address. Plans may, for so many do.
     stays_are_used
         A stay exists only if something uses it.
     energy_of_cores, energy_of_links
@@ -45,6 +50,8 @@ class CpSatOptions:
     addresses_in_model: bool = False
     retime: bool = True
     relax: bool = True
+    arrivals: bool = True
+    neighbourhoods: bool = True
     cores_in_order: bool = True
     stays_in_turn: bool = True
     stays_are_used: bool = True

@@ -1,23 +1,35 @@
 """Engines and links: what transfers hold while they last."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
+from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.variables import Interval, Variables
+from spmilp.solvers.cpsat.variables import Interval, Literal, Variables
+from spmilp.solvers.cpsat.ways import Way
 from spmilp.units import EngineIdx, LinkIdx
 
 
 class Held(NamedTuple):
-    """A part of a link that a transfer holds."""
+    """A part of a link that a transfer holds while it takes one of some ways.
 
+    Parameters
+    ----------
+    also
+        The literal of a multicast's further branch, for which alone it is held; otherwise ``None``.
+    """
+
+    stay: Stay
+    ways: frozenset[Way]
+    also: Literal | None
     interval: Interval
     rate: Fraction
-    engine: EngineIdx
+    engines: frozenset[EngineIdx]
 
 
 def add_engines_and_links(model: cp_model.CpModel, tables: Tables, variables: Variables) -> None:
@@ -29,30 +41,89 @@ def add_engines_and_links(model: cp_model.CpModel, tables: Tables, variables: Va
     on_engine: dict[EngineIdx, list[Interval]] = defaultdict(list)
     on_link: dict[LinkIdx, list[Held]] = defaultdict(list)
     for key, stay in variables.stays.items():
-        for way, interval in stay.transfers.items():
-            on_engine[way.engine].append(interval)
+        for engine, ways in _by_engine(stay.moves).items():
+            on_engine[engine].append(variables.part(key, frozenset(ways)))
+        for (link, rate), ways in _by_link(variables, key, stay.moves).items():
+            some = frozenset(ways)
+            engines = frozenset(way.engine for way in ways)
+            on_link[link].append(Held(key, some, None, variables.part(key, some), rate, engines))
+        for way in stay.moves:
             rate = variables.least_rates.get((key, way), way.rate)
-            for link in way.links:
-                on_link[link].append(Held(interval, rate, way.engine))
             for link, literal in variables.extra_links.get((key, way), {}).items():
-                size = model.new_int_var(0, variables.horizon, "")
-                also = model.new_optional_interval_var(stay.start, size, stay.valid, literal, "")
-                on_link[link].append(Held(also, rate, way.engine))
+                also = model.new_optional_interval_var(
+                    stay.start, stay.cycles, stay.valid, literal, ""
+                )
+                alone = frozenset([way])
+                on_link[link].append(Held(key, alone, literal, also, rate, frozenset([way.engine])))
     for engine, intervals in sorted(on_engine.items()):
         channels = tables.machine.engines[engine].channels
         if channels == 1:
             model.add_no_overlap(intervals)
         elif len(intervals) > channels:
             model.add_cumulative(intervals, [1] * len(intervals), channels)
+    add_links(model, tables, on_link)
+
+
+def add_links(
+    model: cp_model.CpModel, tables: Tables, on_link: Mapping[LinkIdx, list[Held]]
+) -> None:
+    """On no link do transfers hold more than its rate at one time."""
+    for link in _that_matter(tables, on_link):
+        _add_link(model, tables, link, on_link[link])
+
+
+def _by_engine(ways: Iterable[Way]) -> dict[EngineIdx, list[Way]]:
+    found: dict[EngineIdx, list[Way]] = defaultdict(list)
+    for way in ways:
+        found[way.engine].append(way)
+    return found
+
+
+def _by_link(
+    variables: Variables, key: Stay, ways: Iterable[Way]
+) -> dict[tuple[LinkIdx, Fraction], list[Way]]:
+    """Return the ways that hold so much of a link."""
+    found: dict[tuple[LinkIdx, Fraction], list[Way]] = defaultdict(list)
+    for way in ways:
+        rate = variables.least_rates.get((key, way), way.rate)
+        for link in way.links:
+            found[link, rate].append(way)
+    return found
+
+
+def _that_matter(tables: Tables, on_link: Mapping[LinkIdx, list[Held]]) -> list[LinkIdx]:
+    """Return the links that can be too narrow though no other link is.
+
+    A link is left out if another one carries all that it carries, and each transfer takes at least
+    as large a share of that one.
+    """
+    shares: dict[LinkIdx, dict[tuple[Stay, Way, object], Fraction]] = {}
     for link, held in sorted(on_link.items()):
-        _add_link(model, tables, link, held)
+        whole = tables.machine.links[link].rate
+        if _most_at_once(tables, held) > whole:
+            shares[link] = {
+                (one.stay, way, None if one.also is None else one.also.index): one.rate / whole
+                for one in held
+                for way in one.ways
+            }
+    kept = list(shares)
+    for link in sorted(shares, key=lambda x: (len(shares[x]), -x)):
+        if any(_covers(shares[other], shares[link]) for other in kept if other != link):
+            kept.remove(link)
+    return kept
+
+
+def _covers(
+    wide: dict[tuple[Stay, Way, object], Fraction], narrow: dict[tuple[Stay, Way, object], Fraction]
+) -> bool:
+    return len(wide) >= len(narrow) and all(
+        wide.get(one, Fraction(0)) >= share for one, share in narrow.items()
+    )
 
 
 def _add_link(model: cp_model.CpModel, tables: Tables, link: LinkIdx, held: list[Held]) -> None:
     """Rates are counted in a unit of which all are whole multiples."""
     rate = tables.machine.links[link].rate
-    if _most_at_once(tables, held) <= rate:
-        return
     unit = lcm(rate.denominator, *(one.rate.denominator for one in held))
     demands = [int(one.rate * unit) for one in held]
     capacity = int(rate * unit)
@@ -63,10 +134,14 @@ def _add_link(model: cp_model.CpModel, tables: Tables, link: LinkIdx, held: list
 
 
 def _most_at_once(tables: Tables, held: list[Held]) -> Fraction:
-    """Return the most that the engines' channels let these transfers hold together."""
+    """Return a sum that these transfers cannot exceed, for their engines have so many channels.
+
+    A transfer that several engines can make counts for each of them.
+    """
     rates: dict[EngineIdx, list[Fraction]] = defaultdict(list)
     for one in held:
-        rates[one.engine].append(one.rate)
+        for engine in one.engines:
+            rates[engine].append(one.rate)
     return sum(
         (
             sum(sorted(some, reverse=True)[: tables.machine.engines[engine].channels], Fraction(0))

@@ -67,7 +67,8 @@ class Room:
         key = stay.shape.stay
         if key not in self._intervals:
             end = self._vars.horizon if stay.end is None else stay.end
-            size = self._model.new_int_var(0, self._vars.horizon, f"{key} cycles")
+            size = self._model.new_int_var(0, self._vars.horizon, f"{key} lasts")
+            self._vars.lasts[key] = size
             self._intervals[key] = self._model.new_optional_interval_var(
                 stay.start, size, end, stay.present, str(key)
             )

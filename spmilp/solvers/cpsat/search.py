@@ -4,14 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, inf
 from threading import Event, Thread
+from typing import Protocol
 
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.cpsat.decisions import Decisions, read_decisions
-from spmilp.solvers.cpsat.model import Model
+from spmilp.solvers.cpsat.variables import Variables
 
 KEPT = 8
 """Solutions kept: if the best has no addresses, an earlier one may."""
+
+
+class Searchable(Protocol):
+    """A model that can be run."""
+
+    cp: cp_model.CpModel
+    variables: Variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +69,7 @@ class Found:
 
 
 def run(
-    model: Model,
+    model: Searchable,
     limits: Limits,
     on_solution: Callable[[int], None],
     on_bound: Callable[[int], None],
@@ -103,7 +111,7 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
     """Reads every solution, and ends the search when one is good enough."""
 
     def __init__(
-        self, model: Model, found: Found, limits: Limits, on_solution: Callable[[int], None]
+        self, model: Searchable, found: Found, limits: Limits, on_solution: Callable[[int], None]
     ) -> None:
         super().__init__()
         self._model = model
@@ -133,6 +141,8 @@ def _solver(limits: Limits) -> cp_model.CpSolver:
     # A single worker then takes turns between strategies and neighbourhoods, the same each time.
     parameters.interleave_search = limits.workers == 1
     parameters.random_seed = limits.seed
+    # Probing each of thousands of literals through every resource takes longer than the search.
+    parameters.cp_model_probing_level = 0
     parameters.catch_sigint_signal = False
     parameters.log_search_progress = limits.log
     parameters.log_to_stdout = False

@@ -10,11 +10,13 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.cpsat.addresses import Crowd, find_addresses
-from spmilp.solvers.cpsat.builder import Builder
+from spmilp.solvers.cpsat.arrivals import Arrivals, can_relax
+from spmilp.solvers.cpsat.builder import SMALL, Builder
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.cpsat.decisions import Decisions
 from spmilp.solvers.cpsat.extract import extract
 from spmilp.solvers.cpsat.model import Model
+from spmilp.solvers.cpsat.neighbourhood import free_sets, pools_of_plan, scope_around
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.reasons import why_impossible
@@ -24,13 +26,22 @@ from spmilp.solvers.cpsat.search import Found, Limits, run
 from spmilp.solvers.cpsat.structure import Structure, structure_of
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Item
-from spmilp.units import Cycles, MemoryIdx
+from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
-RETIMING, PLANS, PROOF, TIES = 0.15, 0.6, 0.92, 0.99
+RETIMING, ARRIVALS, AROUND, PLANS, PROOF, TIES = 0.1, 0.3, 0.6, 0.75, 0.95, 0.99
 """Shares of the time limit by which each step has ended."""
 
 RETIMING_LIMIT = 10.0
 """Deterministic time for retiming."""
+
+ARRIVALS_LIMIT = 20.0
+"""Deterministic time for the small relaxation where nothing else limits it."""
+
+AROUND_LIMIT = 1.0
+"""Deterministic time for one neighbourhood."""
+
+FOLLOWED = 2
+"""Solutions of the small relaxation whose pools are tried."""
 
 ROUNDS = 12
 """Models built in one step to make packings possible."""
@@ -67,7 +78,9 @@ class Session:
         self._crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
         self._note = ""
         self._infeasible = False
-        self._reason = start.reason or "a limit was reached before a plan was found"
+        self._reason = "a limit was reached before a plan was found"
+        if start.reason:
+            self._reason += f"; where the list scheduler got stuck: {start.reason}"
         self._bound, self._source = start.bound, start.bound_source
         self.incumbent: Incumbent | None = None
 
@@ -94,6 +107,9 @@ class Session:
         self._retime()
         if self._note:
             return
+        if len(self._problem.tasks) > SMALL:
+            self._relax_arrivals()
+            self._improve_around()
         self._improve_and_prove()
         for position in range(1, len(self._order)):
             if self.incumbent is not None and not self._clock.is_over(TIES):
@@ -131,6 +147,43 @@ class Session:
         if structure.literals <= self._settings.literals:
             self._find_plans(structure, 0, RETIMING, RETIMING_LIMIT)
 
+    def _relax_arrivals(self) -> None:
+        """Prove what the small relaxation can prove; then plan with the pools that it chose."""
+        quantity = self._order[0]
+        if not self._settings.arrivals or not can_relax(self._tables, quantity) or self._is_done():
+            return
+        incumbent = self.incumbent
+        model = Arrivals(
+            self._tables,
+            quantity=quantity,
+            horizon=self._horizon(self._builder.structure(relaxed=True), 0),
+            floor=self._bound,
+            ceiling=None if incumbent is None else incumbent.values[0] - 1,
+            reading=None if incumbent is None else Reading(self._problem, incumbent.plan),
+        )
+        limit = None if self._clock.is_limited() else ARRIVALS_LIMIT
+        found = self._search_for(model, self._limits(ARRIVALS, limit), proves=True)
+        self._conclude(found)
+        for decisions in reversed(found.solutions[-FOLLOWED:]):
+            pools = tuple(run.pool for run in decisions.runs)
+            self._plan_around(pools, frozenset())
+
+    def _improve_around(self) -> None:
+        """Improve the incumbent: most tasks keep their pools, some are free."""
+        if self.incumbent is None or not self._settings.neighbourhoods:
+            return
+        for free in free_sets(self.incumbent.plan, self._options.seed):
+            if self._is_done() or self._clock.is_over(AROUND):
+                return
+            self._plan_around(pools_of_plan(self._tables, self.incumbent.plan), free)
+
+    def _plan_around(self, pools: tuple[int, ...], free: frozenset[TaskIdx]) -> None:
+        if self._is_done() or self._clock.is_over(AROUND):
+            return
+        scope = scope_around(self._tables, self._builder.scope(relaxed=False), pools, free)
+        structure = structure_of(self._tables, scope, self._moving())
+        self._find_plans(structure, 0, AROUND, AROUND_LIMIT)
+
     def _improve_and_prove(self) -> None:
         """Search plans and proofs in turn, with more stays each time a proof needs them."""
         while not self._is_done() and not self._clock.is_over(PLANS):
@@ -160,11 +213,15 @@ class Session:
         return False
 
     def _structure(self, *, relaxed: bool) -> Structure:
+        return self._builder.structure(relaxed=relaxed, moving=self._moving())
+
+    def _moving(self) -> frozenset[MemoryIdx]:
+        """Return the memories whose addresses the models know."""
         moving = frozenset(self._crowds)
         if self._knows_addresses(0):
             memories = self._problem.machine.memories
             moving |= {m.index for m in memories if m.kind is MemoryKind.SPM}
-        return self._builder.structure(relaxed=relaxed, moving=moving)
+        return moving
 
     def _break_ties(self, position: int) -> None:
         """Make a later quantity small, with those before it held."""
@@ -231,27 +288,40 @@ class Session:
     ) -> Found:
         relaxed = structure.scope.relaxed
         model = self._model(structure, position)
-        limits = Limits(
+        limits = self._limits(share, deterministic)
+        if position == 0 and not relaxed:
+            limits = replace(limits, enough=self._enough())
+        if position > 0:
+            return self._search_for(model, limits)
+        return self._search_for(model, limits, finds=not relaxed, proves=relaxed)
+
+    def _limits(self, share: float, deterministic: float | None) -> Limits:
+        return Limits(
             seconds=self._clock.seconds_until(share),
             deterministic=self._clock.deterministic_left(deterministic),
             workers=self._options.workers,
             seed=self._options.seed,
-            enough=self._enough() if position == 0 and not relaxed else None,
             log=self._settings.log,
         )
 
+    def _search_for(
+        self, model: Model | Arrivals, limits: Limits, *, finds: bool = False, proves: bool = False
+    ) -> Found:
+        """Run a model; it may find values of the first quantity, or prove bounds on it."""
+
         def on_solution(value: int) -> None:
-            if position == 0 and not relaxed:
+            if finds:
                 self._tell(value)
 
         def on_bound(bound: int) -> None:
-            if position == 0 and relaxed:
+            if proves:
                 self._raise_bound(bound)
 
         found = run(model, limits, on_solution, on_bound)
         self._clock.spend(found.deterministic)
         if found.interrupted:
-            self._take(found)
+            if finds:
+                self._take(found)
             raise KeyboardInterrupt
         return found
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Interval, Literal, Number, Variables
-from spmilp.units import Cycles
+from spmilp.units import Bytes, Cycles, MemoryIdx
 
 MOST_SETS = 6
 """Thresholds tried for each pool, engine and link."""
@@ -24,8 +25,16 @@ class Share(NamedTuple):
 
     head: Cycles
     tail: Cycles
-    amount: int
+    amount: int | Fraction
     taken: Literal
+
+
+class Arriving(NamedTuple):
+    """A transfer into a memory, with the bytes that it brings."""
+
+    memory: MemoryIdx
+    interval: Interval
+    bytes: Bytes
 
 
 def strengthen(
@@ -44,20 +53,25 @@ def strengthen(
     """
     paths = paths_of(tables.problem, Movement(tables.problem))
     if options.known_heads:
-        _tasks_keep_to_their_heads_and_tails(model, variables, paths)
+        tasks_keep_to_their_heads_and_tails(model, variables, paths)
     if options.energy_of_cores:
-        _cores_have_time_for_their_work(model, tables, variables, paths)
+        cores_have_time_for_their_work(model, tables, variables, paths)
     if options.energy_of_links:
         _links_and_engines_have_time_for_their_transfers(model, tables, variables, paths)
     if options.working_sets:
-        _working_sets_and_arrivals_share_a_memory(model, tables, variables)
+        arriving = [
+            Arriving(key.memory, stay.transfer, tables.problem.slices[key.slice].bytes)
+            for key, stay in variables.stays.items()
+            if stay.transfer is not None and not tables.ways.at_place(key.slice, key.memory)
+        ]
+        working_sets_and_arrivals_share_a_memory(model, tables, variables, arriving)
     if options.stays_are_used:
         _what_nothing_uses_does_not_exist(model, tables, variables)
-    if options.stays_in_turn and not addressed:
+    if options.stays_in_turn and variables.structure.scope.relaxed and not addressed:
         _stays_of_a_slice_take_turns(model, tables, variables)
 
 
-def _tasks_keep_to_their_heads_and_tails(
+def tasks_keep_to_their_heads_and_tails(
     model: cp_model.CpModel, variables: Variables, paths: Paths
 ) -> None:
     """A task starts after its head and leaves its tail (:mod:`spmilp.solvers.bounds.paths`)."""
@@ -66,7 +80,7 @@ def _tasks_keep_to_their_heads_and_tails(
         model.add(task.start + tail <= variables.makespan)
 
 
-def _cores_have_time_for_their_work(
+def cores_have_time_for_their_work(
     model: cp_model.CpModel, tables: Tables, variables: Variables, paths: Paths
 ) -> None:
     """Some tasks of a pool fit between their least head and the least time after their ends.
@@ -101,27 +115,23 @@ def _links_and_engines_have_time_for_their_transfers(
     A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
     of no use but to tasks that read the buffer ends before the shortest of their tails.
     """
-    rates = {way.rate for stay in variables.stays.values() for way in stay.moves}
-    rates |= set(variables.least_rates.values())
-    rates |= {link.rate for link in tables.machine.links}
-    unit = lcm(*(rate.denominator for rate in rates)) if rates else 1
     engines: dict[int, list[Share]] = defaultdict(list)
     links: dict[int, list[Share]] = defaultdict(list)
     for key, stay in variables.stays.items():
-        head, tail = _head_and_tail(tables, paths, key.slice)
+        head, tail = head_and_tail(tables, paths, key.slice)
         for way, move in stay.moves.items():
             engines[way.engine].append(Share(head, tail, way.cycles, move))
             rate = variables.least_rates.get((key, way), way.rate)
             for link in way.links:
-                amount = int(way.cycles * rate * unit)
-                links[link].append(Share(head, tail, amount, move))
+                part = rate / tables.machine.links[link].rate
+                links[link].append(Share(head, tail, way.cycles * part, move))
     for engine, shares in sorted(engines.items()):
-        _fit(model, variables, shares, tables.machine.engines[engine].channels)
-    for link, shares in sorted(links.items()):
-        _fit(model, variables, shares, int(tables.machine.links[link].rate * unit))
+        fit(model, variables, shares, tables.machine.engines[engine].channels)
+    for _, shares in sorted(links.items()):
+        fit(model, variables, shares, 1)
 
 
-def _head_and_tail(tables: Tables, paths: Paths, slice_: int) -> tuple[Cycles, Cycles]:
+def head_and_tail(tables: Tables, paths: Paths, slice_: int) -> tuple[Cycles, Cycles]:
     """Return cycles before and after every useful transfer of a slice."""
     buffer = tables.problem.slices[slice_].buffer
     writer = tables.writers[buffer]
@@ -133,19 +143,22 @@ def _head_and_tail(tables: Tables, paths: Paths, slice_: int) -> tuple[Cycles, C
     return head, min(tails, default=0)
 
 
-def _fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capacity: int) -> None:
+def fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capacity: int) -> None:
+    """What some transfers hold fits into the capacity between their heads and tails."""
     items = range(len(shares))
+    unit = lcm(*(Fraction(share.amount).denominator for share in shares))
     heads = _tops(items, [share.head for share in shares])
     tails = _tops(items, [share.tail for share in shares])
     for some in sorted(heads | tails, key=sorted):
         head = min(shares[index].head for index in some)
         tail = min(shares[index].tail for index in some)
-        terms = [(shares[index].amount, shares[index].taken) for index in sorted(some)]
-        model.add(_sum(terms) <= capacity * (variables.makespan - head - tail))
+        terms = [(int(shares[i].amount * unit), shares[i].taken) for i in sorted(some)]
+        time = variables.makespan - head - tail
+        model.add(_sum(terms) <= capacity * unit * time)
 
 
-def _working_sets_and_arrivals_share_a_memory(
-    model: cp_model.CpModel, tables: Tables, variables: Variables
+def working_sets_and_arrivals_share_a_memory(
+    model: cp_model.CpModel, tables: Tables, variables: Variables, arriving: Sequence[Arriving]
 ) -> None:
     """While a task runs its operands and results are there, and what arrives is none of them.
 
@@ -156,11 +169,11 @@ def _working_sets_and_arrivals_share_a_memory(
     for memory, capacity in enumerate(tables.capacity):
         if capacity is None:
             continue
-        demands: list[tuple[Interval, int]] = []
-        for key, stay in variables.stays.items():
-            if key.memory == memory and not tables.ways.at_place(key.slice, memory):
-                blocks = tables.blocks(tables.problem.slices[key.slice].bytes, memory)
-                demands += [(interval, blocks) for interval in stay.transfers.values()]
+        demands: list[tuple[Interval, int]] = [
+            (one.interval, tables.blocks(one.bytes, memory))
+            for one in arriving
+            if one.memory == memory
+        ]
         for task, times in enumerate(variables.tasks):
             for pool, run in times.runs.items():
                 if tables.pools[pool].memory == memory:

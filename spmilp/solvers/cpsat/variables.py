@@ -62,8 +62,12 @@ class StayVars:
         Whether a transfer of its own fills it.
     arcs, late_arcs
         The stay that this transfer reads, and whether it does so late.
-    moves, transfers
-        The way that this transfer takes, and its interval.
+    moves
+        The way that this transfer takes.
+    cycles
+        How long it takes.
+    transfer
+        Its interval, whatever the way; ``None`` without ways.
     rides
         The multicasts that fill it.
     """
@@ -77,7 +81,8 @@ class StayVars:
     arcs: dict[Stay, Literal]
     late_arcs: dict[Stay, Literal]
     moves: dict[Way, Literal]
-    transfers: dict[Way, Interval]
+    cycles: Number
+    transfer: Interval | None
     rides: dict[Stay, Literal]
 
 
@@ -110,10 +115,14 @@ class Variables:
         self.tasks: tuple[TaskVars, ...] = tuple(
             self._task(task.index) for task in tables.problem.tasks
         )
-        leading = {leader for s in structure.shapes.values() for leader, _ in s.leaders}
+        self._leading = {leader for s in structure.shapes.values() for leader, _ in s.leaders}
         self.stays: dict[Stay, StayVars] = {
-            stay: self._stay(shape, stay in leading) for stay, shape in structure.shapes.items()
+            stay: self._stay(shape, stay in self._leading)
+            for stay, shape in structure.shapes.items()
         }
+        self._parts: dict[tuple[Stay, frozenset[Way]], Interval] = {}
+        self.lasts: dict[Stay, Number] = {}
+        self.unions: dict[tuple[Stay, frozenset[Way]], Literal] = {}
         self.reads: dict[tuple[TaskIdx, int], ReadVars] = {
             key: self._read(key, servers) for key, servers in structure.servers.items()
         }
@@ -219,10 +228,10 @@ class Variables:
         moves = {
             w: moved if only_way else self.literal(f"{name} by {w.engine}") for w in shape.ways
         }
-        transfers = {
-            way: self._transfer(name, way, start, valid, literal, leads)
-            for way, literal in moves.items()
-        }
+        cycles = self._cycles(name, shape, leads)
+        for way, literal in moves.items():
+            if not leads and not isinstance(cycles, int):
+                self._model.add(cycles == way.cycles).only_enforce_if(literal)
         return StayVars(
             shape=shape,
             present=present,
@@ -233,7 +242,10 @@ class Variables:
             arcs=on,
             late_arcs=late,
             moves=moves,
-            transfers=transfers,
+            cycles=cycles,
+            transfer=self._model.new_optional_interval_var(start, cycles, valid, moved, name)
+            if moves
+            else None,
             rides={leader: self.literal(f"{name} with {leader}") for leader, _ in shape.leaders},
         )
 
@@ -247,14 +259,33 @@ class Variables:
             return start + cycles.pop()
         return self.cycle(f"{name} valid")
 
-    def _transfer(
-        self, name: str, way: Way, start: Number, valid: Number, literal: Literal, leads: bool
-    ) -> Interval:
-        """Return a transfer's interval; one that may lead others takes as long as they need."""
-        if leads:
-            size = self._model.new_int_var(way.cycles, self.horizon, f"{name} cycles")
-            return self._model.new_optional_interval_var(start, size, valid, literal, name)
-        return self._model.new_optional_interval_var(start, way.cycles, valid, literal, name)
+    def _cycles(self, name: str, shape: Shape, leads: bool) -> Number:
+        """Return how long a transfer takes; one that may lead others takes as long as they need."""
+        found = {way.cycles for way in shape.ways}
+        if len(found) <= 1 and not leads:
+            return max(found, default=0)
+        longest = self.horizon if leads else max(found)
+        return self._model.new_int_var(min(found, default=0), longest, f"{name} cycles")
+
+    def part(self, key: Stay, ways: frozenset[Way]) -> Interval:
+        """Return the interval of a stay's transfer that is there if it takes one of some ways."""
+        stay = self.stays[key]
+        if len(ways) == len(stay.moves):
+            return stay.transfer
+        if (key, ways) not in self._parts:
+            moves = [move for way, move in stay.moves.items() if way in ways]
+            taken = moves[0]
+            if len(moves) > 1:
+                taken = self.literal(f"{key} by one of {len(ways)}")
+                self._model.add(sum(moves) == taken)
+                self.unions[key, ways] = taken
+            lengths = {way.cycles for way in ways}
+            is_fixed = len(lengths) == 1 and key not in self._leading
+            cycles = lengths.pop() if is_fixed else stay.cycles
+            self._parts[key, ways] = self._model.new_optional_interval_var(
+                stay.start, cycles, stay.valid, taken, f"{key} by {len(ways)}"
+            )
+        return self._parts[key, ways]
 
     def _read(self, key: tuple[TaskIdx, int], servers: tuple[Stay, ...]) -> ReadVars:
         name = f"task{key[0]} read{key[1]}"

@@ -1,0 +1,91 @@
+"""CP-SAT against brute force; a large run of the same is ``benchmarks/exact/agreement.py``."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from ortools.sat.python import cp_model
+
+from benchmarks.exact.agreement import contradictions, quantities
+from spmilp.checker.check import check
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.bounds.best import best_bound
+from spmilp.solvers.bruteforce.solver import BruteForce
+from spmilp.solvers.cpsat.arrivals import Arrivals, can_relax
+from spmilp.solvers.cpsat.reading import Reading
+from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.solvers.random_problems import problems
+from tests.solvers.tiny_problems import tiny_problem
+
+WITH_PLANS = (
+    *(4, 12, 20, 28, 32, 36, 48, 52, 56, 60),
+    *(5, 21, 113, 37, 41, 49, 61, 73, 101, 109),
+    *(6, 10, 18, 22, 26, 30, 42, 46, 50, 54),
+    *(3, 7, 11, 31, 43, 51, 71, 91, 103, 115),
+)
+"""Ten problems of each objective that brute force solves at once.
+
+Of the quantities behind the first nothing is claimed; in these problems they are the best, too.
+"""
+
+WITHOUT_PLANS = (0, 1, 2, 8, 9, 14, 74, 84)
+
+
+@pytest.mark.parametrize("number", WITH_PLANS)
+def test_cpsat_and_brute_force_prove_the_same_optimum(number: int) -> None:
+    problem = tiny_problem(number)
+    results = {
+        "bruteforce": BruteForce().solve(problem, SolveOptions()),
+        "cpsat": CpSatSolver().solve(problem, SolveOptions()),
+    }
+
+    assert [result.status for result in results.values()] == [SolveStatus.OPTIMAL] * 2
+    assert not list(contradictions(problem, results))
+    assert quantities(problem, results["cpsat"]) == quantities(problem, results["bruteforce"])
+
+
+@pytest.mark.parametrize("number", WITHOUT_PLANS)
+def test_cpsat_proves_that_there_is_no_plan_and_says_why(number: int) -> None:
+    problem = tiny_problem(number)
+    result = CpSatSolver().solve(problem, SolveOptions())
+
+    assert BruteForce().solve(problem, SolveOptions()).status is SolveStatus.INFEASIBLE
+    assert (result.status, result.plan) == (SolveStatus.INFEASIBLE, None)
+    assert " B" in result.reason or "engine" in result.reason
+
+
+@pytest.mark.parametrize("number", [n for n in WITH_PLANS if n % 4 != 3][::2])
+def test_the_relaxation_to_arrivals_is_below_the_optimum(number: int) -> None:
+    problem = tiny_problem(number)
+    tables, quantity = Tables(problem), problem.objective.first
+    plan = BruteForce().solve(problem, SolveOptions()).plan
+    assert plan is not None
+    assert can_relax(tables, quantity)
+    model = Arrivals(
+        tables,
+        quantity=quantity,
+        horizon=max(2_000, plan.claim.makespan),
+        floor=0,
+        ceiling=None,
+        reading=Reading(problem, plan),
+    )
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+
+    assert solver.solve(model.cp) == cp_model.OPTIMAL
+    assert solver.best_objective_bound <= getattr(plan.claim, quantity)
+
+
+@settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problem=problems(most_tasks=5))
+def test_every_plan_is_valid_and_no_worse_than_the_list_schedulers(problem: Problem) -> None:
+    start = ListScheduler().solve(problem, SolveOptions())
+    result = CpSatSolver().solve(problem, SolveOptions(time_limit=3.0))
+
+    if start.plan is not None:
+        assert result.plan is not None
+        assert result.plan.claim.makespan <= start.plan.claim.makespan
+    if result.plan is not None:
+        assert not check(problem, result.plan)
+        assert best_bound(problem).value <= result.bound <= result.plan.claim.makespan
