@@ -28,7 +28,9 @@ from spmilp.export.dma.files import ENCODINGS, dma_files
 from spmilp.export.errors import ExportError
 from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of, defects_of
 from spmilp.machine.machine import Engine
+from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Transfer
+from spmilp.problem.write import problem_text
 
 RUNNERS = {
     "axi_dma_sg": axi_dma_sg,
@@ -182,6 +184,14 @@ def test_the_checker_applies_the_limits_of_an_engines_controller() -> None:
     stays[7] = replace(stays[7], offset=130)
     messages = broken(replace(PLAN, residencies=tuple(stays)), limited)["transfer_limits"]
     assert any("its source address 130 B is 2 modulo 4 B" in message for message in messages)
+
+
+def test_the_controller_of_an_engine_stands_in_machine_and_problem_files() -> None:
+    engines = load_machine("gap9").machine.engines
+    assert {engine.controller for engine in engines if "mchan" in engine.name} == {"mchan"}
+    limited = with_engine(CORE_DMA, controller="epiphany")
+    assert '"controller": "epiphany"' in problem_text(limited)
+    assert "controller" not in problem_text(PROBLEM)
 
 
 def test_an_engine_of_an_unknown_controller_is_refused() -> None:

@@ -1,10 +1,12 @@
 """All files of a call, or none; the same bytes each time; and nothing that names can steer."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from checker.worked_example import PLAN, with_machine
 from export.subjects import lowered, subject, with_hostile_names
 from spmilp.errors import FileError
 from spmilp.export.errors import ExportError
@@ -57,3 +59,12 @@ def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
         write_export(made, tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["allocation.csv", "trace.json"]
     assert (tmp_path / "allocation.csv").read_text() == "older"
+
+
+def test_a_machine_with_too_few_events_gets_no_commands_and_is_told_the_numbers() -> None:
+    problem = with_machine(events=1, event_maximum=1)
+    made = export(subject(problem, replace(PLAN, problem_sha256="")), [], WITHOUT_MODEL)
+    reasons = dict(made.left_out)
+    assert {"c", "bin", "commands"} <= set(reasons)
+    assert "the plan needs 15 events" in reasons["c"]
+    assert "allocation.csv" in made.files
