@@ -1,0 +1,54 @@
+"""Find the least height of MiniMalloc's challenging instances, and prove it.
+
+Usage: python -m benchmarks.packing.minimum [FOLDER] [--seconds S] [--only NAMES]
+
+Where the least height lies above the bound of live bytes, the search is asked once more whether one
+size unit less is enough: what is timed then is the proof that it is not. Times are CPU seconds.
+"""
+
+import argparse
+import sys
+from math import gcd
+from pathlib import Path
+
+from benchmarks.packing.measure import DATA, challenging, first_call, measured
+from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, minimise, pack
+from spmilp.packing.bounds import height_bound
+from spmilp.packing.instance import instance_of
+
+
+def main() -> int:
+    """Print the table; return 1 if fewer than nine minima were proven."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", nargs="?", type=Path, default=DATA)
+    parser.add_argument("--seconds", type=float, default=120.0, help="limit of one call")
+    parser.add_argument("--only", default="", help="names of instances, such as CDJ")
+    arguments = parser.parse_args()
+    first_call()
+    options = PackingOptions(time_limit=arguments.seconds, conflict=False)
+    print("instance   live bytes      bound     height     CPU s  proof one unit below, CPU s")
+    proven = 0
+    for name, items in challenging(arguments.folder).items():
+        if arguments.only and name not in arguments.only:
+            continue
+        problem = PackingProblem(items=items, capacity=None)
+        live = height_bound(instance_of(problem))
+        run = measured(minimise, problem, options)
+        found = run.packing
+        closed = found.status is PackingStatus.OPTIMAL
+        proven += closed
+        proof = ""
+        if closed and found.height is not None and found.height > live:
+            below = found.height - gcd(*(item.size for item in items))
+            again = measured(pack, PackingProblem(items=items, capacity=below), options)
+            proof = f"{again.packing.status} at {below:,}: {again.cpu:.2f}"
+        print(
+            f"{name:8}{live:13,}{found.bound:11,}{found.height or 0:11,}{run.cpu:10.2f}  {proof}",
+            flush=True,
+        )
+    print(f"{proven} proven")
+    return 0 if proven >= 9 or arguments.only else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
