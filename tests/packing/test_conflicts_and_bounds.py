@@ -1,0 +1,103 @@
+"""Conflicts cannot be packed and name nobody without need; bounds never exceed the least height."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
+from spmilp.packing.bounds import height_bound
+from spmilp.packing.conflict import part_of
+from spmilp.packing.heuristics import baselines, height_of
+from spmilp.packing.instance import instance_of
+from spmilp.packing.memories import pack_memories
+from spmilp.packing.result import PackingOptions
+from tests.packing.judge import can_be_packed
+from tests.packing.random_problems import plain_problem, rich_problem
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_conflict_cannot_be_packed_and_without_any_of_it_the_rest_can(seed: int) -> None:
+    problem = plain_problem(Random(f"conflict {seed}"), most_items=9)
+    height = minimise(problem).height or 0
+    answer = pack(replace(problem, capacity=height - 1))
+
+    assert answer.status is PackingStatus.INFEASIBLE
+    assert answer.conflict is not None
+    asked = replace(problem, capacity=height - 1)
+    assert not can_be_packed(part_of(asked, answer.conflict))
+    for left_out in answer.conflict:
+        rest = tuple(i for i in answer.conflict if i != left_out)
+        assert can_be_packed(part_of(asked, rest))
+
+
+def test_a_conflict_with_reserved_ranges_and_fixed_items_cannot_be_packed() -> None:
+    conflicts = 0
+    for seed in range(60):
+        problem = rich_problem(Random(f"rich conflict {seed}"))
+        asked = replace(problem, capacity=6 + seed % 5)
+        try:
+            answer = pack(asked)
+        except ValueError:
+            continue
+        if answer.status is PackingStatus.INFEASIBLE:
+            assert answer.conflict is not None
+            assert not can_be_packed(part_of(asked, answer.conflict))
+            conflicts += 1
+    assert conflicts >= 20
+
+
+def test_the_items_of_a_conflict_are_few_among_many() -> None:
+    """Three of which each two meet, and never all, stand among three hundred that fit."""
+    core = [
+        Item(size=5, lifetimes=((500, 501), (502, 503))),
+        Item(size=5, lifetimes=((500, 502),)),
+        Item(size=5, lifetimes=((501, 503),)),
+    ]
+    others = [Item(size=7, lifetimes=((3 * k, 3 * k + 6),)) for k in range(150)]
+    others += [Item(size=3, lifetimes=((600 + k, 604 + k),)) for k in range(150)]
+    answer = pack(PackingProblem(items=(*others, *core), capacity=14))
+    assert answer.conflict == (300, 301, 302)
+
+
+def test_bounds_are_below_the_least_height_and_heuristics_above() -> None:
+    for seed in range(40):
+        problem = rich_problem(Random(f"bounds {seed}"))
+        try:
+            instance = instance_of(problem)
+        except ValueError:
+            continue
+        least = minimise(problem)
+        if least.height is None:
+            continue
+        assert height_bound(instance) <= least.height
+        for name, offsets in baselines(instance):
+            of_group = instance.groups.offset.copy()
+            of_group[instance.group] = offsets * instance.unit
+            assert check_packing(problem, of_group[instance.groups.of_item].tolist()) == [], name
+            assert height_of(instance, offsets) >= least.height
+
+
+def test_memories_are_packed_one_by_one_under_one_limit() -> None:
+    fits, full = (
+        PackingProblem(items=tuple(Item(size=4, lifetimes=((0, 2),)) for _ in range(n)), capacity=8)
+        for n in (2, 3)
+    )
+    answers = pack_memories((fits, full, fits), PackingOptions(time_limit=20.0))
+    assert [answer.status for answer in answers] == ["optimal", "infeasible", "optimal"]
+    assert answers[1].conflict == (0, 1, 2)
+
+
+def test_memories_share_the_limit_of_nodes() -> None:
+    """The first leaves nothing to those that follow, and no heuristic helps them."""
+    for seed in range(100):
+        problem = plain_problem(Random(f"memories {seed}"), most_items=12)
+        least = minimise(problem)
+        if least.statistics.source == "search":
+            break
+    hard = replace(problem, capacity=least.height)
+    needed = pack(hard).statistics.nodes
+    answers = pack_memories((hard, hard), PackingOptions(node_limit=needed))
+    assert [answer.status for answer in answers][1] is PackingStatus.UNKNOWN
+    assert answers[0].offsets is not None
+    assert sum(answer.statistics.nodes for answer in answers) == needed > 0
