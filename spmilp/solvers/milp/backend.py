@@ -7,10 +7,11 @@ to there is no bound, unless it says that it has found the optimum.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from math import ceil, isfinite
 from threading import Event, Thread
+from time import monotonic
 from typing import Any
 
 import pulp
@@ -34,6 +35,9 @@ CLASSES = {
 """The classes that PuLP has for solvers with a name of their own; the first one installed is taken.
 Every other class goes by PuLP's name for it."""
 
+LEAST = 0.05
+"""Seconds that a solver gets however late it is."""
+
 TOLERANCE = 1e-5
 """How far a bound on a whole number may lie below it for the solver's arithmetic."""
 
@@ -47,6 +51,12 @@ class Limits:
     seed: int
     gap: float = 0.0
     log: bool = False
+
+    def since(self, began: float) -> "Limits":
+        """Return the limits that are left of a run that began at a monotonic time."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(LEAST, self.seconds - (monotonic() - began)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,14 +104,15 @@ def backend_name(name: str) -> str:
 
 def run(program: Program, backend: str, limits: Limits) -> Outcome:
     """Let a solver make the objective of a program small."""
+    began = monotonic()
     if program.is_impossible:
         return Outcome(infeasible=True, complete=True)
     if not program.variables:
         return Outcome(values=[], bound=program.objective.constant, complete=True)
     problem, variables = to_pulp(program)
     if backend == HIGHS:
-        return _run_highs(program, problem, variables, limits)
-    return _run_other(program, problem, variables, backend, limits)
+        return _run_highs(program, problem, variables, limits, began)
+    return _run_other(program, problem, variables, backend, limits.since(began))
 
 
 def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
@@ -144,7 +155,7 @@ def _values(program: Program, variables: Mapping[int, Any]) -> list[float]:
 
 
 def _run_highs(
-    program: Program, problem: Any, variables: dict[int, Any], limits: Limits
+    program: Program, problem: Any, variables: dict[int, Any], limits: Limits, began: float
 ) -> Outcome:
     import highspy
 
@@ -152,16 +163,21 @@ def _run_highs(
         msg=limits.log,
         gapRel=limits.gap,
         gapAbs=0.0,
+        presolve="off",
         threads=limits.threads,
-        timeLimit=limits.seconds,
         random_seed=limits.seed % 2**31,
     )
+    # With presolve, HiGHS 1.15 has called one of our tiny models infeasible that has a solution;
+    # the same is told of other models and releases (its issues 1164, 1958, 2388, 2585 and 3090).
     # One scheduler serves the whole process, and keeps the number of threads of its first run.
     highspy.Highs.resetGlobalScheduler(True)
     solver.createAndConfigureSolver(problem)
     highs = problem.solverModel
     highs.HandleUserInterrupt = True
     solver.buildSolverModel(problem)
+    left = limits.since(began).seconds
+    if left is not None:
+        highs.setOptionValue("time_limit", left)
     interrupted = _in_a_thread(lambda: solver.callSolver(problem), highs.cancelSolve)
     _, state = solver.findSolutionValues(problem)
     status, known = highs.getModelStatus(), highspy.HighsModelStatus

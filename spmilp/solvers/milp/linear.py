@@ -14,13 +14,13 @@ class Linear:
     Parameters
     ----------
     terms
-        The coefficient of each variable, by the variable's index.
+        The coefficient of each variable, by the variable's index; none of them 0.
     """
 
     __slots__ = ("constant", "terms")
 
     def __init__(self, terms: Mapping[int, int] | None = None, constant: int = 0) -> None:
-        self.terms = {index: factor for index, factor in (terms or {}).items() if factor}
+        self.terms = terms or {}
         self.constant = constant
 
     def __add__(self, other: Number) -> "Linear":
@@ -38,6 +38,8 @@ class Linear:
         return total((other, self * -1))
 
     def __mul__(self, factor: int) -> "Linear":
+        if factor == 0:
+            return Linear()
         terms = {index: factor * own for index, own in self.terms.items()}
         return Linear(terms, factor * self.constant)
 
@@ -59,6 +61,8 @@ def total(parts: Iterable[Number]) -> Linear:
         constant += part.constant
         for index, factor in part.terms.items():
             terms[index] = terms.get(index, 0) + factor
+    if 0 in terms.values():
+        terms = {index: factor for index, factor in terms.items() if factor}
     return Linear(terms, constant)
 
 

@@ -14,6 +14,7 @@ from spmilp.solvers.bounds.movement import Movement
 from spmilp.solvers.bounds.paths import paths_of
 from spmilp.solvers.cpsat.candidates import Candidates
 from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.milp.windows import Windows
 from spmilp.units import (
     Box,
     Bytes,
@@ -50,6 +51,7 @@ class Lookup:
         self._memories = tuple(self.tables.memories_of(task.index) for task in problem.tasks)
         self.modulus = lcm(*(engine.congruence for engine in self.machine.engines))
         self.pairs = tuple(self._all_pairs())
+        self.windows = Windows(problem, self.tables, self.paths, self.pairs)
         self.contested = self._find_contested()
         self.before = self._all_before()
 

@@ -7,23 +7,28 @@ forbid the minimal ones: of each minimal forbidden set, as far as its members do
 at least one has ended before another one begins (Igelmund and Radermacher, "Preselective strategies
 for the optimization of stochastic project networks", Networks 13, 1983). With one core or channel
 these sets are the pairs.
+
+Where there are too many such sets, what is held is counted instead whenever something begins: by
+it, and by all that has begun no later and not ended. What is held only ever rises when something
+begins, so that is enough. Of two that begin at the same cycle the one with the lower index counts
+as the earlier one, so that the last of them counts all.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
+from math import lcm
 from typing import NamedTuple
 
 from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.orders import Orders, Span
 from spmilp.solvers.milp.program import total
-from spmilp.solvers.milp.size import ADVICE, TooLargeError
 from spmilp.solvers.milp.stays import Stay
 from spmilp.solvers.milp.variables import Variables
 from spmilp.units import EngineIdx, LinkIdx
 
-MOST_SETS = 50_000
+MOST_SETS = 600
 """Forbidden sets of one resource that are written down."""
 
 
@@ -58,7 +63,7 @@ class _Resources:
                 for index, task in enumerate(self._vars.tasks)
                 if pool.index in task.pools
             ]
-            self._never_overdrawn(users, Fraction(len(pool.cores)), f"core pool {pool.index}")
+            self._never_overdrawn(users, Fraction(len(pool.cores)))
 
     def _engines_have_so_many_channels(self) -> None:
         users: dict[EngineIdx, list[User]] = defaultdict(list)
@@ -70,7 +75,7 @@ class _Resources:
                 users[engine].append(User(self._orders.transfer(key), Fraction(1), total(some)))
         for engine, some_users in sorted(users.items()):
             known = self._tables.machine.engines[engine]
-            self._never_overdrawn(some_users, Fraction(known.channels), f"engine {known.name}")
+            self._never_overdrawn(some_users, Fraction(known.channels))
 
     def _links_carry_their_rate(self) -> None:
         users: dict[LinkIdx, list[User]] = defaultdict(list)
@@ -79,8 +84,7 @@ class _Resources:
                 users[link].append(User(self._orders.transfer(key), rate, uses))
         for link, some in sorted(users.items()):
             known = self._tables.machine.links[link]
-            what = f"link {known.source} -> {known.target}"
-            self._never_overdrawn(some, known.rate, what)
+            self._never_overdrawn(some, known.rate)
 
     def _held(self, key: Stay) -> dict[tuple[LinkIdx, Fraction], Linear]:
         """Return what the transfer of a stay may hold of which link."""
@@ -92,15 +96,36 @@ class _Resources:
             found[link, rate].append(extra)
         return {held: total(some) for held, some in found.items()}
 
-    def _never_overdrawn(self, users: Sequence[User], capacity: Fraction, what: str) -> None:
+    def _never_overdrawn(self, users: Sequence[User], capacity: Fraction) -> None:
         ordered = sorted(users, key=lambda user: (-user.amount, user.span.name))
-        for count, some in enumerate(_minimal_forbidden_sets(ordered, capacity)):
-            if count >= MOST_SETS:
-                raise TooLargeError(
-                    f"{what}: more than {MOST_SETS} sets of what may use it are too much for it; "
-                    f"{ADVICE}"
-                )
+        sets = list(islice(_minimal_forbidden_sets(ordered, capacity), MOST_SETS + 1))
+        if len(sets) > MOST_SETS and max(map(len, sets)) > 2:
+            self._count_at_every_start(ordered, capacity)
+            return
+        for some in _minimal_forbidden_sets(ordered, capacity):
             self._one_comes_first(some)
+
+    def _count_at_every_start(self, users: Sequence[User], capacity: Fraction) -> None:
+        program = self._vars.program
+        unit = lcm(capacity.denominator, *(user.amount.denominator for user in users))
+        spans = list(dict.fromkeys(user.span for user in users))
+        starts_first = {}
+        for one, other in combinations(spans, 2):
+            first = program.binary(f"{one.name}_starts_before_{other.name}")
+            program.at_least(other.start, one.start, 1 - first)
+            program.at_least(one.start, other.start + 1, first)
+            starts_first[one, other], starts_first[other, one] = first, 1 - first
+        for user in users:
+            held = [int(user.amount * unit) * user.uses]
+            for rival in users:
+                if rival.span == user.span:
+                    continue
+                runs = program.binary(f"{rival.span.name}_runs_at_{user.span.name}")
+                ended = self._orders.before(rival.span, user.span)
+                begun = starts_first[rival.span, user.span]
+                program.at_least(runs, total((rival.uses, begun, ended * -1, -1)))
+                held.append(int(rival.amount * unit) * runs)
+            program.at_most(total(held), int(capacity * unit), 1 - user.uses)
 
     def _one_comes_first(self, users: Sequence[User]) -> None:
         pairs = [

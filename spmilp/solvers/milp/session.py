@@ -75,6 +75,8 @@ class Session:
         self._counts: Counter[tuple[SliceIdx, MemoryIdx]] = Counter()
         self._reason = start.reason or "a limit was reached before a plan was found"
         self._bound, self._source = start.bound, start.bound_source
+        self._known = start.bound, start.bound_source
+        self._believed = True
         self._infeasible = False
         self._ties_proven = False
         self.incumbent: Incumbent | None = None
@@ -93,6 +95,10 @@ class Session:
         values = tuple(measures.of(quantity) for quantity in self._order)
         if self.incumbent is None or values < self.incumbent.values:
             self.incumbent = Incumbent(plan, values)
+            if values[0] < self._bound:
+                # No plan is below a bound, so the backend was wrong: nothing it proves counts.
+                self._believed = False
+                self._bound, self._source = self._known
             self._tell()
         return True
 
@@ -165,6 +171,8 @@ class Session:
     def _conclude(self, found: Found, position: int, floor: int) -> int:
         """Return the new floor of a quantity, after a run whose model leaves nothing out."""
         outcome = found.outcome
+        if not self._believed:
+            return self._floor(position)
         if outcome.infeasible and self.incumbent is None:
             self._infeasible = True
             self._reason = self._why_impossible()
@@ -247,7 +255,7 @@ class Session:
     def _limits(self, share: float, position: int) -> Limits:
         seconds = None
         if self._deadline is not None:
-            seconds = max(0.1, share * (self._deadline - monotonic()))
+            seconds = share * max(0.0, self._deadline - monotonic())
         return Limits(
             seconds=seconds,
             threads=self._options.workers,
@@ -294,7 +302,8 @@ class Session:
         return value - floor <= allowed
 
     def _is_proven(self, position: int, floor: int) -> bool:
-        return self.incumbent is not None and self.incumbent.values[position] <= floor
+        reached = self.incumbent is not None and self.incumbent.values[position] <= floor
+        return reached and self._believed
 
     def _tell(self) -> None:
         if self._options.on_progress is not None:

@@ -63,18 +63,14 @@ def _cores_have_time_for_their_work(variables: Variables) -> None:
 
 
 def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> None:
-    """What some transfers hold, times their cycles, fits between their heads and tails.
-
-    A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
-    of no use but to tasks that read the buffer ends before the shortest of their tails.
-    """
-    machine = variables.lookup.machine
+    """What some transfers hold, times their cycles, fits between what comes before and after."""
+    machine, windows = variables.lookup.machine, variables.lookup.windows
     rates = [fill.way.rate for stay in variables.stays.values() for fill in stay.fills]
     unit = lcm(*(rate.denominator for rate in (*rates, *(link.rate for link in machine.links))))
     engines: dict[int, list[Share]] = defaultdict(list)
     links: dict[int, list[Share]] = defaultdict(list)
     for key, stay in variables.stays.items():
-        head, tail = variables.earliest(key), _tail(variables, key)
+        head, tail = windows.start(key[:2]), windows.rest(key[:2])
         for fill, found in stay.transfers():
             cycles, rate = fill.way.cycles, int(fill.way.rate * unit)
             engines[fill.way.engine].append(Share(head, tail, cycles * found))
@@ -86,23 +82,18 @@ def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> No
         _fit(variables, shares, int(machine.links[link].rate * unit))
 
 
-def _tail(variables: Variables, stay: Stay) -> Cycles:
-    """Return cycles that follow on every useful transfer of a slice."""
-    lookup = variables.lookup
-    buffer = lookup.problem.slices[stay.slice].buffer
-    if lookup.problem.buffers[buffer].ends_in is not None:
-        return 0
-    parts = (buffer, *lookup.tables.parts[buffer])
-    tails = [lookup.paths.tail[task] for part in parts for task, _ in lookup.tables.readers[part]]
-    return min(tails, default=0)
-
-
 def _fit(variables: Variables, shares: Sequence[Share], capacity: int) -> None:
+    """Demand that what happens of some shares fits between the least head and the least tail.
+
+    None of them may happen, so what comes before and after counts up to the critical path only,
+    which every makespan reaches.
+    """
     items = range(len(shares))
     heads = _tops(items, [share.head for share in shares])
     tails = _tops(items, [share.tail for share in shares])
     for some in sorted(heads | tails, key=sorted):
         apart = min(shares[i].head for i in some) + min(shares[i].tail for i in some)
+        apart = min(apart, variables.lookup.paths.longest)
         amount = total(shares[i].amount for i in sorted(some))
         variables.program.at_most(amount, capacity * (variables.makespan - apart))
 

@@ -114,13 +114,6 @@ class Variables:
             found += [(fill.source, late) for fill, late in stay.late_fills.items()]
         return found + self.late_outputs
 
-    def earliest(self, stay: Stay) -> Cycles:
-        """Return a cycle before which no transfer of a slice can begin."""
-        writer = self.lookup.tables.writers[self.lookup.problem.slices[stay.slice].buffer]
-        if writer is None:
-            return 0
-        return self.lookup.paths.head[writer] + self.lookup.paths.cycles[writer]
-
     def _pools(self, task: TaskIdx) -> dict[int, Linear]:
         pools = self.lookup.tables.pools_of(task)
         if not pools:
@@ -185,7 +178,11 @@ class Variables:
     def _moved(self, shape: Shape) -> StayVars:
         name, program = _name(shape.stay), self.program
         present = program.binary(name)
-        start = program.number(f"{name}_start", self.earliest(shape.stay), self.horizon)
+        first, latest = self._window(shape)
+        if first > latest:
+            program.at_most(present, 0)
+            latest = first
+        start = program.number(f"{name}_start", first, latest)
         known = self.structure.shapes
         able = [fill for fill in shape.fills if fill.source in known]
         fills = {f: program.binary(f"{name}_from_{_name(f.source)}_by{f.way.engine}") for f in able}
@@ -202,7 +199,7 @@ class Variables:
         cycles = [fill.way.cycles * found for fill, found in (*fills.items(), *late.items())]
         valid = start + total(cycles)
         if shape.rides or shape.stay in self._leading:
-            valid = program.number(f"{name}_valid", self.earliest(shape.stay), self.horizon)
+            valid = program.number(f"{name}_valid", first, self.horizon)
         return StayVars(
             shape=shape,
             present=present,
@@ -213,6 +210,13 @@ class Variables:
             late_fills=late,
             rides=rides,
         )
+
+    def _window(self, shape: Shape) -> tuple[Cycles, Cycles]:
+        """Return the cycles in which a transfer that fills a stay can begin."""
+        windows, pair = self.lookup.windows, shape.stay[:2]
+        ways = [fill.way for fill in shape.fills] + [ride.own for ride in shape.rides]
+        shortest = min(way.cycles for way in ways)
+        return windows.start(pair), self.horizon - windows.rest(pair) - shortest
 
     def _end(self, shape: Shape) -> Linear | None:
         if shape.lasting:

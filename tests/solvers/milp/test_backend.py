@@ -1,0 +1,110 @@
+"""What is believed of a solver, and what is made of its values."""
+
+from typing import Any
+
+import pulp
+import pytest
+
+from spmilp.solvers.milp.backend import Limits, Outcome, run
+from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.repair import repaired
+
+LIMITS = Limits(seconds=10.0, threads=1, seed=0)
+
+
+def knapsack() -> Program:
+    """Return a program whose least value is 3: one of two, the cheaper one is forbidden."""
+    program = Program()
+    one, other = program.binary("one"), program.binary("other")
+    program.at_least(one + other, 1)
+    program.at_most(one, 0)
+    program.objective = 2 * one + 3 * other
+    return program
+
+
+@pytest.mark.parametrize("backend", ["HiGHS", "PULP_CBC_CMD"])
+def test_an_optimum_comes_with_its_bound(backend: str) -> None:
+    found = run(knapsack(), backend, LIMITS)
+
+    assert (found.complete, found.infeasible, found.bound) == (True, False, 3)
+    assert found.values == pytest.approx([0.0, 1.0])
+
+
+@pytest.mark.parametrize("backend", ["HiGHS", "PULP_CBC_CMD"])
+def test_a_constant_of_the_objective_counts_in_the_bound(backend: str) -> None:
+    program = knapsack()
+    program.objective = program.objective + 40
+
+    assert run(program, backend, LIMITS).bound == 43
+
+
+@pytest.mark.parametrize("backend", ["HiGHS", "PULP_CBC_CMD"])
+def test_a_program_without_a_solution_is_infeasible(backend: str) -> None:
+    program = knapsack()
+    program.at_most(program.objective, 2)
+
+    found = run(program, backend, LIMITS)
+
+    assert (found.infeasible, found.values, found.bound) == (True, None, None)
+
+
+class Stopped(pulp.LpSolver):  # type: ignore[misc]
+    """A solver that a limit has stopped with a solution, which PuLP calls optimal."""
+
+    name = "STOPPED"
+
+    def __init__(self, msg: bool = False) -> None:
+        super().__init__(msg=msg)
+
+    def actualSolve(self, lp: Any, callback: Any = None) -> int:  # noqa: N802
+        for variable in lp.variables():
+            variable.varValue = 1.0
+        lp.assignStatus(pulp.LpStatusOptimal, pulp.LpSolutionIntegerFeasible)
+        return int(pulp.LpStatusOptimal)
+
+
+def test_optimal_is_not_believed_of_a_run_that_a_limit_has_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulp, "getSolver", lambda name, **settings: Stopped(**settings))
+
+    found = run(knapsack(), "STOPPED", LIMITS)
+
+    assert found == Outcome(values=[1.0, 1.0], bound=None, infeasible=False, complete=False)
+
+
+def big_m() -> tuple[Program, Linear, Linear, Linear]:
+    """Return two starts of which one is 5 cycles behind the other, whichever."""
+    program = Program()
+    one, other = program.number("one", 0, 1_000_000), program.number("other", 0, 1_000_000)
+    first = program.binary("first")
+    program.at_least(other, one + 5, 1 - first)
+    program.at_least(one, other + 5, first)
+    return program, one, other, first
+
+
+def test_values_that_lean_on_the_tolerance_are_repaired_to_whole_ones() -> None:
+    program, one, other, first = big_m()
+
+    values = repaired(program, [0.0, 3.999, 0.999999])
+
+    assert values is not None
+    assert [part.value(values) for part in (one, other, first)] == [0, 5, 1]
+
+
+def test_integers_that_no_times_go_with_are_no_solution() -> None:
+    program, _, other, _ = big_m()
+    program.at_most(other, 4)
+
+    assert repaired(program, [0.0, 4.0, 1.0]) is None
+    assert repaired(program, [5.0, 0.0, 0.0]) is not None
+
+
+def test_a_cycle_of_orders_is_no_solution() -> None:
+    program = Program()
+    one, other = program.number("one", 0, 90), program.number("other", 0, 90)
+    program.at_least(one, other + 1)
+    program.at_least(other, one + 1)
+
+    assert repaired(program, [0.0, 0.0]) is None
