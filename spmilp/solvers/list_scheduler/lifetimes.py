@@ -103,6 +103,10 @@ def new_residency(board: Board, what: int, memory: int, size: int) -> int:
     residency.memory = memory
     residency.bytes = size
     residency.alive = 1
+    residency.filled_by_task = NONE
+    residency.filled_by_transfer = NONE
+    residency.pinned = NONE
+    residency.following = NONE
     if what != NONE:
         residency.following = board.slices[what].first
         board.slices[what].first = new

@@ -23,11 +23,16 @@ from spmilp.solvers.list_scheduler.machine_tables import (
     next_towards_dram,
 )
 from spmilp.solvers.list_scheduler.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.list_scheduler.records import NONE, Ints, Table, table
+from spmilp.solvers.list_scheduler.records import NONE, Ints, table
 from spmilp.solvers.list_scheduler.space import new_space
 from spmilp.solvers.list_scheduler.timeline import new_timeline
 from spmilp.units import MemoryIdx
 
+RESIDENCY = (
+    *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
+    *("filled_by_task", "filled_by_transfer", "alive", "following", "pinned"),
+)
+TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
 PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
 MOST_MEMORIES_WITH_ALL_PAIRS = 96
@@ -56,9 +61,10 @@ class Runner:
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         resources = len(problem.machine.engines) + len(problem.machine.links)
-        self._room = 2 * (len(problem.slices) + self._tables.reads.size) + 256
-        self._pool = 64 * resources + 4 * self._room
-        self._blocks = 64
+        # Room that is never used costs nothing: the system gives zeros when they are touched.
+        self._room = 8 * (len(problem.slices) + self._tables.reads.size) + 256
+        self._pool = 1024 * resources + 16 * self._room
+        self._blocks = 1024
 
     def run(self, order: Ints, cores: Ints, weights: Weights) -> tuple[Stop, Board]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
@@ -119,8 +125,8 @@ class Runner:
             ways=machine.ways,
             links=machine.links,
             resources=machine.resources,
-            residencies=_empty_residencies(self._room),
-            transfers=table(self._room, "slice", "source", "destination", "engine", "start", "end"),
+            residencies=table(self._room, *RESIDENCY),
+            transfers=table(self._room, *TRANSFER),
             prices=np.zeros(self._blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE], np.int64),
             space=new_space(self._problem.machine.memories, self._blocks),
@@ -193,13 +199,3 @@ def _by_position(tables: ProblemTables, position: Ints) -> Ints:
     lengths = tables.slices["readers_to"] - tables.slices["readers_from"]
     slice_of_entry = np.repeat(np.arange(lengths.size), lengths)
     return tables.readers[np.lexsort((position[tables.readers], slice_of_entry))]
-
-
-def _empty_residencies(room: int) -> Table:
-    where = ("slice", "memory", "offset", "bytes")
-    when = ("start", "valid", "end")
-    links = ("filled_by_task", "filled_by_transfer", "alive", "following", "pinned")
-    rows = table(room, *where, *when, *links)
-    for field in ("filled_by_task", "filled_by_transfer", "following", "pinned"):
-        rows[field] = NONE
-    return rows

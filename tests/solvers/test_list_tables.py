@@ -1,0 +1,40 @@
+"""The list scheduler's tables grow until a schedule has room in them."""
+
+import numpy as np
+import pytest
+
+from spmilp.machine.routes import Routes
+from spmilp.solvers.list_scheduler.assign import near_the_data
+from spmilp.solvers.list_scheduler.board import (
+    COUNT_RESIDENCIES,
+    COUNT_TRANSFERS,
+    Board,
+    Stop,
+    Weights,
+)
+from spmilp.solvers.list_scheduler.orders import depth_first
+from spmilp.solvers.list_scheduler.run import Runner
+from tests.solvers.chains import chain, star
+
+PROBLEM = chain(star(4, 1000), layers=4, strips=8)
+
+
+def board_of(runner: Runner) -> Board:
+    stop, board = runner.run(depth_first(PROBLEM), near_the_data(PROBLEM), Weights())
+    assert stop is Stop.DONE
+    return board
+
+
+@pytest.mark.parametrize("table", ["_room", "_pool", "_blocks"])
+def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
+    runner = Runner(PROBLEM, Routes(PROBLEM.machine))
+    expected = board_of(runner)
+    enough = getattr(runner, table)
+    setattr(runner, table, 4)
+    found = board_of(runner)
+    assert 4 < getattr(runner, table) < enough
+    kept, moves = expected.counts[COUNT_RESIDENCIES], expected.counts[COUNT_TRANSFERS]
+    np.testing.assert_array_equal(found.tasks, expected.tasks)
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_array_equal(found.residencies[:kept], expected.residencies[:kept])
+    np.testing.assert_array_equal(found.transfers[:moves], expected.transfers[:moves])
