@@ -12,6 +12,7 @@ from spmilp.solvers.bounds.occupancy import occupancy_bound
 from spmilp.solvers.bounds.peak import peak_bound
 from spmilp.solvers.bounds.shares import shares_bound
 from spmilp.solvers.bounds.spills import spill_bound
+from spmilp.solvers.bounds.stages.program import stages_bound
 from spmilp.solvers.bounds.traffic import traffic_bound
 from spmilp.solvers.bounds.work import work_bound
 
@@ -31,6 +32,7 @@ def all_bounds(problem: Problem) -> tuple[Bound, ...]:
         Bound("cuts", makespan, paths.longest),
         Bound("shares of cores", makespan, shares_bound(problem, paths)),
         Bound("bytes in scratchpads", makespan, occupancy_bound(problem)),
+        Bound("stages", makespan, stages_bound(problem, movement, paths)),
         Bound("compulsory traffic", traffic, compulsory),
         Bound("spills", traffic, compulsory + spill_bound(problem)),
         Bound("energy", Quantity.ENERGY, energy_bound(problem)),

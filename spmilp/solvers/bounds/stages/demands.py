@@ -1,0 +1,177 @@
+"""What the stages have in common to do: work, loads, stores, and bytes that outlive a stage."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.problem import Problem
+from spmilp.problem.union import bytes_read_of_buffers
+from spmilp.solvers.bounds.movement import Movement
+from spmilp.solvers.bounds.stages.milestones import Stages
+from spmilp.solvers.bounds.ways import Ways
+from spmilp.units import BufferIdx, Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Load:
+    """Buffers that come from a DRAM, alike but for their bytes.
+
+    Parameters
+    ----------
+    last
+        The stage by whose end all of it has been loaded.
+    read_from
+        The first stage in which any of it is read: what is loaded before lies on the chip until
+        then.
+    """
+
+    dram: MemoryIdx
+    last: int
+    read_from: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Store:
+    """Buffers that end in a DRAM: written in stage ``first`` or later, ``last`` or sooner."""
+
+    dram: MemoryIdx
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stay:
+    """Buffers that tasks write in stage ``first`` at the soonest and ``written`` at the latest,
+    and that are read in ``read`` or later, ``last`` at the latest: between, their bytes are on the
+    chip, or they are stored to a DRAM and loaded again."""
+
+    first: int
+    written: int
+    read: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """Sums over all that is alike.
+
+    Parameters
+    ----------
+    work
+        Least cycles by the kinds of core that are able, and by window.
+    loads, stores
+        Bytes, and the rate times cycles that moving them holds at least.
+    stays
+        Bytes.
+    on_chip
+        Bytes of all memories that are no DRAM; ``None`` without limit.
+    """
+
+    work: dict[tuple[frozenset[KindIdx], int, int], Cycles]
+    loads: dict[Load, tuple[Bytes, Fraction]]
+    stores: dict[Store, tuple[Bytes, Fraction]]
+    stays: dict[Stay, Bytes]
+    on_chip: Bytes | None
+
+
+def demands_of(problem: Problem, stages: Stages, movement: Movement) -> Demands:
+    """Sum up what a problem's tasks and buffers ask of the stages."""
+    work: dict[tuple[frozenset[KindIdx], int, int], Cycles] = defaultdict(int)
+    for task in problem.tasks:
+        able = frozenset(kind for kind, cycles in enumerate(task.cycles) if cycles is not None)
+        window = stages.first[task.index], stages.last[task.index]
+        work[able, *window] += min(cycles for cycles in task.cycles if cycles is not None)
+    buffers = _Buffers(problem, stages, movement)
+    return Demands(
+        work=dict(work),
+        loads=_summed(buffers.loads()),
+        stores=_summed(buffers.stores()),
+        stays=buffers.stays(),
+        on_chip=_bytes_on_chip(problem),
+    )
+
+
+class _Buffers:
+    """The demands of a problem's buffers."""
+
+    def __init__(self, problem: Problem, stages: Stages, movement: Movement) -> None:
+        self._problem = problem
+        self._stages = stages
+        self._movement = movement
+        self._ways = Ways(problem)
+        self._writers = problem.writers()
+        self._readers: dict[BufferIdx, list[tuple[TaskIdx, Bytes]]] = defaultdict(list)
+        for task in problem.tasks:
+            for read in task.reads:
+                slice_ = problem.slices[read]
+                self._readers[slice_.buffer].append((task.index, slice_.bytes))
+
+    def loads(self) -> Iterable[tuple[Load, Bytes, Fraction]]:
+        """Yield what must come from a DRAM before its readers end.
+
+        Who reads all that is read of a buffer cannot end before all of it has come; where each
+        reader reads another part, all of it has come by the end of the last one.
+        """
+        sizes = bytes_read_of_buffers(self._problem)
+        for buffer, readers in sorted(self._readers.items()):
+            dram = self._problem.buffers[buffer].starts_in
+            if dram is None or not self._ways.starts_in_dram(buffer):
+                continue
+            whole = [self._stages.last[t] for t, size in readers if size == sizes[buffer]]
+            every = [self._stages.last[t] for t, _ in readers]
+            load = Load(
+                dram,
+                min(whole) if whole else max(every),
+                min(self._stages.first[task] for task, _ in readers),
+            )
+            yield load, sizes[buffer], self._movement.least_load_use(dram, sizes[buffer])
+
+    def stores(self) -> Iterable[tuple[Store, Bytes, Fraction]]:
+        """Yield what must get to a DRAM after its writer has ended."""
+        for buffer in self._problem.buffers:
+            writer, dram = self._writers[buffer.index], buffer.ends_in
+            if writer is None or dram is None or not self._ways.ends_in_dram(buffer.index):
+                continue
+            store = Store(dram, self._stages.first[writer], self._stages.last[writer])
+            yield store, buffer.bytes, self._movement.least_store_use(dram, buffer.bytes)
+
+    def stays(self) -> dict[Stay, Bytes]:
+        """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
+        found: dict[Stay, Bytes] = defaultdict(int)
+        for buffer, readers in sorted(self._readers.items()):
+            writer = self._writers[buffer]
+            if writer is None:
+                continue
+            read, size, last = max(
+                (self._stages.first[task], size, self._stages.last[task]) for task, size in readers
+            )
+            if self._stages.last[writer] < read:
+                first, written = self._stages.first[writer], self._stages.last[writer]
+                found[Stay(first, written, read, last)] += size
+        return dict(found)
+
+
+def _summed(rows: Iterable[tuple[Key, Bytes, Fraction]]) -> dict[Key, tuple[Bytes, Fraction]]:
+    found: dict[Key, tuple[Bytes, Fraction]] = {}
+    for key, size, use in rows:
+        before = found.get(key, (0, Fraction(0)))
+        found[key] = before[0] + size, before[1] + use
+    return found
+
+
+def _bytes_on_chip(problem: Problem) -> Bytes | None:
+    """Return the bytes of all memories but the DRAMs in which no core works."""
+    worked_in = {core.memory for core in problem.machine.cores}
+    total = 0
+    for memory in problem.machine.memories:
+        if memory.kind is MemoryKind.DRAM and memory.index not in worked_in:
+            continue
+        if memory.usable is None:
+            return None
+        total += memory.usable
+    return total

@@ -1,0 +1,132 @@
+"""The bound from stages: by hand, against optima, and in spite of rounding."""
+
+import random
+from fractions import Fraction
+from itertools import product
+from math import ceil
+
+import pytest
+
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.bounds.best import all_bounds
+from spmilp.solvers.bounds.movement import Movement
+from spmilp.solvers.bounds.paths import paths_of
+from spmilp.solvers.bounds.stages.dual import LinearProgram, proven_minimum
+from spmilp.solvers.bounds.stages.milestones import stages_along
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.solvers.chains import chain, star
+
+
+def bounds_of(problem: Problem) -> dict[str, int]:
+    return {bound.name: bound.value for bound in all_bounds(problem)}
+
+
+def test_each_task_runs_between_the_milestones_around_it() -> None:
+    problem = chain(star(3, 1024), layers=4, strips=5)
+    stages = stages_along(problem, paths_of(problem, Movement(problem)), 10)
+    before = problem.predecessors()
+
+    assert stages.count == len(stages.milestones) + 1 == 5
+    for number, milestone in enumerate(stages.milestones):
+        assert stages.last[milestone] == number
+        assert all(stages.last[earlier] <= number for earlier in before[milestone])
+    for task, some in enumerate(before):
+        assert stages.first[task] <= stages.last[task]
+        assert all(stages.first[earlier] <= stages.first[task] for earlier in some)
+
+
+def test_few_milestones_make_few_stages() -> None:
+    problem = chain(star(3, 1024), layers=9, strips=2)
+    paths = paths_of(problem, Movement(problem))
+
+    assert stages_along(problem, paths, 100).count == 10
+    assert stages_along(problem, paths, 3).count == 4
+    assert stages_along(problem, paths, 4).count <= 5
+
+
+def long_then_hungry(spm: int) -> Problem:
+    """Return a task of 1,000 cycles, and ten in a row behind it that read 400 bytes each."""
+    weights = tuple(
+        Buffer(
+            index=n,
+            name=f"w{n}",
+            kind=BufferKind.WEIGHT,
+            shape=(400,),
+            starts_in=0,
+            place=Place(n, (0,)),
+        )
+        for n in range(10)
+    )
+    return Problem(
+        name="long then hungry",
+        machine=star(1, spm),
+        tensors=tuple(
+            DramTensor(
+                index=n, name=f"w{n}", kind=BufferKind.WEIGHT, memory=0, shape=(400,), item=1
+            )
+            for n in range(10)
+        ),
+        buffers=weights,
+        slices=tuple(
+            Slice(index=n, buffer=n, start=(0,), extent=(400,), bytes=400) for n in range(10)
+        ),
+        tasks=(
+            Task(index=0, name="long", cycles=(1000,)),
+            *(
+                Task(index=n + 1, name=f"hungry{n}", cycles=(1,), reads=(n,), after=(n,))
+                for n in range(10)
+            ),
+        ),
+    )
+
+
+def test_what_does_not_fit_beside_is_loaded_after_the_work_that_it_cannot_hide_behind() -> None:
+    """Of 4,000 bytes at most 1,000 come before the long task ends; 8 of the others each cycle."""
+    problem = long_then_hungry(spm=1000)
+    bounds = bounds_of(problem)
+
+    assert bounds["stages"] >= 1000 + 3000 // 8
+    assert bounds["work"] < bounds["stages"]
+    assert bounds["traffic"] < bounds["stages"]
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+    assert plan is not None
+    assert bounds["stages"] <= plan.claim.makespan
+
+
+def test_in_ample_scratchpads_all_of_it_comes_before() -> None:
+    assert bounds_of(long_then_hungry(spm=4000))["stages"] < 1000 + 400 // 8
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_the_dual_proves_is_at_most_the_minimum_and_near_it(seed: int) -> None:
+    """Rows ``sum of distinct variables >= least``, minimised exactly by enumeration of vertices:
+    with costs of 1 and one row per pair the minimum is at half-integral points."""
+    draw = random.Random(seed)
+    program = LinearProgram()
+    scale = draw.choice((1e-3, 1.0, 1e7))
+    names = [program.variable(most=10.0 * scale, cost=1.0) for _ in range(4)]
+    rows = []
+    for a in names:
+        for b in names[:a]:
+            least = draw.randint(0, 7)
+            rows.append((a, b, least))
+            program.at_least(least * scale, [(a, 1.0), (b, 1.0)])
+    best = min(
+        sum(point)
+        for point in product((Fraction(n, 2) for n in range(15)), repeat=4)
+        if all(point[a] + point[b] >= least for a, b, least in rows)
+    )
+
+    exact = best * Fraction(scale)
+    proven = proven_minimum(program, 1000)
+    assert proven <= ceil(exact)
+    assert proven >= exact * (1 - Fraction(1, 10**9)) - 1
+
+
+def test_a_program_that_is_not_solved_proves_nothing() -> None:
+    program = LinearProgram()
+    program.at_least(5.0, [(program.variable(most=10.0, cost=1.0), 1.0)])
+    program.at_least(11.0, [(0, 1.0)])
+
+    assert proven_minimum(program, 1000) == 0
