@@ -213,3 +213,15 @@ def test_a_core_that_works_in_dram_loads_nothing() -> None:
     for bound in all_bounds(problem):
         assert bound.value <= {"makespan": 5}.get(str(bound.quantity), 0), bound
     assert relaxation_bound(problem, 5.0) == 5
+
+
+def test_machines_without_dram_have_bounds_too() -> None:
+    problem = layers(cores=2, count=3, width=3)
+    alone = tuple(replace(memory, index=index) for index, memory in enumerate(problem.machine.spms))
+    cores = tuple(replace(core, memory=core.index) for core in problem.machine.cores)
+    bare = replace(
+        problem,
+        machine=replace(problem.machine, memories=alone, cores=cores, engines=(), links=()),
+    )
+
+    assert best_bound(bare).value == best_bound(problem).value == 60

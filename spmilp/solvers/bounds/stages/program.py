@@ -186,6 +186,8 @@ class _Program:
 
     def _traffic_takes_the_links(self) -> None:
         rates = self._rates()
+        if not rates:
+            return
         drams = [*rates, ANY_DRAM]
         out, back, both = (sum(some, Fraction(0)) for some in zip(*rates.values(), strict=True))
         rates[ANY_DRAM] = out, back, both
