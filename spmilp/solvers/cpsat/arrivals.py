@@ -23,6 +23,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.bounds.movement import Movement
 from spmilp.solvers.bounds.paths import paths_of
 from spmilp.solvers.cpsat.candidates import Candidates
+from spmilp.solvers.cpsat.hints import add_hints_of_tasks
 from spmilp.solvers.cpsat.objective import weighted
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.resources import Held, add_links
@@ -85,8 +86,8 @@ class Arrivals:
 
     Parameters
     ----------
-    floor, ceiling
-        Known bounds on the quantity.
+    floor, best
+        A lower bound on the quantity, and the value of the best plan.
     reading
         A plan, for the order of equal memories.
     """
@@ -98,7 +99,7 @@ class Arrivals:
         quantity: Quantity,
         horizon: Cycles,
         floor: int,
-        ceiling: int | None,
+        best: int | None,
         reading: Reading | None,
     ) -> None:
         self.cp = cp_model.CpModel()
@@ -118,10 +119,10 @@ class Arrivals:
         self._shared = dict(self._make_shared())
         self._add_all(reading)
         objective = self._objective(quantity)
-        self.cp.add(objective >= floor)
-        if ceiling is not None:
-            self.cp.add(objective <= ceiling)
         self.cp.minimize(objective)
+        self.low, self.high = floor, best
+        if reading is not None:
+            add_hints_of_tasks(self.cp, tables, self.variables, reading)
 
     def _add_all(self, reading: Reading | None) -> None:
         self._cores_run_one_task_at_a_time()

@@ -23,6 +23,13 @@ def add_hints(
     _Hints(model, tables, variables, reading).add()
 
 
+def add_hints_of_tasks(
+    model: cp_model.CpModel, tables: Tables, variables: Variables, reading: Reading
+) -> None:
+    """Hint when and where tasks run."""
+    _Hints(model, tables, variables, reading).add_tasks()
+
+
 class _Hints:
     def __init__(
         self, model: cp_model.CpModel, tables: Tables, variables: Variables, reading: Reading
@@ -42,8 +49,9 @@ class _Hints:
                 self._main.setdefault(stay, self._plan.residencies[residency])
 
     def add(self) -> None:
+        """Hint everything."""
         self._hint(self._vars.makespan, self._plan.claim.makespan)
-        self._add_tasks()
+        self.add_tasks()
         self._add_reads()
         self._add_pairs()
         self._add_ends_of_transfers()
@@ -59,7 +67,8 @@ class _Hints:
             stay = stay._replace(number=0)
         return stay if stay in self._vars.stays else None
 
-    def _add_tasks(self) -> None:
+    def add_tasks(self) -> None:
+        """Hint the tasks alone."""
         for task, placement in zip(self._vars.tasks, self._plan.placements, strict=True):
             self._hint(task.start, placement.start)
             self._hint(task.size, placement.end - placement.start)

@@ -28,8 +28,8 @@ class Model:
         What is made small.
     ceilings
         Largest values allowed of other quantities.
-    floor, ceiling
-        Known bounds on the quantity itself.
+    floor, best
+        A lower bound on the quantity itself, and the value of the best plan.
     crowds, everywhere
         What has addresses; see :class:`~spmilp.solvers.cpsat.room.Room`.
     reading
@@ -46,7 +46,7 @@ class Model:
         quantity: Quantity,
         ceilings: Mapping[Quantity, int],
         floor: int,
-        ceiling: int | None,
+        best: int | None,
         crowds: Crowds,
         everywhere: bool,
         reading: Reading | None,
@@ -63,9 +63,7 @@ class Model:
         for other, limit in ceilings.items():
             self.cp.add(objectives.of(other) <= limit)
         objective = objectives.of(quantity)
-        self.cp.add(objective >= floor)
-        if ceiling is not None:
-            self.cp.add(objective <= ceiling)
         self.cp.minimize(objective)
+        self.low, self.high = floor, best
         if reading is not None:
             add_hints(self.cp, tables, self.variables, reading)

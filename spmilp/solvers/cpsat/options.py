@@ -63,5 +63,5 @@ class CpSatOptions:
     stays: int = 2
     most_stays: int = 4
     deterministic_limit: float | None = None
-    tie_breaks: float = 10.0
+    tie_breaks: float = 3.0
     log: bool = False

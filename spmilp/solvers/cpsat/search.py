@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, inf
 from threading import Event, Thread
+from time import monotonic
 from typing import Protocol
 
 from ortools.sat.python import cp_model
@@ -11,15 +12,29 @@ from ortools.sat.python import cp_model
 from spmilp.solvers.cpsat.decisions import Decisions, read_decisions
 from spmilp.solvers.cpsat.variables import Variables
 
+FIRST_LIMIT = 0.1
+"""Deterministic time for the first questions."""
+
+NO_LIMIT = 2**60
+"""A value that no objective reaches."""
+
 KEPT = 8
 """Solutions kept: if the best has no addresses, an earlier one may."""
 
 
 class Searchable(Protocol):
-    """A model that can be run."""
+    """A model that can be run.
+
+    Attributes
+    ----------
+    low, high
+        What is known of the value looked for: a lower bound, and the best value so far.
+    """
 
     cp: cp_model.CpModel
     variables: Variables
+    low: int
+    high: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,25 +86,32 @@ class Found:
 def run(
     model: Searchable,
     limits: Limits,
+    *,
+    proves: bool,
     on_solution: Callable[[int], None],
     on_bound: Callable[[int], None],
 ) -> Found:
-    """Solve a model within limits.
+    """Solve a model within limits, by questions whether anything is at most some value.
+
+    Minimising in one go, CP-SAT often finds solutions each a cycle better than the last, and
+    propagates little, for the best value known is far above the best there is. A question has a
+    target; the answer *yes* lowers what is known from above, *no* raises it from below. Targets
+    begin near the one end that matters, and move on faster after each answer in time.
 
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
     once; it then stops the search, keeps what was found, and is noted in the result.
+
+    Parameters
+    ----------
+    proves
+        Whether to ask from below, for a bound, or from above, for solutions.
     """
-    found = Found()
-    solver = _solver(limits)
-    watcher = _Watcher(model, found, limits, on_solution)
-    solver.best_bound_callback = lambda bound: on_bound(_whole(bound))
-    if limits.log:
-        solver.log_callback = print
-    done, status = Event(), [cp_model.UNKNOWN]
+    inquiry = _Inquiry(model, limits, on_solution, on_bound)
+    done = Event()
 
     def search() -> None:
         try:
-            status[0] = solver.solve(model.cp, watcher)
+            inquiry.prove() if proves else inquiry.find()
         finally:
             done.set()
 
@@ -99,44 +121,174 @@ def run(
         try:
             done.wait()
         except KeyboardInterrupt:
-            found.interrupted = True
-            watcher.stop_search()
-            solver.stop_search()
+            inquiry.stop()
     thread.join()
-    _conclude(found, solver, status[0])
-    return found
+    return inquiry.found
+
+
+class _Inquiry:
+    """Questions to one model; ``low`` and ``high`` are what is known of its best value."""
+
+    def __init__(
+        self,
+        model: Searchable,
+        limits: Limits,
+        on_solution: Callable[[int], None],
+        on_bound: Callable[[int], None],
+    ) -> None:
+        self.found = Found(bound=model.low)
+        self._model = model
+        self._limits = limits
+        self._on_solution = on_solution
+        self._on_bound = on_bound
+        self._began = monotonic()
+        self._low, self._high = model.low, model.high
+        self._each = FIRST_LIMIT
+        self._asked: cp_model.CpSolver | None = None
+
+    def stop(self) -> None:
+        """Stop as soon as possible, for the user wants it."""
+        self.found.interrupted = True
+        if self._asked is not None:
+            self._asked.stop_search()
+
+    def prove(self) -> None:
+        """Ask from below."""
+        self._find_any()
+        step = self._part(8)
+        while self._goes_on():
+            answer = self._ask(min(self._low + step, self._high_or_low()) - 1)
+            if answer is None:
+                is_least = step <= self._part(256)
+                self._each *= 2 if is_least else 1
+                step = self._part(8) if is_least else max(1, step // 4)
+            else:
+                step = self._part(8) if answer else 2 * step
+        self._finish()
+
+    def find(self) -> None:
+        """Ask from above; minimise in one go for a while when that leads nowhere."""
+        self._find_any()
+        step = self._part(16)
+        while self._goes_on():
+            answer = self._ask(self._high_or_low() - step)
+            if answer is None and step <= self._part(128):
+                self._each *= 2
+                self._ask(None)
+                step = self._part(16)
+            elif answer is None:
+                step = max(1, step // 4)
+            else:
+                step = min(2 * step, self._part(2)) if answer else self._part(16)
+        self._finish()
+
+    def _part(self, share: int) -> int:
+        return max(1, (self._high_or_low() - self._low) // share)
+
+    def _high_or_low(self) -> int:
+        return self._low if self._high is None else self._high
+
+    def _find_any(self) -> None:
+        while self._high is None and not self.found.infeasible and self._has_time():
+            self._ask(NO_LIMIT)
+            self._each *= 2
+
+    def _goes_on(self) -> bool:
+        if self._high is None or self._low >= self._high or self.found.interrupted:
+            return False
+        return self._high > (self._limits.enough or self._low) and self._has_time()
+
+    def _has_time(self) -> bool:
+        left = self._seconds_left()
+        deterministic = self._limits.deterministic
+        enough = deterministic is None or self.found.deterministic < deterministic
+        return enough and (left is None or left > 0.0) and not self.found.interrupted
+
+    def _seconds_left(self) -> float | None:
+        if self._limits.seconds is None:
+            return None
+        return self._limits.seconds - (monotonic() - self._began)
+
+    def _ask(self, target: int | None) -> bool | None:
+        """Say whether there is a solution of at most a target; ``None`` if that takes too long.
+
+        Without a target the best solution is looked for, from the hint.
+        """
+        top = self._high_or_low() if target is None else max(target, self._low)
+        domain = self._model.cp.proto.objective.domain
+        domain.clear()
+        domain.extend([self._low, top])
+        solver = self._solver()
+        solver.parameters.stop_after_first_solution = target is not None
+        self._asked = solver
+        status = solver.solve(self._model.cp, _Watcher(self._model, self._take))
+        self.found.deterministic += solver.deterministic_time
+        if status == cp_model.INFEASIBLE:
+            self._refuted(top)
+            return False
+        if abs(solver.best_objective_bound) < inf:
+            self._raise(min(_whole(solver.best_objective_bound), top + 1))
+        if status == cp_model.UNKNOWN:
+            return None
+        if target is None and status == cp_model.OPTIMAL:
+            self._raise(self._high_or_low())
+        return True
+
+    def _refuted(self, top: int) -> None:
+        if self._high is None:
+            self.found.infeasible = True
+        else:
+            self._raise(min(top + 1, self._high))
+
+    def _raise(self, bound: int) -> None:
+        if bound > self._low:
+            self._low = bound
+            self.found.bound = bound
+            self._on_bound(bound)
+
+    def _take(self, value: int, solution: Decisions) -> bool:
+        """Keep a solution that is better; say whether it is good enough to stop."""
+        if self._high is None or value < self._high:
+            self._high = value
+            self.found.solutions = [*self.found.solutions, solution][-KEPT:]
+            self._on_solution(value)
+        enough = self._limits.enough
+        return self.found.interrupted or (enough is not None and value <= enough)
+
+    def _finish(self) -> None:
+        known = self._high is not None and self._low >= self._high
+        self.found.complete = known or self.found.infeasible
+
+    def _solver(self) -> cp_model.CpSolver:
+        solver = _solver(self._limits)
+        parameters = solver.parameters
+        left = self._seconds_left()
+        if left is not None:
+            parameters.max_time_in_seconds = max(0.1, left)
+        each = self._each
+        if self._limits.deterministic is not None:
+            each = min(each, max(0.0, self._limits.deterministic - self.found.deterministic))
+        parameters.max_deterministic_time = each
+        return solver
 
 
 class _Watcher(cp_model.CpSolverSolutionCallback):
     """Reads every solution, and ends the search when one is good enough."""
 
-    def __init__(
-        self, model: Searchable, found: Found, limits: Limits, on_solution: Callable[[int], None]
-    ) -> None:
+    def __init__(self, model: Searchable, take: Callable[[int, Decisions], bool]) -> None:
         super().__init__()
         self._model = model
-        self._found = found
-        self._limits = limits
-        self._on_solution = on_solution
+        self._take = take
 
     def on_solution_callback(self) -> None:
         value = round(self.objective_value)
-        decisions = read_decisions(self._model.variables, self.value, value)
-        self._found.solutions = [*self._found.solutions, decisions][-KEPT:]
-        self._on_solution(value)
-        if self._found.interrupted:
-            self.stop_search()
-        if self._limits.enough is not None and value <= self._limits.enough:
+        if self._take(value, read_decisions(self._model.variables, self.value, value)):
             self.stop_search()
 
 
 def _solver(limits: Limits) -> cp_model.CpSolver:
     solver = cp_model.CpSolver()
     parameters = solver.parameters
-    if limits.seconds is not None:
-        parameters.max_time_in_seconds = max(0.1, limits.seconds)
-    if limits.deterministic is not None:
-        parameters.max_deterministic_time = limits.deterministic
     parameters.num_workers = limits.workers
     # A single worker then takes turns between strategies and neighbourhoods, the same each time.
     parameters.interleave_search = limits.workers == 1
@@ -146,16 +298,9 @@ def _solver(limits: Limits) -> cp_model.CpSolver:
     parameters.catch_sigint_signal = False
     parameters.log_search_progress = limits.log
     parameters.log_to_stdout = False
+    if limits.log:
+        solver.log_callback = print
     return solver
-
-
-def _conclude(found: Found, solver: cp_model.CpSolver, status: cp_model.CpSolverStatus) -> None:
-    found.infeasible = status == cp_model.INFEASIBLE
-    found.complete = status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
-        bound = solver.best_objective_bound
-        found.bound = None if abs(bound) == inf else _whole(bound)
-    found.deterministic = solver.deterministic_time
 
 
 def _whole(bound: float) -> int:

@@ -31,13 +31,13 @@ from spmilp.units import Cycles, MemoryIdx, TaskIdx
 RETIMING, ARRIVALS, AROUND, PLANS, PROOF, TIES = 0.1, 0.3, 0.6, 0.75, 0.95, 0.99
 """Shares of the time limit by which each step has ended."""
 
-RETIMING_LIMIT = 10.0
+RETIMING_LIMIT = 2.0
 """Deterministic time for retiming."""
 
 ARRIVALS_LIMIT = 20.0
 """Deterministic time for the small relaxation where nothing else limits it."""
 
-AROUND_LIMIT = 1.0
+AROUND_LIMIT = 0.5
 """Deterministic time for one neighbourhood."""
 
 FOLLOWED = 2
@@ -78,6 +78,7 @@ class Session:
         self._crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
         self._note = ""
         self._infeasible = False
+        self._arrivals_are_open = False
         self._reason = "a limit was reached before a plan was found"
         if start.reason:
             self._reason += f"; where the list scheduler got stuck: {start.reason}"
@@ -108,7 +109,7 @@ class Session:
         if self._note:
             return
         if len(self._problem.tasks) > SMALL:
-            self._relax_arrivals()
+            self._follow_arrivals()
             self._improve_around()
         self._improve_and_prove()
         for position in range(1, len(self._order)):
@@ -147,26 +148,31 @@ class Session:
         if structure.literals <= self._settings.literals:
             self._find_plans(structure, 0, RETIMING, RETIMING_LIMIT)
 
-    def _relax_arrivals(self) -> None:
-        """Prove what the small relaxation can prove; then plan with the pools that it chose."""
+    def _follow_arrivals(self) -> None:
+        """Prove what the small relaxation can, then plan with the pools that it chose."""
+        found = self._relax_to_arrivals(ARRIVALS)
+        for decisions in [] if found is None else reversed(found.solutions[-FOLLOWED:]):
+            self._plan_around(tuple(run.pool for run in decisions.runs), frozenset())
+
+    def _relax_to_arrivals(self, share: float) -> Found | None:
+        """Search the small relaxation for anything better than the incumbent."""
         quantity = self._order[0]
         if not self._settings.arrivals or not can_relax(self._tables, quantity) or self._is_done():
-            return
+            return None
         incumbent = self.incumbent
         model = Arrivals(
             self._tables,
             quantity=quantity,
             horizon=self._horizon(self._builder.structure(relaxed=True), 0),
             floor=self._bound,
-            ceiling=None if incumbent is None else incumbent.values[0] - 1,
+            best=None if incumbent is None else incumbent.values[0],
             reading=None if incumbent is None else Reading(self._problem, incumbent.plan),
         )
         limit = None if self._clock.is_limited() else ARRIVALS_LIMIT
-        found = self._search_for(model, self._limits(ARRIVALS, limit), proves=True)
+        found = self._search_for(model, self._limits(share, limit), proves=True)
         self._conclude(found)
-        for decisions in reversed(found.solutions[-FOLLOWED:]):
-            pools = tuple(run.pool for run in decisions.runs)
-            self._plan_around(pools, frozenset())
+        self._arrivals_are_open = not found.complete
+        return found
 
     def _improve_around(self) -> None:
         """Improve the incumbent: most tasks keep their pools, some are free."""
@@ -198,7 +204,11 @@ class Session:
 
         A solution that is better and needs no stay late would be a plan if it had addresses. What
         has none becomes a crowd, in the plans' model as in this one, and the search begins again.
+        As long as the small relaxation is not through, it is worth more time than this one.
         """
+        if self._arrivals_are_open and self._clock.is_limited():
+            self._relax_to_arrivals(PROOF)
+            return False
         for _ in range(ROUNDS):
             found = self._run(self._structure(relaxed=True), 0, PROOF, None)
             self._conclude(found)
@@ -317,7 +327,7 @@ class Session:
             if proves:
                 self._raise_bound(bound)
 
-        found = run(model, limits, on_solution, on_bound)
+        found = run(model, limits, proves=proves, on_solution=on_solution, on_bound=on_bound)
         self._clock.spend(found.deterministic)
         if found.interrupted:
             if finds:
@@ -326,15 +336,14 @@ class Session:
         return found
 
     def _model(self, structure: Structure, position: int) -> Model:
-        """Return the model of a structure, with the incumbent as hint and as ceiling."""
+        """Return the model of a structure, with the incumbent as hint."""
         quantity = self._order[position]
-        relaxed = structure.scope.relaxed
         incumbent = self.incumbent
         ceilings: dict[Quantity, int] = {}
-        ceiling = reading = None
+        best = reading = None
         if incumbent is not None:
             ceilings = dict(zip(self._order[:position], incumbent.values, strict=False))
-            ceiling = incumbent.values[position] - (1 if relaxed else 0)
+            best = incumbent.values[position]
             reading = Reading(self._problem, incumbent.plan)
         floor = self._bound if position == 0 else best_bound(self._problem, quantity).value
         return Model(
@@ -345,7 +354,7 @@ class Session:
             quantity=quantity,
             ceilings=ceilings,
             floor=floor,
-            ceiling=ceiling,
+            best=best,
             crowds=self._crowds,
             everywhere=self._knows_addresses(position),
             reading=reading,

@@ -67,7 +67,7 @@ def test_the_relaxation_to_arrivals_is_below_the_optimum(number: int) -> None:
         quantity=quantity,
         horizon=max(2_000, plan.claim.makespan),
         floor=0,
-        ceiling=None,
+        best=None,
         reading=Reading(problem, plan),
     )
     solver = cp_model.CpSolver()
