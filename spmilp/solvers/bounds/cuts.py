@@ -17,8 +17,8 @@ from spmilp.solvers.bounds.chains import Chains, Paths, longest_chains
 from spmilp.solvers.bounds.movement import Movement
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
 
-MOST_TASKS = 2000
-"""With more tasks single chains have to do; a matrix of all pairs would grow too large."""
+MOST_TASKS = 1000
+"""With more tasks single chains have to do: the effort grows with the square of their number."""
 
 LARGEST = 1 << 61
 """Products beyond this could leave 64 bits; then single chains have to do."""

@@ -18,17 +18,18 @@ class Movement:
         self._routes = Routes(problem.machine)
         self._out: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
         self._in: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
+        self._known: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
         for dram in self._machine.drams:
             self._out[dram.index] = tuple(self._ways(dram.index, outwards=True))
             self._in[dram.index] = tuple(self._ways(dram.index, outwards=False))
 
     def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
         """Return the cycles of the fastest transfer of ``size`` bytes out of a DRAM; 0 if none."""
-        return min((self._cycles(way, dram, size, True) for way in self._out[dram]), default=0)
+        return self._least(self._out[dram], dram, size, True)
 
     def least_store(self, dram: MemoryIdx, size: Bytes) -> Cycles:
         """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 if none."""
-        return min((self._cycles(way, dram, size, False) for way in self._in[dram]), default=0)
+        return self._least(self._in[dram], dram, size, False)
 
     def least_load_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
         """Return the least rate times cycles that bringing ``size`` bytes out of a DRAM holds.
@@ -101,6 +102,20 @@ class Movement:
     def _route(self, dram: MemoryIdx, other: MemoryIdx, outwards: bool) -> tuple[int, ...]:
         route = self._routes.between(*((dram, other) if outwards else (other, dram)))
         return route.links if route else ()
+
+    def _least(
+        self,
+        ways: tuple[tuple[EngineIdx, MemoryIdx], ...],
+        dram: MemoryIdx,
+        size: Bytes,
+        outwards: bool,
+    ) -> Cycles:
+        """Return the cycles of the fastest way; many buffers are of one size."""
+        key = dram, size, outwards
+        if key not in self._known:
+            cycles = (self._cycles(way, dram, size, outwards) for way in ways)
+            self._known[key] = min(cycles, default=0)
+        return self._known[key]
 
     def _cycles(
         self, way: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, size: Bytes, outwards: bool

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.bounds.needs import Needs
 from spmilp.units import Bytes, align_up
@@ -17,14 +17,21 @@ def peak_bound(problem: Problem) -> Bytes:
     no peak.
     """
     needs = Needs(problem)
-    machine = problem.machine
+    known: dict[tuple[bool, ...], list[Memory]] = {}
     best = 0
     for task in problem.tasks:
+        able = tuple(cycles is not None for cycles in task.cycles)
+        if able not in known:
+            known[able] = _different_memories(problem.machine, able)
         pieces = needs.pieces(task)
-        memories = {core.memory for core in machine.cores if task.cycles[core.kind] is not None}
-        ends = [_lowest_end(machine.memories[memory], pieces) for memory in memories]
-        best = max(best, min(ends, default=0))
+        best = max(best, min((_lowest_end(one, pieces) for one in known[able]), default=0))
     return best
+
+
+def _different_memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
+    """Return a memory of each sort in which cores of the able kinds work."""
+    memories = [machine.memories[core.memory] for core in machine.cores if able[core.kind]]
+    return list({(m.kind, m.alignment, m.reserved): m for m in memories}.values())
 
 
 def _lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:

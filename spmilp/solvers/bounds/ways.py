@@ -75,7 +75,7 @@ class Ways:
         self, sources: Collection[MemoryIdx], targets: Collection[MemoryIdx], size: Bytes
     ) -> Cycles:
         """Return the least cycles for ``size`` bytes from one of the sources to one target."""
-        if not self._is_small or not sources or not targets or set(sources) & set(targets):
+        if not self._is_small or not sources or not targets or not _apart(sources, targets):
             return 0
         if size not in self._cycles:
             self._cycles[size] = self._closed(
@@ -87,7 +87,7 @@ class Ways:
         self, sources: Collection[MemoryIdx], targets: Collection[MemoryIdx], size: Bytes
     ) -> Femtojoules:
         """Return the least energy for ``size`` bytes from one of the sources to one target."""
-        if not self._is_small or not sources or not targets or set(sources) & set(targets):
+        if not self._is_small or not sources or not targets or not _apart(sources, targets):
             return 0
         return _least(self._energies, sources, targets) * size
 
@@ -167,6 +167,11 @@ class Ways:
                 if first < FAR:
                     row[:] = [min(one, first + rest) for one, rest in zip(row, onward, strict=True)]
         return best
+
+
+def _apart(sources: Collection[MemoryIdx], targets: Collection[MemoryIdx]) -> bool:
+    """Say whether two sets of memories have none in common."""
+    return sources is not targets and set(targets).isdisjoint(sources)
 
 
 def _able(task: Task) -> tuple[bool, ...]:
