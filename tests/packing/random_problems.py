@@ -1,7 +1,7 @@
 """Random packing problems, most of them tight."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from random import Random
 
 from spmilp.packing import Item, PackingProblem
@@ -17,6 +17,41 @@ def plain_problem(random: Random, most_items: int = 8) -> PackingProblem:
         end = random.randint(start + 1, ends)
         items.append(Item(size=random.randint(1, largest), lifetimes=((start, end),)))
     return PackingProblem(items=tuple(items), capacity=None)
+
+
+FULL = ((30, 5, 2, 5), (60, 7, 3, 6))
+"""Live bytes, items alive, items that end at a time, smallest size."""
+
+
+def full_problem(random: Random, most_items: int = 24) -> PackingProblem:
+    """Return items without slack at any time: where some end, others of the same sum begin.
+
+    What becomes free may lie apart and the new ones are cut otherwise, so that the live bytes are
+    not always enough.
+    """
+    total, most_alive, ending, least = random.choice(FULL)
+    alive = [(0, size) for size in _cut(random, total, most_alive, least)]
+    items = []
+    time = 0
+    while len(items) + len(alive) < most_items:
+        time += 1
+        leaving = random.sample(alive, min(len(alive), ending))
+        items += [Item(size=size, lifetimes=((start, time),)) for start, size in leaving]
+        for old in leaving:
+            alive.remove(old)
+        pieces = most_alive - len(alive) + random.randint(-1, 1)
+        free = sum(size for _, size in leaving)
+        alive += [(time, size) for size in _cut(random, free, pieces, least)]
+    items += [Item(size=size, lifetimes=((start, time + 1),)) for start, size in alive]
+    return PackingProblem(items=tuple(items), capacity=None)
+
+
+def _cut(random: Random, total: int, pieces: int, least: int) -> list[int]:
+    """Cut a length at random into pieces that are long enough, as many as asked for if possible."""
+    pieces = max(1, min(pieces, total // least))
+    spare = total - pieces * least
+    cuts = sorted(random.randint(0, spare) for _ in range(pieces - 1))
+    return [least + b - a for a, b in pairwise((0, *cuts, spare))]
 
 
 def rich_problem(random: Random, most_items: int = 7) -> PackingProblem:

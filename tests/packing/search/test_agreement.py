@@ -1,14 +1,17 @@
 """At the least height and one byte below it, search and second opinion say the same."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from spmilp.packing import Item, PackingProblem
+from spmilp.packing import Item, PackingProblem, minimise
+from spmilp.packing.bounds import height_bound
+from spmilp.packing.instance import instance_of
 from spmilp.packing.search.rules import ALL_RULES, NAMES
 from spmilp.packing.search.run import Outcome
 from tests.packing.judge import cp_sat_packs, enumeration_packs
-from tests.packing.random_problems import plain_problem, rich_problem
+from tests.packing.random_problems import full_problem, plain_problem, rich_problem
 from tests.packing.search.searching import agreement_on, search_alone
 
 
@@ -16,6 +19,7 @@ from tests.packing.search.searching import agreement_on, search_alone
 def test_plain_problems_are_decided_as_by_enumeration(block: int) -> None:
     found = [agreement_on(plain_problem(random), random) for random in _randoms("plain", block, 30)]
     assert [agreement.wrong for agreement in found if agreement.wrong] == []
+    assert sum(agreement.given_up for agreement in found) == 0
     assert sum(agreement.restarted for agreement in found) > 0
 
 
@@ -23,6 +27,23 @@ def test_plain_problems_are_decided_as_by_enumeration(block: int) -> None:
 def test_problems_with_everything_are_decided_as_by_enumeration(block: int) -> None:
     found = [agreement_on(rich_problem(random), random) for random in _randoms("rich", block, 30)]
     assert [agreement.wrong for agreement in found if agreement.wrong] == []
+    assert sum(agreement.given_up for agreement in found) == 0
+
+
+def test_proofs_beyond_the_live_bytes_are_confirmed_by_cp_sat() -> None:
+    above = 0
+    for seed in range(16):
+        problem = full_problem(Random(f"full {seed}"))
+        least = minimise(problem)
+        height = least.height or 0
+        assert least.bound == height
+        assert search_alone(replace(problem, capacity=height)).outcome is Outcome.PACKED
+        below = replace(problem, capacity=height - 1)
+        assert search_alone(below).outcome is Outcome.EXHAUSTED
+        if height > height_bound(instance_of(problem)):
+            assert not cp_sat_packs(below)
+            above += 1
+    assert above >= 2
 
 
 @pytest.mark.parametrize("seed", range(5))
