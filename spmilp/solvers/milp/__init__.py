@@ -23,6 +23,7 @@ are computed from them exactly (:mod:`.repair`), the quantities are measured, an
 decides. Its bound is taken if it is proven (:mod:`.backend`).
 
     lookup        tables of the problem; where nothing has to give way
+    windows       when a slice can be somewhere, and be of use there
     stays         which residencies there may be, what fills and what uses them
     linear, program
                   expressions and rows with whole coefficients
@@ -33,7 +34,7 @@ decides. Its bound is taken if it is proven (:mod:`.backend`).
     repair, decisions, extract, addresses
                   from a solution to a plan
     reasons       why there is no plan
-    session, solver
+    size, start, session, solver
                   one quantity of the objective after the other
     write         the model as a file
 """

@@ -1,15 +1,19 @@
 """The edge to PuLP: a program goes in, whole values and what is proven come out.
 
+Only the process of :mod:`spmilp.solvers.milp.worker` imports this module, for PuLP loads highspy,
+and where that is loaded OR-Tools cannot be: each brings a HiGHS of its own under the same name.
+
 PuLP calls a run ``Optimal`` that a limit has stopped with a solution, so its status is never taken
 alone: a run is complete only if the state of the solution says so too. Of HiGHS, which runs inside
 the process, the model status and the dual bound are read as well. Of a solver that only PuLP talks
 to there is no bound, unless it says that it has found the optimum.
 """
 
+import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from inspect import signature
 from math import ceil, isfinite
+from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from typing import Any
@@ -18,6 +22,7 @@ import pulp
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.outcome import Limits, Outcome
 from spmilp.solvers.milp.program import Program
 
 HIGHS = "HiGHS"
@@ -35,53 +40,8 @@ CLASSES = {
 """The classes that PuLP has for solvers with a name of their own; the first one installed is taken.
 Every other class goes by PuLP's name for it."""
 
-LEAST = 0.05
-"""Seconds that a solver gets however late it is."""
-
 TOLERANCE = 1e-5
 """How far a bound on a whole number may lie below it for the solver's arithmetic."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a run may spend; ``seconds`` of ``None`` for no limit."""
-
-    seconds: float | None
-    threads: int
-    seed: int
-    gap: float = 0.0
-    log: bool = False
-
-    def since(self, began: float) -> "Limits":
-        """Return the limits that are left of a run that began at a monotonic time."""
-        if self.seconds is None:
-            return self
-        return replace(self, seconds=max(LEAST, self.seconds - (monotonic() - began)))
-
-
-@dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What a run has found.
-
-    Parameters
-    ----------
-    values
-        Of each variable, as the solver gives them; ``None`` without a solution.
-    bound
-        Proven on the objective; ``None`` when nothing is.
-    infeasible
-        It is proven that there is no solution.
-    complete
-        The run has ended by itself.
-    interrupted
-        The user has asked to stop.
-    """
-
-    values: list[float] | None = None
-    bound: int | None = None
-    infeasible: bool = False
-    complete: bool = False
-    interrupted: bool = False
 
 
 def backend_name(name: str) -> str:
@@ -123,7 +83,7 @@ def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
     problem = pulp.LpProblem("spmilp", pulp.LpMinimize)
     used = set(program.objective.terms).union(*(row.left.terms for row in program.rows))
     variables = {
-        one.index: new_variable(problem, one.name, one.low, one.high, whole=one.whole)
+        one.index: _new_variable(problem, one.name, one.low, one.high, whole=one.whole)
         for one in program.variables
         if one.index in used
     }
@@ -140,7 +100,21 @@ def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
     return problem, variables
 
 
-def new_variable(problem: Any, name: str, low: int, high: int, *, whole: bool) -> Any:
+def model_file(program: Program, suffix: str) -> bytes:
+    """Return the bytes of a program as a file of that format, ``.lp`` or ``.mps``."""
+    problem, _ = to_pulp(program)
+    constant = program.objective.constant
+    if constant:
+        # Neither format keeps a constant in every reader; a variable that is 1 does.
+        problem.objective += constant * _new_variable(problem, "constant", 1, 1, whole=False)
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / f"model{suffix}"
+        write = problem.writeLP if suffix == ".lp" else problem.writeMPS
+        write(str(draft))
+        return draft.read_bytes()
+
+
+def _new_variable(problem: Any, name: str, low: int, high: int, *, whole: bool) -> Any:
     """Return a variable of a PuLP problem; those made without a problem go away after PuLP 3.3."""
     make = getattr(problem, "add_variable", pulp.LpVariable)
     return make(name, low, high, pulp.LpInteger if whole else pulp.LpContinuous)

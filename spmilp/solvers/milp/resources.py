@@ -8,10 +8,12 @@ at least one has ended before another one begins (Igelmund and Radermacher, "Pre
 for the optimization of stochastic project networks", Networks 13, 1983). With one core or channel
 these sets are the pairs.
 
-Where there are too many such sets, what is held is counted instead whenever something begins: by
-it, and by all that has begun no later and not ended. What is held only ever rises when something
-begins, so that is enough. Of two that begin at the same cycle the one with the lower index counts
-as the earlier one, so that the last of them counts all.
+Where there are too many such sets, equal cores and channels are told apart instead, so that each
+has its own pairs: intervals of which at most ``c`` overlap can be coloured with ``c`` colours. On a
+link, what is held is counted whenever something begins: by it, and by all that has begun no later
+and not ended. What is held only ever rises when something begins, so that is enough. Of two that
+begin at the same cycle the one with the lower index counts as the earlier one, so that the last of
+them counts all.
 """
 
 from collections import defaultdict
@@ -100,10 +102,28 @@ class _Resources:
         ordered = sorted(users, key=lambda user: (-user.amount, user.span.name))
         sets = list(islice(_minimal_forbidden_sets(ordered, capacity), MOST_SETS + 1))
         if len(sets) > MOST_SETS and max(map(len, sets)) > 2:
-            self._count_at_every_start(ordered, capacity)
+            if all(user.amount == 1 for user in ordered):
+                self._tell_apart(ordered, int(capacity))
+            else:
+                self._count_at_every_start(ordered, capacity)
             return
         for some in _minimal_forbidden_sets(ordered, capacity):
             self._one_comes_first(some)
+
+    def _tell_apart(self, users: Sequence[User], count: int) -> None:
+        """Give each user one of so many; of those that are alike the first come first."""
+        program = self._vars.program
+        chosen: list[list[Linear]] = []
+        for position, user in enumerate(users):
+            numbers = range(min(count, position + 1))
+            some = [program.binary(f"{user.span.name}_on{n}") for n in numbers]
+            program.equal(total(some), user.uses)
+            chosen.append(some)
+        for (one, on), (other, on_other) in combinations(zip(users, chosen, strict=True), 2):
+            before = self._orders.before(one.span, other.span)
+            after = self._orders.before(other.span, one.span)
+            for mine, yours in zip(on, on_other, strict=False):
+                program.at_least(before + after, mine + yours - 1)
 
     def _count_at_every_start(self, users: Sequence[User], capacity: Fraction) -> None:
         program = self._vars.program

@@ -14,19 +14,23 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.milp.addresses import find_addresses
-from spmilp.solvers.milp.backend import Limits, Outcome, run
+from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.decisions import Decisions, read_decisions
 from spmilp.solvers.milp.extract import extract
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.repair import repaired
-from spmilp.solvers.milp.size import refuse_program, refuse_structure
+from spmilp.solvers.milp.size import TooLargeError, refuse_program, refuse_structure
 from spmilp.solvers.milp.stays import Stay, Structure, structure_of
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 ROUNDS = 8
 """Models with open stays built for one quantity."""
+
+BOUND_SHARE = 0.6
+"""The share of the time left that a model with open stays may take."""
 
 NAME = "milp"
 
@@ -77,6 +81,7 @@ class Session:
         self._bound, self._source = start.bound, start.bound_source
         self._known = start.bound, start.bound_source
         self._believed = True
+        self._runs = 0
         self._infeasible = False
         self._ties_proven = False
         self.incumbent: Incumbent | None = None
@@ -103,10 +108,21 @@ class Session:
         return True
 
     def search(self) -> None:
-        """Make one quantity after the other small, with those before it held."""
+        """Make one quantity after the other small, with those before it held.
+
+        Raises
+        ------
+        TooLargeError
+            If already the first model of the first quantity is too large.
+        """
         self._ties_proven = True
         for position in range(len(self._order)):
-            proven = self._minimise(position)
+            try:
+                proven = self._minimise(position)
+            except TooLargeError:
+                if position == 0 and self._runs == 0:
+                    raise
+                proven = False
             if position and not proven:
                 self._ties_proven = False
             if self.incumbent is None:
@@ -150,17 +166,17 @@ class Session:
             if self._is_reached(position, floor) or self._is_over():
                 break
             structure = self._structure(position, relaxed=True)
-            found = self._run(structure, position, floor, 0.6)
-            if structure.restricted:
-                self._run(self._structure(position, relaxed=False), position, floor, 1.0)
-                break
-            floor = self._conclude(found, position, floor)
+            is_open = any(shape.open for shape in structure.shapes.values())
+            found = self._run(structure, position, floor, BOUND_SHARE if is_open else 1.0)
+            if not structure.restricted:
+                floor = self._conclude(found, position, floor)
             if self._infeasible or self._is_reached(position, floor) or self._is_over():
                 break
             late = found.decisions.late if found.decisions is not None else frozenset()
-            if late or not found.outcome.complete:
+            complete = found.outcome.complete
+            if late or structure.restricted or (is_open and not complete):
                 self._run(self._structure(position, relaxed=False), position, floor, 1.0)
-            if not found.outcome.complete or not self._raise_stays(late):
+            if structure.restricted or not complete or not self._raise_stays(late):
                 break
         return self._is_proven(position, floor)
 
@@ -216,6 +232,7 @@ class Session:
             self._lookup, structure, self._settings, self._aim(structure, position, floor)
         )
         refuse_program(model.program, self._settings)
+        self._runs += 1
         outcome = run(model.program, self._backend, self._limits(share, position))
         decisions = None
         if outcome.values is not None:

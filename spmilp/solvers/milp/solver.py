@@ -3,12 +3,11 @@
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.milp.backend import backend_name
+from spmilp.solvers.milp.process import backend_name
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.session import Session
 from spmilp.solvers.milp.size import TooLargeError, refuse_problem
+from spmilp.solvers.milp.start import start_of, without_plan
 
 DEFAULTS = MilpOptions()
 
@@ -41,19 +40,12 @@ class MilpSolver:
             refuse_problem(problem, self._settings)
             return self._solve(problem, options, hint, backend)
         except TooLargeError as error:
-            bound = best_bound(problem)
-            return Result(
-                status=SolveStatus.UNKNOWN,
-                plan=None,
-                bound=bound.value,
-                bound_source=bound.name,
-                reason=str(error),
-            )
+            return without_plan(problem, str(error))
 
     def _solve(
         self, problem: Problem, options: SolveOptions, hint: Plan | None, backend: str
     ) -> Result:
-        start = ListScheduler().solve(problem, options)
+        start = start_of(problem, options)
         if start.status is SolveStatus.INFEASIBLE:
             return start
         session = Session(problem, options, self._settings, backend, start)

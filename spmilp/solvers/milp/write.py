@@ -1,19 +1,18 @@
 """The model as a file, for a solver of the user's own."""
 
-import tempfile
 from pathlib import Path
 
 from spmilp.errors import SpmilpError
-from spmilp.files import read_bytes, write_atomically
+from spmilp.files import write_atomically
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.milp.backend import new_variable, to_pulp
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.size import refuse_problem, refuse_structure
+from spmilp.solvers.milp.start import start_of
+from spmilp.solvers.milp.process import model_file
 from spmilp.solvers.milp.stays import structure_of
 
 SUFFIXES = (".mps", ".lp")
@@ -52,18 +51,7 @@ def write_model(
     model = _model(problem, stays, settings)
     if model.program.is_impossible:
         raise SpmilpError(f"{problem.name}: no plan exists, so there is no model to write")
-    lp, _ = to_pulp(model.program)
-    constant = model.program.objective.constant
-    if constant:
-        # Neither format keeps a constant in every reader; a variable that is 1 does.
-        lp.objective += constant * new_variable(lp, "constant", 1, 1, whole=False)
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / f"model{path.suffix.lower()}"
-        if draft.suffix == ".lp":
-            lp.writeLP(str(draft))
-        else:
-            lp.writeMPS(str(draft))
-        write_atomically(path, read_bytes(draft))
+    write_atomically(path, model_file(model.program, path.suffix.lower()))
 
 
 def _model(problem: Problem, stays: int, settings: MilpOptions) -> Model:
@@ -76,7 +64,7 @@ def _model(problem: Problem, stays: int, settings: MilpOptions) -> Model:
         addressed=quantity is Quantity.PEAK_SPM,
     )
     refuse_structure(structure, settings)
-    start = ListScheduler().solve(problem, SolveOptions())
+    start = start_of(problem, SolveOptions())
     horizon, ceiling = cycles_in_turn(lookup, structure), None
     if start.plan is not None:
         claim = start.plan.claim

@@ -5,7 +5,7 @@ from typing import Any
 import pulp
 import pytest
 
-from spmilp.solvers.milp.backend import Limits, Outcome, run
+from spmilp.solvers.milp.outcome import Limits, Outcome
 from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.program import Program
 from spmilp.solvers.milp.repair import repaired

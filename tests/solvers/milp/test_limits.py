@@ -76,6 +76,17 @@ def test_a_model_beyond_the_limit_is_refused_before_it_is_built() -> None:
     assert "> 100" in result.reason
 
 
+def test_tie_breakers_whose_models_are_too_large_leave_the_proof_of_the_first() -> None:
+    problem = tiny_problem(112)
+    everything = MilpSolver().solve(problem, SolveOptions())
+
+    result = MilpSolver(MilpOptions(most_whole=200)).solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert (result.status, result.bound) == (SolveStatus.OPTIMAL, everything.bound)
+    assert dict(result.plan.options)["tie_breakers"] == "open"
+
+
 @pytest.mark.parametrize("name", ["gurobi", "SCIP_PY"])
 def test_a_solver_that_is_not_installed_is_named(name: str) -> None:
     with pytest.raises(SpmilpError, match=f"the solver {name} is not installed; install it, or"):

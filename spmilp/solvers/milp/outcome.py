@@ -1,0 +1,49 @@
+"""What a run of a MILP solver may spend, and what it finds; known on both sides of the process."""
+
+from dataclasses import dataclass, replace
+from time import monotonic
+
+LEAST = 0.05
+"""Seconds that a solver gets however late it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may spend; ``seconds`` of ``None`` for no limit."""
+
+    seconds: float | None
+    threads: int
+    seed: int
+    gap: float = 0.0
+    log: bool = False
+
+    def since(self, began: float) -> "Limits":
+        """Return the limits that are left of a run that began at a monotonic time."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(LEAST, self.seconds - (monotonic() - began)))
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What a run has found.
+
+    Parameters
+    ----------
+    values
+        Of each variable, as the solver gives them; ``None`` without a solution.
+    bound
+        Proven on the objective; ``None`` when nothing is.
+    infeasible
+        It is proven that there is no solution.
+    complete
+        The run has ended by itself.
+    interrupted
+        The user has asked to stop.
+    """
+
+    values: list[float] | None = None
+    bound: int | None = None
+    infeasible: bool = False
+    complete: bool = False
+    interrupted: bool = False

@@ -1,0 +1,61 @@
+"""The process in which PuLP and its solvers run: ``python -m spmilp.solvers.milp.worker``.
+
+It answers calls on its standard input until that ends, also in the middle of a call: no solver
+outlives the program that asked. What solvers print goes to stderr.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from queue import SimpleQueue
+from threading import Thread
+from types import FrameType
+from typing import IO
+
+from spmilp.errors import SpmilpError
+from spmilp.solvers.milp import backend
+from spmilp.solvers.milp.messages import Answer, Call, received, send
+from spmilp.solvers.milp.outcome import Outcome
+
+
+def main() -> None:
+    """Answer calls; an interrupt asks the solver at work to end with what it has."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    calls: SimpleQueue[Call] = SimpleQueue()
+    Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        call = calls.get()
+        signal.signal(signal.SIGINT, _interrupt)
+        try:
+            answer = _answer(call)
+        except KeyboardInterrupt:
+            answer = Answer(value=Outcome(interrupted=True))
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        send(answers, answer)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _read(stream: IO[bytes], calls: "SimpleQueue[Call]") -> None:
+    while isinstance(call := received(stream), Call):
+        calls.put(call)
+    os._exit(0)
+
+
+def _answer(call: Call) -> Answer:
+    try:
+        return Answer(value=getattr(backend, call.function)(*call.arguments))
+    except SpmilpError as error:
+        return Answer(error=str(error))
+    except Exception:
+        return Answer(traceback=traceback.format_exc())
+
+
+if __name__ == "__main__":
+    main()
