@@ -1,5 +1,6 @@
 """What a tile of a group needs of every tensor, and what it costs."""
 
+from collections.abc import Mapping
 from math import prod
 
 from spmilp.frontend.graph import Group, Network
@@ -40,7 +41,16 @@ def group_work(
     network: Network, group: Group, box: Box, reduction: tuple[int, int] | None = None
 ) -> Work:
     """Return the work of a group for ``box`` of its output: the anchor's MACs, all vector work."""
-    regions = group_regions(network, group, box, reduction)
+    return work_of_regions(network, group, group_regions(network, group, box, reduction), reduction)
+
+
+def work_of_regions(
+    network: Network,
+    group: Group,
+    regions: Mapping[str, Box],
+    reduction: tuple[int, int] | None = None,
+) -> Work:
+    """Return the work of a group for the boxes that :func:`group_regions` has found."""
     vector = 0
     anchor = Work()
     for position, operator in enumerate(group.operators):

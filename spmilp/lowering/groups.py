@@ -1,14 +1,18 @@
 """What lowering asks of a fused group: where it may be cut, and what a part of it computes."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from spmilp.frontend.graph import Group, Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.regions import group_regions, group_work
+from spmilp.frontend.regions import group_regions, work_of_regions
 from spmilp.lowering.tiling import Interval
 from spmilp.units import Box
+
+MOST_REGIONS_KEPT = 1 << 12
 
 
 def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
@@ -62,18 +66,25 @@ class Computation:
         self._unfinished = replace(
             group, operators=group.operators[: group.anchor + 1], output=anchor.output
         )
+        # Tilings share tiles, and what a task reads is asked along with its work.
+        self._regions = lru_cache(maxsize=MOST_REGIONS_KEPT)(self._find_regions)
 
     def reads(self, box: Box, part: Interval) -> dict[str, Box]:
         """Return the box of each of the group's inputs that a task reads, in their order."""
-        regions = group_regions(self._network, self._computed(part), box, self._reduction(part))
+        regions = self._regions(box, part)
         return {name: regions[name] for name in self._group.inputs if name in regions}
 
     def work(self, box: Box, part: Interval) -> Work:
         """Return the work of a task; adding to an earlier partial sum counts 1 per element."""
-        work = group_work(self._network, self._computed(part), box, self._reduction(part))
+        work = work_of_regions(
+            self._network, self._computed(part), self._regions(box, part), self._reduction(part)
+        )
         if part[0] == 0:
             return work
         return replace(work, vector=work.vector + volume(box))
+
+    def _find_regions(self, box: Box, part: Interval) -> Mapping[str, Box]:
+        return group_regions(self._network, self._computed(part), box, self._reduction(part))
 
     def _computed(self, part: Interval) -> Group:
         return self._group if part[1] == self._length else self._unfinished

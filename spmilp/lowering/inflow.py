@@ -1,6 +1,9 @@
 """What the cores' memories take in of one operand of a tiled group."""
 
 from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -82,14 +85,14 @@ class Inflows:
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
         changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
-        _, first = np.unique(np.column_stack([homes, flat]), axis=0, return_index=True)
+        first = _first_of_equals(np.column_stack([homes, flat]))
         distinct = self._by_memory(homes[first], sizes[first])
         keeps = distinct <= self._free(profile)
         into = np.where(keeps, distinct, self._by_memory(homes[changed], sizes[changed]))
         transfers = pieces * np.where(
             keeps, self._by_memory(homes[first]), self._by_memory(homes[changed])
         )
-        _, unique = np.unique(flat, axis=0, return_index=True)
+        unique = _first_of_equals(flat)
         shared = self._rates.on_chip > 0
         part = float(sizes[unique].sum() / max(1.0, distinct.sum())) if shared else 1.0
         far = self._rates.far * part
@@ -156,3 +159,15 @@ def _compared_tiles(profile: Profile, producer: Profile) -> Ints:
     wanted = max(1, MOST_PAIRS * len(homes) // pairs)
     some = homes[:: -(-len(homes) // wanted)]
     return everything[np.isin(profile.memories, some)]
+
+
+def _first_of_equals(rows: Ints) -> Ints:
+    """Return the position of one of each set of equal rows; no entry is negative.
+
+    Rows are compared as one number each where numbers are long enough, which is far quicker.
+    """
+    spans = [int(span) + 1 for span in rows.max(axis=0)]
+    if prod(spans) >= 1 << 62:
+        return np.unique(rows, axis=0, return_index=True)[1]
+    weights = list(accumulate(spans[:-1], mul, initial=1))
+    return np.unique(rows @ np.array(weights, dtype=np.int64), return_index=True)[1]

@@ -64,6 +64,8 @@ def broadcast_box(shape: Extents, box: Box) -> Box:
     Axes are aligned at the right, as NumPy and ONNX do; an axis of length 1 is read whole.
     """
     own = box[len(box) - len(shape) :]
+    if 1 not in shape and len(own) == len(shape):
+        return own
     return tuple(
         (0, 1) if length == 1 else interval for length, interval in zip(shape, own, strict=True)
     )

@@ -31,6 +31,7 @@ class Window:
         return (self.kernel - 1) * self.dilation + 1
 
 
+@lru_cache(maxsize=1 << 10)
 def windows_of(operator: Operator, rank: int) -> tuple[Window, ...]:
     """Return the windows along the ``rank`` spatial axes of a convolution or pooling.
 
