@@ -20,6 +20,7 @@ from spmilp.export import (
 from spmilp.export.c import files as c_files
 from spmilp.export.c import text as c_text
 from spmilp.export.dma import files as dma_files
+from spmilp.export.player import files as player_files
 from spmilp.export.subject import Subject
 from spmilp.files import sha256_of, write_all_atomically
 
@@ -41,12 +42,15 @@ class Format:
         Whether it says anything without the model.
     summary
         One line for people.
+    with_format
+        Another format whose files these need; it is made too.
     """
 
     title: tuple[str, str]
     make: Callable[[Subject], dict[str, bytes]]
     summary: str
     needs_model: bool = False
+    with_format: str | None = None
 
 
 FORMATS: Mapping[str, Format] = {
@@ -59,6 +63,13 @@ FORMATS: Mapping[str, Format] = {
         title=(binary.NAME, binary.VERSION),
         make=binary.binary,
         summary="the same tables in one binary file with a checksum",
+    ),
+    "player": Format(
+        title=(player_files.NAME, player_files.VERSION),
+        make=player_files.player,
+        summary="a player in C99 that runs the tables, for a host and for bare metal",
+        needs_model=True,
+        with_format="c",
     ),
     "commands": Format(
         title=(command_lists.NAME, command_lists.VERSION),
@@ -133,7 +144,7 @@ def export(
     Parameters
     ----------
     wanted
-        Names of formats that must be made.
+        Names of formats that must be made, with those whose files they need.
     only_if_possible
         Names of formats that are left out where the plan exceeds a limit of their target.
 
@@ -148,6 +159,7 @@ def export(
     listed: list[dict[str, object]] = []
     left_out = []
     needed = set(wanted)
+    needed |= {FORMATS[name].with_format or name for name in needed}
     asked = needed | set(only_if_possible)
     for name in (known for known in FORMATS if known in asked):
         try:

@@ -1,0 +1,34 @@
+# make -f player.mk            the program for this host: PREFIX_play [--loop] INPUT... OUTPUT...
+# make -f player.mk blob       the same for any plan: spmb_play plan.spmb [--loop] INPUT...
+# make -f player.mk mps2       a program without operating system for an Arm MPS2 (QEMU)
+
+PREFIX = @PREFIX@
+CFLAGS = -O2
+# Results are those of the value replay if every operation of float is rounded by itself.
+C99 = -std=c99 -ffp-contract=off
+WARNINGS = -pedantic -Wall -Wextra -Wconversion -Werror
+ARM = arm-none-eabi-
+ARM_FLAGS = -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections
+
+RUNTIME = @RUNTIME@
+HOST = spmilp_threads.c spmilp_files.c
+PLAN = $(PREFIX)_plan.c $(PREFIX)_program.c @IMAGE_SOURCE@
+IMAGE = @IMAGE_BINARY@
+HEADERS = $(wildcard *.h)
+
+$(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(HEADERS) player.mk
+	$(if $(IMAGE),$(LD) -r -b binary -z noexecstack $(IMAGE) -o $(PREFIX)_image.o)
+	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) $(IMAGE:.bin=.o) -o $@ -pthread -lm
+
+.PHONY: blob mps2
+blob: spmb_play
+mps2: $(PREFIX)_mps2.elf
+
+spmb_play: spmilp_blob_main.c spmilp_blob.c $(RUNTIME) $(HOST) $(HEADERS) player.mk
+	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) -o $@ -pthread -lm
+
+# One loop needs one workspace.
+$(PREFIX)_mps2.elf: $(PREFIX)_mps2.c $(PLAN) $(RUNTIME) $(IMAGE) $(HEADERS) spmilp_mps2.ld player.mk
+	$(if $(IMAGE),$(ARM)ld -r -b binary $(IMAGE) -o $(PREFIX)_image_mps2.o)
+	$(ARM)gcc $(C99) $(WARNINGS) $(CFLAGS) $(ARM_FLAGS) -DSPMILP_WORKSPACES=1 -nostartfiles \
+	    -T spmilp_mps2.ld -Wl,--gc-sections $(filter %.c,$^) $(IMAGE:.bin=_mps2.o) -o $@ -lm
