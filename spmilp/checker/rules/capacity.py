@@ -43,27 +43,28 @@ def link_rates(case: Case) -> Iterator[Violation]:
     """The rates of the transfers on a link add up to its own at most, at every cycle.
 
     A transfer holds the least of its engine's rate and its links' rates on each of its links.
+    Rates are counted in a unit of which all are whole multiples.
     """
-    per_link: dict[LinkIdx, list[tuple[Transfer, Fraction]]] = {}
+    engines = [engine.rate for engine in case.machine.engines]
+    links = [link.rate for link in case.machine.links]
+    parts = lcm(*(rate.denominator for rate in (*engines, *links)))
+    of_engines, of_links = ([int(rate * parts) for rate in rates] for rates in (engines, links))
+    per_link: dict[LinkIdx, list[tuple[Transfer, int]]] = {}
     for move in case.plan.transfers:
-        held = case.machine.engines[move.engine].rate
-        held = min([held, *(case.machine.links[link].rate for link in move.route)])
+        held = min([of_engines[move.engine], *(of_links[link] for link in move.route)])
         for link in move.route:
             per_link.setdefault(link, []).append((move, held))
     for link, moves in sorted(per_link.items()):
-        yield from _overloads(case, link, moves)
+        yield from _overloads(case, link, moves, of_links[link], parts)
 
 
 def _overloads(
-    case: Case, index: LinkIdx, moves: list[tuple[Transfer, Fraction]]
+    case: Case, index: LinkIdx, moves: list[tuple[Transfer, int]], capacity: int, parts: int
 ) -> Iterator[Violation]:
-    """Sweep over time; rates are counted in a unit of which all are whole multiples."""
+    """Sweep over time; rates are counted in ``parts`` of a byte per cycle."""
     link = case.machine.links[index]
-    parts = lcm(link.rate.denominator, *(rate.denominator for _, rate in moves))
-    capacity = int(link.rate * parts)
     events = []
-    for position, (move, rate) in enumerate(moves):
-        amount = int(rate * parts)
+    for position, (move, amount) in enumerate(moves):
         events.append((move.start, 1, position, amount))
         events.append((move.end, 0, position, -amount))
     load, alive = 0, dict[int, None]()

@@ -2,13 +2,12 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from spmilp.units import Bytes, Cycles
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Rectangle:
+class Rectangle(NamedTuple):
     """The bytes ``[low, high)`` during the cycles ``[start, end)``; ``key`` says whose."""
 
     low: Bytes
