@@ -21,6 +21,8 @@ GROWTH = 1.02
 """By how much each rotation's short runs are longer."""
 NOISE = 0.3
 """Spread of the keys from the second rotation on."""
+FORGETS_AFTER = 1_200_000
+"""Nodes after which weights are forgotten and short runs are short again."""
 FIRST_LONG = 64
 """The first long run has as many nodes as this many short ones."""
 LONG_SHARE = 0.25
@@ -33,7 +35,8 @@ class Attempt:
     Short runs with a low limit learn from their failures which sections are hard: restarts with
     such weights shorten the long tail of run times (Gomes, Selman, Kautz: AAAI 1998). Every now and
     then a long run takes its share of nodes with what was learnt; long runs double their limit, so
-    that one of them ends with a packing or a proof. All runs share what they know to fail.
+    that one of them ends with a packing or a proof. What was learnt may mislead and is forgotten
+    after many nodes, as if with another seed. All runs share what they know to fail.
     """
 
     def __init__(
@@ -72,11 +75,17 @@ class Attempt:
         return self.outcome
 
     def _work(self) -> Iterator[None]:
-        limit = float(FIRST_LIMIT * self._part.items.size)
-        long_limit = FIRST_LONG * limit
+        first = float(FIRST_LIMIT * self._part.items.size)
+        long_limit = FIRST_LONG * first
         long_share = 0.0
         noise = 0.0
+        limit = first
+        forgets_at = FORGETS_AFTER
         while True:
+            if self.nodes >= forgets_at:
+                limit = first
+                self._weight[:] = 0
+                forgets_at += FORGETS_AFTER
             before = self.nodes
             for _ in ORDERS:
                 yield from self._run(noise, int(limit), self._weight)
