@@ -15,6 +15,9 @@ from spmilp.solvers.cpsat.variables import Variables
 FIRST_LIMIT = 0.1
 """Deterministic time for the first questions."""
 
+OPENING_LIMIT = 0.5
+"""Deterministic time for minimising in one go at first."""
+
 NO_LIMIT = 2**60
 """A value that no objective reaches."""
 
@@ -154,7 +157,7 @@ class _Inquiry:
 
     def prove(self) -> None:
         """Ask from below."""
-        self._find_any()
+        self._begin()
         step = self._part(8)
         while self._goes_on():
             answer = self._ask(min(self._low + step, self._high_or_low()) - 1)
@@ -168,7 +171,7 @@ class _Inquiry:
 
     def find(self) -> None:
         """Ask from above; minimise in one go for a while when that leads nowhere."""
-        self._find_any()
+        self._begin()
         step = self._part(16)
         while self._goes_on():
             answer = self._ask(self._high_or_low() - step)
@@ -188,10 +191,16 @@ class _Inquiry:
     def _high_or_low(self) -> int:
         return self._low if self._high is None else self._high
 
-    def _find_any(self) -> None:
+    def _begin(self) -> None:
+        """Find any solution if none is known, then minimise in one go: it may be easy."""
         while self._high is None and not self.found.infeasible and self._has_time():
             self._ask(NO_LIMIT)
             self._each *= 2
+        if self._goes_on():
+            whole = self._limits.deterministic
+            each, self._each = self._each, OPENING_LIMIT if whole is None else whole / 4
+            self._ask(None)
+            self._each = each
 
     def _goes_on(self) -> bool:
         if self._high is None or self._low >= self._high or self.found.interrupted:

@@ -108,7 +108,7 @@ class Session:
         self._retime()
         if self._note:
             return
-        if len(self._problem.tasks) > SMALL:
+        if len(self._problem.tasks) > SMALL and not self._builder.is_exact():
             self._follow_arrivals()
             self._improve_around()
         self._improve_and_prove()
