@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 
 from spmilp.machine.machine import Core, Engine, Machine, MemoryKind
@@ -74,6 +75,7 @@ class MachineRates:
         return self.on_chip > 0 or max(self.sharers) > 1
 
 
+@lru_cache(maxsize=16)
 def machine_rates(machine: Machine) -> MachineRates:
     """Summarise a machine."""
     routes = Routes(machine)

@@ -69,6 +69,8 @@ class SliceTable:
         extent = order(stop - start for start, stop in shared)
         item = stored.value.item
         counts = self._counts(extent, item, stored.strides_around(cell))
+        if max(counts, default=1) == 1:
+            return [Piece(self._number(buffer, start, extent, item), None)]
         intervals = map(split, extent, counts)
         found = []
         for part in product(*intervals):

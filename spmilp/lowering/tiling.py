@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -93,6 +94,7 @@ def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
     )
 
 
+@lru_cache(maxsize=1 << 14)
 def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
     """Cut ``length`` elements into at most ``count`` pieces, as equal as possible.
 

@@ -40,7 +40,7 @@ def _energy(problem: Problem, board: Board) -> int:
         if task.energy
     )
     moved = zip(_pairs(board), _bytes_of_pairs(board).tolist(), strict=True)
-    return tasks + sum(_energy_per_byte(problem, board, pair) * size for pair, size in moved)
+    return tasks + sum(_energy_per_byte(problem, board, pair) * n for pair, n in moved if n)
 
 
 def _pairs(board: Board) -> list[tuple[int, int]]:
