@@ -11,6 +11,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from threading import Event, Thread
+from typing import IO
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.milp.messages import Answer, Call, received, send
@@ -70,24 +72,34 @@ class _Worker:
             start_new_session=True,
         )
         atexit.register(self._process.kill)
+        if self._process.stdin is None or self._process.stdout is None:
+            raise OSError("the process of PuLP has no pipes")
+        self._calls = self._process.stdin
+        self._answer: Answer | None = None
+        self._answered = Event()
+        self._is_over = False
+        # A thread reads, so that an interrupt never comes in the middle of an answer.
+        Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
 
     def call(self, function: str, *arguments: object) -> tuple[object, bool]:
         """Call a function over there; return or raise what it does, and if an interrupt came."""
         interrupted = False
-        if self._process.stdin is None or self._process.stdout is None:
-            raise OSError("the process of PuLP has no pipes")
+        self._answered.clear()
+        if self._is_over:
+            self._answered.set()
         try:
-            send(self._process.stdin, Call(function, arguments))
+            send(self._calls, Call(function, arguments))
             try:
-                answer = received(self._process.stdout)
+                self._answered.wait()
             except KeyboardInterrupt:
                 interrupted = True
                 self._process.send_signal(signal.SIGINT)
-                answer = received(self._process.stdout)
+                self._answered.wait()
         except (BrokenPipeError, KeyboardInterrupt):
             self._end()
             raise
-        if not isinstance(answer, Answer):
+        answer = self._answer
+        if answer is None:
             self._end()
             raise SpmilpError("the process of the MILP solver ended before it answered")
         if answer.traceback:
@@ -95,6 +107,13 @@ class _Worker:
         if answer.error:
             raise SpmilpError(answer.error)
         return answer.value, interrupted
+
+    def _read(self, stream: IO[bytes]) -> None:
+        while isinstance(answer := received(stream), Answer):
+            self._answer = answer
+            self._answered.set()
+        self._answer, self._is_over = None, True
+        self._answered.set()
 
     def _end(self) -> None:
         """Give the process up; the next call starts another."""

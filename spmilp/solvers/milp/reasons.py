@@ -1,11 +1,11 @@
 """Why there is no plan, in words, once that is proven."""
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.milp.outcome import Limits
-from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.outcome import Limits
+from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.repair import repaired
 from spmilp.solvers.milp.stays import Structure
 

@@ -14,13 +14,13 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.milp.addresses import find_addresses
-from spmilp.solvers.milp.outcome import Limits, Outcome
-from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.decisions import Decisions, read_decisions
 from spmilp.solvers.milp.extract import extract
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.repair import repaired
 from spmilp.solvers.milp.size import TooLargeError, refuse_program, refuse_structure
 from spmilp.solvers.milp.stays import Stay, Structure, structure_of

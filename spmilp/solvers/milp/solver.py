@@ -3,8 +3,8 @@
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
-from spmilp.solvers.milp.process import backend_name
 from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.process import backend_name
 from spmilp.solvers.milp.session import Session
 from spmilp.solvers.milp.size import TooLargeError, refuse_problem
 from spmilp.solvers.milp.start import start_of, without_plan

@@ -10,9 +10,9 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.process import model_file
 from spmilp.solvers.milp.size import refuse_problem, refuse_structure
 from spmilp.solvers.milp.start import start_of
-from spmilp.solvers.milp.process import model_file
 from spmilp.solvers.milp.stays import structure_of
 
 SUFFIXES = (".mps", ".lp")

@@ -1,12 +1,18 @@
 """What is believed of a solver, and what is made of its values."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pulp
 import pytest
 
-from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.errors import SpmilpError
+from spmilp.solvers.milp import backend as inside
+from spmilp.solvers.milp import process
 from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.program import Program
 from spmilp.solvers.milp.repair import repaired
 
@@ -69,7 +75,7 @@ def test_optimal_is_not_believed_of_a_run_that_a_limit_has_stopped(
 ) -> None:
     monkeypatch.setattr(pulp, "getSolver", lambda name, **settings: Stopped(**settings))
 
-    found = run(knapsack(), "STOPPED", LIMITS)
+    found = inside.run(knapsack(), "STOPPED", LIMITS)
 
     assert found == Outcome(values=[1.0, 1.0], bound=None, infeasible=False, complete=False)
 
@@ -108,3 +114,34 @@ def test_a_cycle_of_orders_is_no_solution() -> None:
     program.at_least(other, one + 1)
 
     assert repaired(program, [0.0, 0.0]) is None
+
+
+def test_pulp_and_its_solvers_stay_out_of_this_process() -> None:
+    """OR-Tools and highspy cannot share one; what runs CP-SAT must be able to run HiGHS too."""
+    script = (
+        "import sys\n"
+        "from ortools.sat.python import cp_model\n"
+        "from spmilp.solvers.milp.process import backend_name\n"
+        "from spmilp.solvers.milp.solver import MilpSolver\n"
+        "print(backend_name('highs'), 'pulp' in sys.modules, 'highspy' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.split() == ["HiGHS", "False", "False"]
+
+
+def test_a_failure_over_there_says_where_and_the_next_call_works() -> None:
+    with pytest.raises(RuntimeError, match="AttributeError"):
+        process.model_file(None, ".lp")  # type: ignore[arg-type]
+
+    assert run(knapsack(), "HiGHS", LIMITS).bound == 3
+
+
+def test_a_process_that_is_gone_is_replaced() -> None:
+    process._worker()._process.kill()
+    with pytest.raises((SpmilpError, BrokenPipeError)):
+        run(knapsack(), "HiGHS", LIMITS)
+
+    assert run(knapsack(), "HiGHS", LIMITS).bound == 3

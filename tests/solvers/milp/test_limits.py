@@ -1,6 +1,7 @@
 """Limits, interrupts, refusals: what the solver says when it cannot say more."""
 
-import _thread
+import os
+import signal
 from dataclasses import replace
 from threading import Timer
 from time import monotonic
@@ -11,9 +12,9 @@ from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.milp.backend import Limits
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.outcome import Limits
 from spmilp.solvers.milp.reasons import why_impossible
 from spmilp.solvers.milp.solver import MilpSolver
 from spmilp.solvers.milp.stays import structure_of
@@ -39,7 +40,7 @@ def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> Non
 
 def test_an_interrupt_returns_the_best_plan_so_far() -> None:
     began = monotonic()
-    timer = Timer(1.5, _thread.interrupt_main)
+    timer = Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
 
     result = MilpSolver().solve(SLOW, SolveOptions())
