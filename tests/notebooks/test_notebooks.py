@@ -40,7 +40,10 @@ def test_the_notebook_is_built_from_its_source(source: Path) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_the_notebook_runs(source: Path) -> None:
+def test_the_notebook_runs(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPMILP_INSTANCES", "residual-6t branch-6t dense-8t separable-6t")
+    monkeypatch.setenv("SPMILP_SECONDS", "2")
+    monkeypatch.setenv("SPMILP_WORKERS", "1")
     notebook = jupytext.read(source)
     client = NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": FOLDER}}
