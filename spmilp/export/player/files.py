@@ -13,9 +13,7 @@ from spmilp.export.tables.table import Tables
 
 NAME, VERSION = "spmilp-player", "1.0"
 
-_HOST_ONLY = frozenset(
-    {"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmilp_blob_main.c"}
-)
+_HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmb_play.c"})
 """What the program for bare metal does without."""
 
 

@@ -234,7 +234,7 @@ void spmilp_gather(const struct spmilp_call *call)
     take_all(call, gathered, 0.0F);
 }
 
-/* Inputs lie one behind the other along an axis. */
+/* What is read of the inputs lies one behind the other along an axis; of some nothing is read. */
 void spmilp_concat(const struct spmilp_call *call)
 {
     const uint32_t axis = (uint32_t)spmilp_integer(call, SPMILP_ATTRIBUTE_AXIS, 0U);
@@ -243,11 +243,13 @@ void spmilp_concat(const struct spmilp_call *call)
     spmilp_first(&call->output, at);
     for (size_t i = 0; i < count; i++) {
         const struct spmilp_box *from = call->inputs;
-        memcpy(own, at, call->output.rank * sizeof *own);
-        while (own[axis] >= from->shape[axis]) {
-            own[axis] -= from->shape[axis];
+        int32_t place = at[axis] - call->output.box[2U * axis];
+        while (!from->data || place >= from->box[2U * axis + 1U]) {
+            place -= from->data ? from->box[2U * axis + 1U] : 0;
             from++;
         }
+        memcpy(own, at, call->output.rank * sizeof *own);
+        own[axis] = from->box[2U * axis] + place;
         take(call, from, own, i, at);
         spmilp_next(&call->output, at);
     }

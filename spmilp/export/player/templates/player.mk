@@ -24,7 +24,7 @@ $(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(HEADERS) 
 blob: spmb_play
 mps2: $(PREFIX)_mps2.elf
 
-spmb_play: spmilp_blob_main.c spmilp_blob.c $(RUNTIME) $(HOST) $(HEADERS) player.mk
+spmb_play: spmb_play.c spmilp_blob.c $(RUNTIME) $(HOST) $(HEADERS) player.mk
 	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) -o $@ -pthread -lm
 
 # One loop needs one workspace.

@@ -1,0 +1,350 @@
+"""A network of operators that have nothing to do with each other: one for each case of a kernel."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.operators.registry import family_of
+
+VIEWS = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
+
+
+class KernelNetwork:
+    """Collects operators; each has inputs and an output of its own."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = np.random.default_rng(seed)
+        self.tensors: dict[str, Tensor] = {}
+        self.inputs: dict[str, np.ndarray] = {}
+        self.groups: list[Group] = []
+
+    def reals(self, *shape: int, low: float = -2.0, high: float = 2.0) -> np.ndarray:
+        """Return random float32 values."""
+        return self.random.uniform(low, high, shape).astype(np.float32)
+
+    def integers(self, *shape: int, dtype: Any = np.int8) -> np.ndarray:
+        """Return random integers of the whole range of a type."""
+        limits = np.iinfo(dtype)
+        return self.random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+    def add(
+        self,
+        kind: str,
+        arrays: Sequence[np.ndarray],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        dtype: Any = None,
+        scales: Sequence[Scale | None] = (),
+        output: Scale | None = None,
+        limits: tuple[float | None, float | None] = (None, None),
+    ) -> None:
+        """Add an operator on arrays that are inputs of the network.
+
+        A view is followed by a copy, because it has no task of its own. ``scales`` and ``output``
+        make it a quantised one.
+        """
+        number = len(self.groups)
+        names = []
+        for position, array in enumerate(arrays):
+            names.append(f"i{number}_{position}")
+            self.inputs[names[-1]] = array
+            self._tensor(names[-1], array.shape, array.dtype)
+        quantisation = None
+        if scales or output:
+            low, high = limits
+            quantisation = Quantisation(inputs=tuple(scales), output=output, low=low, high=high)
+        first = Operator(
+            name=f"{number} {kind}",
+            kind=kind,
+            inputs=tuple(names),
+            output=f"o{number}",
+            attributes=attributes or {},
+            quantisation=quantisation,
+        )
+        shape = family_of(kind).output_shape(first, [self.tensors[name] for name in names])
+        if dtype is None and quantisation is not None:
+            dtype = np.float32 if output is None else output.dtype
+        self._tensor(first.output, shape, arrays[0].dtype if dtype is None else dtype)
+        operators = [first]
+        if kind in VIEWS:
+            self._tensor(f"copy{number}", shape, self.tensors[first.output].dtype)
+            operators.append(
+                Operator(
+                    name=f"copy {number}",
+                    kind="Identity",
+                    inputs=(first.output,),
+                    output=f"copy{number}",
+                )
+            )
+        self.groups.append(
+            Group(
+                index=number,
+                name=first.name,
+                operators=tuple(operators),
+                anchor=len(operators) - 1,
+                inputs=tuple(names),
+                output=operators[-1].output,
+            )
+        )
+
+    def network(self) -> Network:
+        """Return what has been collected."""
+        return Network(
+            name="kernels",
+            tensors=self.tensors,
+            groups=tuple(self.groups),
+            inputs=tuple(self.inputs),
+            outputs=tuple(group.output for group in self.groups),
+            sha256="",
+        )
+
+    def _tensor(self, name: str, shape: Sequence[int], dtype: Any) -> None:
+        self.tensors[name] = Tensor(name=name, shape=tuple(shape), dtype=np.dtype(dtype))
+
+
+def scale_of(step: Any, zero: int = 0, dtype: Any = np.int8, axis: int | None = None) -> Scale:
+    """Return a scale for one tensor, or for each position of an axis."""
+    steps = np.asarray(step, dtype=np.float32).reshape(-1)
+    zeros = np.full(steps.shape, zero, dtype=np.int32)
+    return Scale(scale=steps, zero_point=zeros, axis=axis, dtype=np.dtype(dtype))
+
+
+def windows(
+    kernel: Sequence[int],
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return attributes of a sliding window."""
+    ones = (1,) * len(kernel)
+    return {
+        "kernel_shape": tuple(kernel),
+        "strides": tuple(strides or ones),
+        "dilations": tuple(dilations or ones),
+        "pads": tuple(pads or (0,) * (2 * len(kernel))),
+        **more,
+    }
+
+
+def integer_network() -> tuple[Network, dict[str, np.ndarray]]:
+    """Return operators of integers: their outputs have to be the same bits."""
+    made = KernelNetwork(seed=3)
+    _add_integer_products(made)
+    _add_operators_on_reals(made)
+    _add_plain_integers(made)
+    return made.network(), made.inputs
+
+
+def _add_integer_products(made: KernelNetwork) -> None:
+    per_channel = made.reals(6, low=0.01, high=0.1)
+    bias = made.random.integers(-9000, 9000, 6, np.int32)
+    for pads, strides, dilations, group in (
+        ((1, 1, 1, 1), (1, 1), (1, 1), 1),
+        ((2, 0, 1, 2), (2, 1), (2, 1), 1),
+        ((1, 1, 1, 1), (1, 2), (1, 1), 2),
+        ((0, 1, 0, 1), (1, 1), (1, 1), 6),
+    ):
+        data = made.integers(2, 6, 7, 5)
+        weight = made.integers(6, 6 // group, 3, 3)
+        attributes = windows((3, 3), strides, pads, dilations, group=group)
+        scales = (scale_of(0.03, 5), scale_of(per_channel, 0, np.int8, 0), None)
+        made.add("Conv", (data, weight, bias), attributes, scales=scales, output=scale_of(1.7, -9))
+    # One dimension, bytes without sign, limits, a bias of reals, and a result of reals.
+    data, weight = made.integers(1, 4, 9, dtype=np.uint8), made.integers(6, 4, 3)
+    scales = (scale_of(0.02, 100, np.uint8), scale_of(0.05, -3), None)
+    for output in (scale_of(0.9, 7, np.uint8), None):
+        made.add(
+            "Conv",
+            (data, weight, made.reals(6)),
+            windows((3,), None, (1, 1), group=1),
+            scales=scales,
+            output=output,
+            limits=(0.0, 60.0),
+        )
+    for kernel in ((2, 2), (3, 2)):
+        made.add(
+            "ConvTranspose",
+            (made.integers(1, 4, 3, 4), made.integers(4, 3, *kernel)),
+            windows(kernel, (2, 1), (1, 0, 0, 1), group=2, output_padding=(0, 0)),
+            scales=(scale_of(0.02, 3), scale_of(made.reals(3, low=0.01, high=0.1), 0, axis=1)),
+            output=scale_of(0.3, -1),
+        )
+    for left, right, trans_a, trans_b in (((3, 40), (40, 6), 0, 0), ((40, 3), (6, 40), 1, 1)):
+        made.add(
+            "Gemm",
+            (made.integers(*left), made.integers(*right), bias),
+            {"alpha": 1.0, "beta": 1.0, "transA": trans_a, "transB": trans_b},
+            scales=(scale_of(0.04, -7), scale_of(per_channel, 0, axis=trans_b ^ 1), None),
+            output=scale_of(2.1, 30),
+        )
+    for left, right in (((2, 1, 3, 9), (4, 9, 5)), ((9,), (9, 5)), ((2, 9), (9,))):
+        made.add(
+            "MatMul",
+            (made.integers(*left, dtype=np.uint8), made.integers(*right)),
+            scales=(scale_of(0.04, 128, np.uint8), scale_of(0.1, 2)),
+            output=scale_of(1.9, -3),
+        )
+    # Sixteen bits: the sums wrap around.
+    made.add(
+        "MatMul",
+        (made.integers(3, 30, dtype=np.int16), made.integers(30, 4, dtype=np.int16)),
+        scales=(scale_of(0.04, 128, np.int16), scale_of(0.1, 2, np.int16)),
+        output=scale_of(90000.0, -3, np.int16),
+    )
+
+
+def _add_operators_on_reals(made: KernelNetwork) -> None:
+    """Add what computes on the reals that integers stand for, and rounds."""
+    one, other = scale_of(0.03, 4), scale_of(0.017, -20)
+    image = made.integers(2, 6, 8, 6)
+    average = windows((3, 3), (2, 1), (1, 1, 0, 1), ceil_mode=0)
+    for kind, arrays, attributes in (
+        ("Add", (image, made.integers(6, 1, 6)), {}),
+        ("Mul", (image, made.integers(1)), {}),
+        ("Sub", (made.integers(8, 6), image), {}),
+        ("Max", (image, image[:1]), {}),
+        ("Concat", (image, made.integers(2, 3, 8, 6)), {"axis": 1}),
+    ):
+        made.add(kind, arrays, attributes, scales=(one, other), output=scale_of(0.05, 1))
+    for kind, attributes in (
+        ("AveragePool", {**average, "count_include_pad": 0}),
+        ("AveragePool", {**average, "count_include_pad": 1}),
+        ("MaxPool", average),
+        ("GlobalAveragePool", {}),
+        ("GlobalMaxPool", {}),
+        ("ReduceMean", {"axes": (3,), "keepdims": 0}),
+        ("ReduceMax", {"axes": (1, 2), "keepdims": 1}),
+        ("Relu", {}),
+        ("HardSwish", {}),
+        ("LeakyRelu", {"alpha": 0.1}),
+        ("Softmax", {"axis": 3}),
+        ("Transpose", {"perm": (0, 2, 3, 1)}),
+    ):
+        made.add(kind, (image,), attributes, scales=(one,), output=scale_of(0.02, -5))
+    steps = made.reals(6, low=0.01, high=0.1)
+    reals = made.reals(2, 6, 5)
+    made.add("QuantizeLinear", (reals,), scales=(None,), output=scale_of(steps, 3, axis=1))
+    made.add("DequantizeLinear", (made.integers(2, 6, 5),), scales=(scale_of(steps, 3, axis=1),))
+
+
+def _add_plain_integers(made: KernelNetwork) -> None:
+    """Add operators whose integers stand for themselves."""
+    image = made.integers(2, 4, 4, 6)
+    index = np.array([[2, -1], [0, -4]], dtype=np.int64)
+    longs = made.random.integers(-50, 50, (3, 4), np.int64)
+    for kind, attributes in (
+        ("Reshape", {"shape": (4, 2, 24)}),
+        ("Flatten", {"axis": 2}),
+        ("Unsqueeze", {"axes": (0, 3)}),
+        ("Transpose", {"perm": (3, 0, 2, 1)}),
+        ("Slice", {"axes": (1, 3), "starts": (-3, 5), "ends": (4, -100), "steps": (1, -2)}),
+        ("Pad", {"pads": (0, 1, 2, 0, 0, 0, 1, -1), "mode": "constant", "value": -7.0}),
+        ("Pad", {"pads": (0, 0, 3, 2, 0, 0, 1, 4), "mode": "reflect", "value": 0.0}),
+        ("Pad", {"pads": (0, 1, 3, 2, 0, 2, 1, 4), "mode": "edge", "value": 0.0}),
+        ("Pad", {"pads": (0, 1, 3, 2, 0, 2, 1, 4), "mode": "wrap", "value": 0.0}),
+        ("DepthToSpace", {"blocksize": 2, "mode": "DCR"}),
+        ("DepthToSpace", {"blocksize": 2, "mode": "CRD"}),
+        ("SpaceToDepth", {"blocksize": 2}),
+        ("Tile", {"repeats": (1, 2, 1, 3)}),
+        ("Trilu", {"upper": 1, "k": 1}),
+        ("Trilu", {"upper": 0, "k": -1}),
+        ("Gather", {"axis": 1, "indices": (3, 0, 2, 2), "indices_shape": (2, 2)}),
+        ("Identity", {}),
+        ("Relu", {}),
+    ):
+        made.add(kind, (image,), attributes)
+    made.add("Expand", (made.integers(4, 1),), {"shape": (3, 4, 5)})
+    made.add("Gather", (image, index), {"axis": 2})
+    for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
+        made.add(kind, (longs, np.array([3, -7, 2, 9], dtype=np.int64)))
+    made.add("Less", (longs, longs[::-1].copy()), dtype=np.bool_)
+    made.add("Equal", (longs, longs[:, ::-1].copy()), dtype=np.bool_)
+    flags = longs > 0
+    for kind in ("And", "Or", "Xor"):
+        made.add(kind, (flags, flags[::-1].copy()))
+    made.add("Not", (flags,))
+    made.add("Where", (flags, longs, made.random.integers(0, 9, (4,), np.int64)))
+    made.add("Cast", (longs,), dtype=np.float32)
+    made.add("Cast", (longs,), dtype=np.int8)
+    made.add("Cast", (made.reals(40, high=9.0),), dtype=np.int32)
+
+
+def real_network() -> tuple[Network, dict[str, np.ndarray]]:
+    """Return operators of reals."""
+    made = KernelNetwork(seed=5)
+    _add_unary(made)
+    image = made.reals(2, 6, 7, 5)
+    for group in (1, 2, 6):
+        made.add(
+            "Conv",
+            (image, made.reals(6, 6 // group, 3, 3), made.reals(6)),
+            windows((3, 3), (2, 1), (1, 0, 2, 1), group=group),
+        )
+    made.add(
+        "Conv", (made.reals(1, 2, 3, 4, 5), made.reals(3, 2, 2, 1, 3)), windows((2, 1, 3), group=1)
+    )
+    made.add(
+        "ConvTranspose",
+        (image, made.reals(6, 2, 3, 2), made.reals(4)),
+        windows((3, 2), (2, 3), (1, 0, 1, 1), group=2, output_padding=(1, 0)),
+    )
+    gemm = {"alpha": 0.5, "beta": 2.0, "transA": 0, "transB": 1}
+    made.add("Gemm", (made.reals(5, 20), made.reals(6, 20), made.reals(5, 1)), gemm)
+    for left, right in (((2, 1, 3, 9), (4, 9, 5)), ((9,), (9, 5)), ((2, 9), (9,))):
+        made.add("MatMul", (made.reals(*left), made.reals(*right)))
+    made.add("MaxPool", (image,), windows((2, 3), (2, 2), (0, 1, 1, 1), ceil_mode=0))
+    made.add("LpPool", (image,), windows((2, 2), p=2, ceil_mode=0))
+    for kind in ("Softmax", "LogSoftmax"):
+        for axis in (1, 3):
+            made.add(kind, (image,), {"axis": axis})
+    rows = made.reals(3, 4, 70)
+    made.add(
+        "LayerNormalization", (rows, made.reals(70), made.reals(70)), {"axis": 2, "epsilon": 1e-5}
+    )
+    made.add("LayerNormalization", (rows, made.reals(4, 70)), {"axis": 1, "epsilon": 1e-5})
+    made.add("RMSNormalization", (rows, made.reals(70)), {"axis": 2, "epsilon": 1e-5})
+    statistics = [made.reals(6, low=0.5) for _ in range(4)]
+    made.add("BatchNormalization", (image, *statistics), {"epsilon": 1e-5})
+    for kind in ("L1", "L2", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
+        made.add(f"Reduce{kind}", (image,), {"axes": (1, 3), "keepdims": len(kind) % 2})
+    made.add("ReduceLogSum", (np.abs(image),), {"axes": (0,), "keepdims": 0})
+    for kind in ("Add", "Div", "Mul", "PRelu", "Sub", "Max", "Mean", "Min", "Sum"):
+        made.add(kind, (image, made.reals(6, 1, 5)))
+    made.add("Sum", (image, image[0], image[1, :1]))
+    made.add("Pow", (np.abs(image), made.reals(5)))
+    for kind in ("Greater", "GreaterOrEqual", "LessOrEqual"):
+        made.add(kind, (np.rint(image), np.rint(made.reals(5))), dtype=np.bool_)
+    made.add("Cast", (image,), dtype=np.float16)
+    made.add("Add", (image.astype(np.float16), made.reals(5).astype(np.float16)))
+    made.add("Concat", (image, image[:, :2], image[:, :1]), {"axis": 1})
+    return made.network(), made.inputs
+
+
+def _add_unary(made: KernelNetwork) -> None:
+    parameters = {
+        "Celu": {"alpha": 1.5},
+        "Clip": {"min": -0.5, "max": 1.0},
+        "Elu": {"alpha": 0.7},
+        "Gelu": {"approximate": "none"},
+        "HardSigmoid": {"alpha": 0.3, "beta": 0.4},
+        "LeakyRelu": {"alpha": 0.1},
+        "Selu": {"alpha": 1.6, "gamma": 1.1},
+        "Swish": {"alpha": 1.2},
+        "ThresholdedRelu": {"alpha": 0.5},
+    }
+    plain = (
+        *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Identity", "Mish", "Neg"),
+        *("Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Tan", "Tanh"),
+    )
+    data = made.reals(5, 11, low=-1.5, high=1.5)
+    for kind in (*plain, *parameters):
+        made.add(kind, (data,), parameters.get(kind))
+    made.add("Gelu", (data,), {"approximate": "tanh"})
+    for kind in ("Log", "Reciprocal", "Sqrt"):
+        made.add(kind, (made.reals(5, 11, low=0.1),))
+    odd = np.array([[np.nan, np.inf, -np.inf, 0.0, 1.0]], dtype=np.float32)
+    for kind in ("IsInf", "IsNaN"):
+        made.add(kind, (odd,), dtype=np.bool_)

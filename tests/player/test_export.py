@@ -1,0 +1,111 @@
+"""What ``--format player`` writes, and what it refuses."""
+
+import re
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.running import MODELS
+from export.subjects import lowered, subject
+from player.kernel_network import KernelNetwork, scale_of
+from spmilp.export.errors import ExportError
+from spmilp.export.formats import export
+from spmilp.export.player import supported
+from spmilp.export.player.supported import kernel_names, require_kernels
+from spmilp.export.subject import Subject
+from spmilp.export.tables.codes import OPERATORS
+from spmilp.frontend.load import load_network
+from spmilp.lowering.lower import lower
+from values.sequential import MACHINE, sequential_plan
+from values.test_lowered_networks import cut
+
+
+def subject_of(made: KernelNetwork) -> Subject:
+    """Return a subject whose network is another one: enough to ask for kernels."""
+    return replace(lowered("ds_cnn_int8", 1, 1), network=made.network())
+
+
+def test_the_player_comes_with_the_tables_that_it_runs() -> None:
+    made = export(lowered("ds_cnn_int8", 2, 1), ["player"])
+    assert {"spmilp_plan.c", "spmilp_image.c", "spmilp_main.c", "player.mk"} <= set(made.files)
+    for content in made.files.values():
+        assert re.search(rb"@[A-Z_]+@", content) is None
+
+
+def test_no_file_of_a_plan_has_the_name_of_one_that_all_plans_have() -> None:
+    given = lowered("ds_cnn_int8", 2, 1)
+    common = set(export(replace(given, prefix="p"), ["player"]).files)
+    for prefix in ("spmilp", "spmb", "spmilp_blob", "spmilp_player"):
+        own = export(replace(given, prefix=prefix), ["player"]).files
+        assert len(own) == len(common)
+
+
+def test_a_program_has_its_prefix_everywhere() -> None:
+    made = export(replace(lowered("ds_cnn_int8", 2, 1), prefix="net"), ["player"])
+    for name, content in made.files.items():
+        if name.startswith("net_") and name.endswith((".c", ".h")):
+            assert b"spmilp_program" not in content
+            assert b"SPMILP_PLAN_" not in content
+
+
+def test_limits_are_those_of_the_sources() -> None:
+    folder = files("spmilp.export.player").joinpath("c")
+    defined = "".join(
+        folder.joinpath(f"spmilp_{name}.h").read_text() for name in ("kernels", "windows")
+    )
+    for name, value in (
+        ("SPMILP_MAX_RANK", supported.RANK),
+        ("SPMILP_MAX_INPUTS", supported.INPUTS),
+        ("SPMILP_WINDOW_AXES", supported.WINDOW_AXES),
+    ):
+        assert f"#define {name} {value}U\n" in defined
+    assert kernel_names() < {name.upper() for name in OPERATORS}
+
+
+@pytest.mark.parametrize("model", sorted(MODELS.glob("*.onnx")), ids=lambda path: path.stem)
+def test_every_network_of_the_project_can_be_played(model: Path) -> None:
+    sizes = {"batch": 1, "sequence": 16} if "bert" in str(model) else {}
+    network = load_network(MODELS / str(model), sizes)
+    require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network))
+
+
+def test_an_operator_without_a_kernel_is_named_or_the_player_left_out() -> None:
+    made = KernelNetwork()
+    made.add("CumSum", (made.reals(3, 4),), {"axis": 1, "exclusive": 0, "reverse": 0})
+    problem = lower(made.network(), MACHINE, cut(made.network(), 1, 1))
+    given = subject(problem, sequential_plan(problem), network=made.network())
+    said = "operator 0 CumSum (CumSum): there is no kernel for it in C"
+    with pytest.raises(ExportError, match=re.escape(said)):
+        export(given, ["player"])
+    rest = export(given, [], ["c", "player"])
+    assert "spmilp_plan.c" in rest.files
+    assert "player.mk" not in rest.files
+    assert said in rest.left_out[0][1]
+
+
+def test_types_ranks_inputs_and_scales_beyond_the_kernels_are_named() -> None:
+    cases = []
+    for kind, arrays, attributes, said in (
+        ("Relu", (np.zeros(3, np.float64),), {}, "elements of type float64"),
+        ("Relu", (np.zeros((1,) * 9, np.float32),), {}, "9 axes > 8"),
+        ("Sum", (np.zeros(3, np.float32),) * 33, {}, "33 inputs > 32"),
+        ("MatMul", (np.zeros((3, 3), np.int32),) * 2, {}, "not with elements of type int32"),
+    ):
+        made = KernelNetwork()
+        made.add(kind, arrays, attributes)
+        cases.append((made, said))
+    made = KernelNetwork()
+    scale = scale_of([0.1, 0.2, 0.3], axis=1)
+    made.add("Softmax", (made.integers(2, 3),), {"axis": 1}, scales=(scale,), output=scale_of(0.1))
+    cases.append((made, "input 0 has more than one scale"))
+    for each, said in cases:
+        with pytest.raises(ExportError, match=said):
+            require_kernels(subject_of(each))
+
+
+def test_without_a_model_there_is_no_player() -> None:
+    with pytest.raises(ExportError, match="export with --model"):
+        require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=None))
