@@ -169,5 +169,5 @@ def _first_of_equals(rows: Ints) -> Ints:
     spans = [int(span) + 1 for span in rows.max(axis=0)]
     if prod(spans) >= 1 << 62:
         return np.unique(rows, axis=0, return_index=True)[1]
-    weights = list(accumulate(spans[:-1], mul, initial=1))
+    weights = list(accumulate(spans[:-1], mul, initial=1))[: len(spans)]  # none for a scalar
     return np.unique(rows @ np.array(weights, dtype=np.int64), return_index=True)[1]

@@ -17,3 +17,7 @@ def test_each_row_is_kept_once(scale: int, some: list[tuple[int, ...]]) -> None:
     table = np.array(some, dtype=np.int64) * scale
     kept = table[_first_of_equals(table)]
     assert sorted(map(tuple, kept.tolist())) == sorted(set(map(tuple, table.tolist())))
+
+
+def test_boxes_of_a_scalar_are_all_equal() -> None:
+    assert _first_of_equals(np.empty((3, 0), dtype=np.int64)).tolist() == [0]
