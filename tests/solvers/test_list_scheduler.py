@@ -14,6 +14,7 @@ from spmilp.solvers.bounds.best import all_bounds
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
+from tests.solvers.tiny_problems import tiny_problem
 
 OPTIONS = SolveOptions(seed=0)
 
@@ -53,6 +54,31 @@ def test_a_scratchpad_that_just_holds_the_working_set_is_enough(spm: int) -> Non
     assert result.plan is not None
     assert check(problem, result.plan) == ()
     assert result.plan.claim.peak_spm <= spm
+
+
+@pytest.mark.parametrize("number", [94, 107, 139, 242, 250, 420])
+def test_nothing_that_is_still_read_is_overwritten_and_engines_get_congruent_addresses(
+    number: int,
+) -> None:
+    """Tiny problems with several slices of one buffer in a task, and with congruent engines."""
+    problem = tiny_problem(number, most_tasks=8)
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+
+    assert plan is None or check(problem, plan) == ()
+
+
+def test_a_dram_that_its_spills_do_not_fit_proves_nothing() -> None:
+    problem = chain(star(2, 1100), layers=3, strips=4)
+    dram = problem.machine.memories[0]
+    needed = sum(-(-tensor.bytes // dram.alignment) * dram.alignment for tensor in problem.tensors)
+    machine = replace(
+        problem.machine,
+        memories=(replace(dram, size=needed), *problem.machine.memories[1:]),
+    )
+    result = ListScheduler().solve(replace(problem, machine=machine), SolveOptions())
+
+    assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
+    assert f"> {needed} B" in result.reason
 
 
 def test_a_working_set_that_cannot_fit_is_reported_with_task_and_both_numbers() -> None:

@@ -73,7 +73,9 @@ class Board(NamedTuple):
         it is ``held_by``.
     ``slices``
         ``buffer``, ``bytes``, the nested strides of a copy out of its parent's residency
-        (``from_parent``) and to or from its place in DRAM (``at_place``), ``readers_from`` of
+        (``from_parent``) and to or from its place in DRAM (``at_place``), the bytes by which it
+        lies behind the begin of either (``offset_in_parent``, ``offset_at_place``),
+        ``readers_from`` of
         ``readers``. Schedule: ``first`` residency, ``next_reader``.
     ``readers``
         the tasks that read each slice, in the order in which they are placed.
@@ -96,7 +98,7 @@ class Board(NamedTuple):
         the links of each pair's route, as rows of ``resources``.
     ``resources``
         the engines, then the links: ``capacity`` in channels or scaled bytes per cycle; for engines
-        the ``longest`` transfer and ``dimensions``.
+        the ``longest`` transfer, ``dimensions`` and ``congruence``.
     ``residencies``
         ``slice`` held (-1 for scratch), ``memory``, ``offset``, ``bytes``, ``start``, the cycle
         from which it is ``valid``, the ``end`` of its last use so far, ``filled_by_task`` or

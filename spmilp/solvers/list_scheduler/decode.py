@@ -232,7 +232,11 @@ def _overwritten(board: Board, task: int, entry: int, memory: int, need: int, co
             continue
         if next_use(board, held) != NEVER:
             continue
+        # Reading another slice of the same residency would find it overwritten.
         taken = False
+        for other in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
+            another = board.reads[other]
+            taken = taken or (another.served_by == held and another.slice != read.slice)
         for other in range(board.tasks[task].writes_from, entry):
             taken = taken or board.writes[other].held_by == held
         if not taken:

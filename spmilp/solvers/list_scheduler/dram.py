@@ -9,14 +9,16 @@ from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.plan import Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
+from spmilp.solvers.list_scheduler.machine_tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
 
 class Shelf:
     """Gives out addresses of one DRAM from low to high; room of equal size is used again."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, alignment: int) -> None:
         self._memory = memory
+        self._alignment = alignment
         self._top: Bytes = 0
         self._returned: dict[Bytes, list[tuple[Cycles, Bytes]]] = {}
 
@@ -30,7 +32,7 @@ class Shelf:
         DoesNotFitError
             If the memory has a limit and it is reached.
         """
-        size = align_up(size, self._memory.alignment)
+        size = align_up(size, self._alignment)
         waiting = self._returned.setdefault(size, [])
         if waiting and waiting[0][0] <= start:
             address = heappop(waiting)[1]
@@ -40,10 +42,10 @@ class Shelf:
         return address
 
     def _above_all(self, size: Bytes) -> Bytes:
-        address = align_up(self._top, self._memory.alignment)
+        address = align_up(self._top, self._alignment)
         for taken in self._memory.reserved:
             if address < taken.end and taken.start < address + size:
-                address = align_up(taken.end, self._memory.alignment)
+                address = align_up(taken.end, self._alignment)
         self._top = address + size
         limit = self._memory.size
         if limit is not None and self._top > limit:
@@ -65,11 +67,14 @@ def dram_addresses(
         If a DRAM with a limit is too small.
     """
     end = max((one.end for one in residencies), default=0)
-    shelves = {memory.index: Shelf(memory) for memory in problem.machine.drams}
+    machine = problem.machine
+    shelves = {
+        memory.index: Shelf(memory, alignment_of(machine, memory.index)) for memory in machine.drams
+    }
     tensors = tuple(shelves[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
     placed = list(residencies)
     for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
-        if problem.machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
+        if machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
             continue
         home = _address_at_place(problem, one.slice, one.memory, tensors)
         if home is None:

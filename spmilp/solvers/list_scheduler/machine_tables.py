@@ -19,7 +19,7 @@ from spmilp.solvers.list_scheduler.records import (
     flatten,
     table,
 )
-from spmilp.units import MemoryIdx, align_up
+from spmilp.units import MemoryIdx
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _memory_table(machine: Machine, routes: Routes) -> Table:
     memories = table(len(machine.memories), "alignment", "is_dram", "parent", "settled")
     for memory in machine.memories:
         memories[memory.index] = (
-            _alignment(machine, memory.index),
+            alignment_of(machine, memory.index),
             memory.kind is MemoryKind.DRAM,
             next_towards_dram(machine, routes, memory.index),
             0,
@@ -114,25 +114,27 @@ def next_towards_dram(machine: Machine, routes: Routes, memory: MemoryIdx) -> Me
     return min(found, key=len)[1] if found else NONE
 
 
-def _alignment(machine: Machine, memory: MemoryIdx) -> int:
-    """Return what offsets are multiples of: the memory's alignment and its engines' congruence."""
-    alignment = machine.memories[memory].alignment
-    for engine in machine.engines:
-        if engine.congruence > 1 and engine.owner in (None, memory):
-            alignment = align_up(alignment, engine.congruence)
-    return alignment
+def alignment_of(machine: Machine, memory: MemoryIdx) -> int:
+    """Return what offsets are multiples of: the memory's alignment and every engine's congruence.
+
+    So both ends of any transfer of a whole residency are congruent.
+    """
+    congruences = (engine.congruence for engine in machine.engines)
+    return lcm(machine.memories[memory].alignment, *congruences)
 
 
 def _resource_table(machine: Machine, scale: int) -> Table:
     resources = table(
-        len(machine.engines) + len(machine.links), "capacity", "longest", "dimensions"
+        len(machine.engines) + len(machine.links),
+        *("capacity", "longest", "dimensions", "congruence"),
     )
     for engine in machine.engines:
         resources[engine.index] = (
             engine.channels,
             NO_LIMIT if engine.longest is None else engine.longest,
             NO_LIMIT if engine.dimensions is None else engine.dimensions,
+            engine.congruence,
         )
     for link in machine.links:
-        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0)
+        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 1)
     return resources

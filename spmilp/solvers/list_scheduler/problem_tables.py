@@ -8,7 +8,7 @@ import numpy as np
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.solvers.list_scheduler.records import NONE, Ints, Table, flatten, numbers, table
-from spmilp.units import SliceIdx
+from spmilp.units import Bytes, SliceIdx
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +99,40 @@ def _slice_tables(problem: Problem) -> tuple[Table, Ints]:
     readers_from, everybody = flatten(readers)
     slices = table(
         len(problem.slices),
-        *("buffer", "bytes", "from_parent", "at_place", "readers_from", "readers_to"),
+        *("buffer", "bytes", "from_parent", "offset_in_parent", "at_place", "offset_at_place"),
+        *("readers_from", "readers_to"),
         *("first", "next_reader"),
     )
     slices["buffer"] = [slice_.buffer for slice_ in problem.slices]
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
-    slices["from_parent"] = [_from_parent(problem, slice_.index) for slice_ in problem.slices]
-    slices["at_place"] = [_at_place(problem, slice_.index) for slice_ in problem.slices]
+    for slice_ in problem.slices:
+        row = slices[slice_.index]
+        row["from_parent"], row["offset_in_parent"] = _from_parent(problem, slice_.index)
+        row["at_place"], row["offset_at_place"] = _at_place(problem, slice_.index)
     slices["readers_from"], slices["readers_to"] = readers_from[:-1], readers_from[1:]
     slices["first"] = NONE
     slices["next_reader"] = readers_from[:-1]
     return slices, everybody
 
 
-def _from_parent(problem: Problem, index: SliceIdx) -> int:
+def _from_parent(problem: Problem, index: SliceIdx) -> tuple[int, Bytes]:
+    """Return the dimensions of a copy out of the whole buffer, and where in it the copy begins."""
     box = problem.slices[index]
     source = layout_in_slice(problem, index, box.buffer)
     item = problem.buffers[box.buffer].item
-    return strided_copy(box.extent, item, source, packed_layout(problem, index)).dimensions
+    copy = strided_copy(box.extent, item, source, packed_layout(problem, index))
+    return copy.dimensions, source.offset
 
 
-def _at_place(problem: Problem, index: SliceIdx) -> int:
+def _at_place(problem: Problem, index: SliceIdx) -> tuple[int, Bytes]:
+    """Return the same for a copy to or from DRAM: of its tensor, where it has one."""
     box = problem.slices[index]
     parent = problem.buffers[box.buffer]
     if parent.place is None:
         return _from_parent(problem, index)
     source = layout_at_place(problem, index)
-    return strided_copy(box.extent, parent.item, source, packed_layout(problem, index)).dimensions
+    copy = strided_copy(box.extent, parent.item, source, packed_layout(problem, index))
+    return copy.dimensions, source.offset
 
 
 def _buffer_table(problem: Problem, lists: _Lists) -> Table:

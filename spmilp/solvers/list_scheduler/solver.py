@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
+from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.measures import measure
 from spmilp.plan.plan import Claim, Plan
@@ -121,14 +122,22 @@ class _Search:
             if self._best is None:
                 raise
         if self._best is None:
-            return Result(
-                status=SolveStatus.UNKNOWN,
-                plan=None,
-                bound=self._bound.value,
-                bound_source=self._bound.name,
-                reason=self._reason,
-            )
-        return self._result_of(self._best[1], self._best[2])
+            return self._without_plan(self._reason)
+        try:
+            return self._result_of(self._best[1], self._best[2])
+        except DoesNotFitError as error:
+            # The way in which this scheduler spills needs more of a DRAM than there is; others
+            # might need less.
+            return self._without_plan(str(error))
+
+    def _without_plan(self, reason: str) -> Result:
+        return Result(
+            status=SolveStatus.UNKNOWN,
+            plan=None,
+            bound=self._bound.value,
+            bound_source=self._bound.name,
+            reason=reason,
+        )
 
     def _run_trials(self) -> None:
         budget = max(4, MOST_TASKS_TRIED // max(1, len(self._problem.tasks)))

@@ -48,9 +48,12 @@ def earliest_transfer(
         return best, best_start, best_end
     size = board.slices[what].bytes
     dimensions = _nested_strides(board, what, source, memory)
+    offset = _offset(board, what, source, memory)
     for way in range(board.pairs[pair].ways_from, board.pairs[pair].ways_to):
         limits = board.resources[board.ways[way].engine]
         if size > limits.longest or dimensions > limits.dimensions:
+            continue
+        if offset % limits.congruence != 0:
             continue
         cycles = _cycles(board, way, size)
         start = _first_start(board, pair, way, ready, cycles)
@@ -68,6 +71,17 @@ def _nested_strides(board: Board, what: int, source: int, memory: int) -> int:
     if memories[memory].is_dram or memories[residency.memory].is_dram:
         return entry.at_place
     return ONE if residency.slice == what else entry.from_parent
+
+
+@part
+def _offset(board: Board, what: int, source: int, memory: int) -> int:
+    """Return by how many bytes one end of the copy lies behind what all alignments divide."""
+    residency = board.residencies[source]
+    entry = board.slices[what]
+    memories = board.memories
+    if memories[memory].is_dram or memories[residency.memory].is_dram:
+        return entry.offset_at_place
+    return ZERO if residency.slice == what else entry.offset_in_parent
 
 
 @part

@@ -3,11 +3,12 @@
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import backend_name
 from spmilp.solvers.milp.session import Session
 from spmilp.solvers.milp.size import TooLargeError, refuse_problem
-from spmilp.solvers.milp.start import start_of, without_plan
+from spmilp.solvers.milp.start import without_plan
 
 DEFAULTS = MilpOptions()
 
@@ -45,7 +46,7 @@ class MilpSolver:
     def _solve(
         self, problem: Problem, options: SolveOptions, hint: Plan | None, backend: str
     ) -> Result:
-        start = start_of(problem, options)
+        start = ListScheduler().solve(problem, options)
         if start.status is SolveStatus.INFEASIBLE:
             return start
         session = Session(problem, options, self._settings, backend, start)

@@ -1,10 +1,8 @@
-"""What is known before there is a model: the list scheduler's answer."""
+"""What is known before there is a model."""
 
-from spmilp.errors import DoesNotFitError
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Result, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.list_scheduler.solver import ListScheduler
 
 
 def without_plan(problem: Problem, reason: str) -> Result:
@@ -17,14 +15,3 @@ def without_plan(problem: Problem, reason: str) -> Result:
         bound_source=bound.name,
         reason=reason,
     )
-
-
-def start_of(problem: Problem, options: SolveOptions) -> Result:
-    """Return the list scheduler's answer.
-
-    That its own way of spilling needs more of a DRAM than there is proves nothing.
-    """
-    try:
-        return ListScheduler().solve(problem, options)
-    except DoesNotFitError as error:
-        return without_plan(problem, str(error))

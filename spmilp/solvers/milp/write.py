@@ -7,12 +7,12 @@ from spmilp.files import write_atomically
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import model_file
 from spmilp.solvers.milp.size import refuse_problem, refuse_structure
-from spmilp.solvers.milp.start import start_of
 from spmilp.solvers.milp.stays import structure_of
 
 SUFFIXES = (".mps", ".lp")
@@ -64,7 +64,7 @@ def _model(problem: Problem, stays: int, settings: MilpOptions) -> Model:
         addressed=quantity is Quantity.PEAK_SPM,
     )
     refuse_structure(structure, settings)
-    start = start_of(problem, SolveOptions())
+    start = ListScheduler().solve(problem, SolveOptions())
     horizon, ceiling = cycles_in_turn(lookup, structure), None
     if start.plan is not None:
         claim = start.plan.claim
