@@ -20,7 +20,9 @@ from spmilp.export.errors import ExportError
 from spmilp.export.tables.all_tables import all_tables
 from spmilp.export.tables.codes import ATTRIBUTES, OPERATORS
 from spmilp.export.tables.layouts import LAYOUTS
-from spmilp.export.tables.table import NONE, Column, Layout, Table
+from spmilp.export.tables.operators import attribute_rows
+from spmilp.export.tables.table import NONE, Column, Layout, Table, Texts, Words
+from spmilp.frontend.graph import Operator
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -110,3 +112,18 @@ def test_a_task_of_no_group_has_no_steps_and_says_why() -> None:
     changed = subject(replace(given.problem, tasks=tasks), given.plan, network=given.network)
     with pytest.raises(ExportError, match="task lost is no tile of a group"):
         all_tables(changed)
+
+
+def test_an_attribute_that_does_not_fit_a_word_is_named() -> None:
+    wide = Operator(
+        name="far",
+        kind="Slice",
+        inputs=("x",),
+        output="y",
+        attributes={"ends": (2**63 - 1,), "axes": (2**31,)},
+    )
+    with pytest.raises(ExportError, match=r"operator far: axes is 2147483648, outside \[-2147"):
+        attribute_rows(wide, Words(), Texts())
+    words = Words()
+    attribute_rows(replace(wide, attributes={"ends": (2**63 - 1,)}), words, Texts())
+    assert words.values == [2**31 - 1]

@@ -8,7 +8,7 @@ import numpy as np
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
 from spmilp.export.tables.codes import ATTRIBUTES, OPERATORS, AttributeType, Bound, Elements
-from spmilp.export.tables.table import Texts, Words
+from spmilp.export.tables.table import LIMITS, Texts, Words
 from spmilp.frontend.graph import Attribute, Operator, Quantisation, Scale
 
 _OPERATOR: Mapping[str, int] = {name: number for number, name in enumerate(OPERATORS)}
@@ -52,12 +52,37 @@ def type_code(dtype: np.dtype[np.generic]) -> int:
 
 
 def attribute_rows(operator: Operator, words: Words, texts: Texts) -> list[tuple[int, ...]]:
-    """Return the rows of an operator's attributes, in the order of their numbers."""
+    """Return the rows of an operator's attributes, in the order of their numbers.
+
+    Raises
+    ------
+    ExportError
+        If an integer does not fit a word.
+    """
     known = [name for name in operator.attributes if name in _ATTRIBUTE]
     return [
-        (_ATTRIBUTE[name], *_encoded(operator.attributes[name], words, texts))
+        (_ATTRIBUTE[name], *_encoded(_in_words(operator, name), words, texts))
         for name in sorted(known, key=_ATTRIBUTE.__getitem__)
     ]
+
+
+def _in_words(operator: Operator, name: str) -> Attribute:
+    """Return an attribute whose integers fit words.
+
+    ONNX writes "to the end" as the greatest integer of 64 bits; a Slice's starts and ends are cut
+    off at an axis' ends anyway.
+    """
+    value = operator.attributes[name]
+    low, high = LIMITS["i32"]
+    if name in ("starts", "ends") and isinstance(value, tuple):
+        return tuple(min(max(int(each), low), high) for each in value)
+    for each in value if isinstance(value, tuple) else (value,):
+        if isinstance(each, int) and not low <= each <= high:
+            raise ExportError(
+                f"tables: operator {comment(operator.name)}: {name} is {each}, outside "
+                f"[{low}, {high}] of a word"
+            )
+    return value
 
 
 def _encoded(value: Attribute, words: Words, texts: Texts) -> tuple[int, int, int]:
