@@ -8,6 +8,9 @@ import numpy as np
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.registry import family_of
 
+FAR = 2**63 - 1
+"""ONNX's "to the end" of a Slice."""
+
 VIEWS = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
 
 
@@ -241,6 +244,7 @@ def _add_plain_integers(made: KernelNetwork) -> None:
         ("Unsqueeze", {"axes": (0, 3)}),
         ("Transpose", {"perm": (3, 0, 2, 1)}),
         ("Slice", {"axes": (1, 3), "starts": (-3, 5), "ends": (4, -100), "steps": (1, -2)}),
+        ("Slice", {"axes": (2, 3), "starts": (1, FAR), "ends": (FAR, -FAR), "steps": (1, -1)}),
         ("Pad", {"pads": (0, 1, 2, 0, 0, 0, 1, -1), "mode": "constant", "value": -7.0}),
         ("Pad", {"pads": (0, 0, 3, 2, 0, 0, 1, 4), "mode": "reflect", "value": 0.0}),
         ("Pad", {"pads": (0, 1, 3, 2, 0, 2, 1, 4), "mode": "edge", "value": 0.0}),

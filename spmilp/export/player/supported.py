@@ -9,7 +9,7 @@ from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
 from spmilp.export.subject import Subject
 from spmilp.export.tables.codes import Elements
-from spmilp.frontend.graph import Operator, Scale
+from spmilp.frontend.graph import Network, Operator, Scale
 
 TYPES = frozenset(
     type_.name.lower()
@@ -42,23 +42,22 @@ def require_kernels(subject: Subject) -> None:
     ExportError
         If it cannot; the message names the operator and what is missing.
     """
-    if subject.network is None:
+    network = subject.network
+    if network is None:
         raise ExportError(
             "player: the tables do not say what tasks compute; export with --model MODEL.onnx"
         )
-    for group in subject.network.groups:
+    for group in network.groups:
         for operator in group.operators:
-            for missing in _missing(subject, operator):
+            for missing in (*_missing(network, operator), *_missing_for_numbers(network, operator)):
                 raise ExportError(
                     f"player: operator {comment(operator.name)} ({comment(operator.kind)}): "
                     f"{missing}"
                 )
 
 
-def _missing(subject: Subject, operator: Operator) -> Iterator[str]:
-    network = subject.network
-    if network is None:
-        return
+def _missing(network: Network, operator: Operator) -> Iterator[str]:
+    """Yield why there is no kernel for an operator, whatever its numbers are."""
     if operator.kind.upper() not in kernel_names():
         yield "there is no kernel for it in C; export c alone and add one to a copy of the player"
     if len(operator.inputs) > INPUTS:
@@ -72,13 +71,11 @@ def _missing(subject: Subject, operator: Operator) -> Iterator[str]:
     axes = len(network.tensors[operator.output].shape) - 2
     if operator.kind in _WINDOWED and axes > WINDOW_AXES:
         yield f"windows along {axes} axes > {WINDOW_AXES}, the most that kernels take"
-    yield from _missing_for_numbers(subject, operator)
 
 
-def _missing_for_numbers(subject: Subject, operator: Operator) -> Iterator[str]:
+def _missing_for_numbers(network: Network, operator: Operator) -> Iterator[str]:
     """Yield what kinds of integers a kernel does not know."""
-    network = subject.network
-    if network is None or not operator.inputs or not operator.inputs[0]:
+    if not operator.inputs or not operator.inputs[0]:
         return
     dtype = network.tensors[operator.inputs[0]].dtype
     is_integer = dtype.kind in "iub"
