@@ -18,16 +18,23 @@ class CpSatSolver:
     first objective:
 
     1. *Retiming*: the plan's decisions are kept, its times chosen anew.
-    2. *Plans*: everything is free, but a slice stays in a memory only so many times. Addresses are
+    2. *Arrivals*: a small relaxation (:mod:`~spmilp.solvers.cpsat.arrivals`) is asked for anything
+       better; where it puts the tasks, a plan is looked for.
+    3. *Neighbourhoods*: most tasks keep their pools of cores, the others are free.
+    4. *Plans*: everything is free, but a slice stays in a memory only so many times. Addresses are
        found by packing; a set of residencies that has none gets its addresses into the model.
-    3. *Proof*: a relaxation that no number of stays limits (see
+    5. *Proof*: a relaxation that no number of stays limits (see
        :class:`~spmilp.solvers.cpsat.structure.Shape`), without addresses, is searched for anything
-       better. Its bound is the bound that is claimed, and ``optimal`` and ``infeasible`` rest on it
-       alone. Where its best solution needs more stays than the plans may have, they get them, and
-       the search begins again.
+       better. Where its best solution needs more stays than the plans may have, they get them, and
+       the search begins again. As long as the small relaxation is not through, that goes on
+       instead.
+
+    Bounds come from the two relaxations, and ``optimal`` and ``infeasible`` rest on them alone.
+    Problems of a dozen tasks, and those where nothing limits the model of plans, go straight to
+    steps 4 and 5.
 
     The objectives behind the first are made small in turn, each with those before it held, within
-    the scope of step 2 and the time that is left; nothing is claimed of them.
+    the scope of step 4 and the time that is left; nothing is claimed of them.
     """
 
     name = "cpsat"
