@@ -19,29 +19,41 @@ from spmilp.solvers.bounds.work import work_bound
 
 def all_bounds(problem: Problem) -> tuple[Bound, ...]:
     """Return every bound that takes no search, on every quantity."""
+    return tuple(bound for quantity in Quantity for bound in bounds_on(problem, quantity))
+
+
+def best_bound(problem: Problem, quantity: Quantity | None = None) -> Bound:
+    """Return the largest bound on a quantity, by default the problem's first."""
+    wanted = problem.objective.first if quantity is None else quantity
+    return max(bounds_on(problem, wanted), key=lambda bound: bound.value)
+
+
+def bounds_on(problem: Problem, quantity: Quantity) -> tuple[Bound, ...]:
+    """Return every bound on one quantity that takes no search."""
+    if quantity is Quantity.MAKESPAN:
+        return _on_the_makespan(problem)
+    if quantity is Quantity.DRAM_TRAFFIC:
+        compulsory = compulsory_dram_traffic(problem)
+        return (
+            Bound("compulsory traffic", quantity, compulsory),
+            Bound("spills", quantity, compulsory + spill_bound(problem)),
+        )
+    if quantity is Quantity.ENERGY:
+        return (Bound("energy", quantity, energy_bound(problem)),)
+    return (Bound("working set", quantity, peak_bound(problem)),)
+
+
+def _on_the_makespan(problem: Problem) -> tuple[Bound, ...]:
     movement = Movement(problem)
     chains = Chains(problem, movement)
-    single = longest_chains(chains)
     paths = heads_and_tails(problem, movement, chains)
-    compulsory = compulsory_dram_traffic(problem)
-    makespan, traffic = Quantity.MAKESPAN, Quantity.DRAM_TRAFFIC
+    makespan = Quantity.MAKESPAN
     return (
-        Bound("critical path", makespan, single.longest),
+        Bound("critical path", makespan, longest_chains(chains).longest),
         Bound("work", makespan, work_bound(problem, paths)),
         Bound("traffic", makespan, traffic_bound(problem, movement, paths)),
         Bound("cuts", makespan, paths.longest),
         Bound("shares of cores", makespan, shares_bound(problem, paths)),
         Bound("bytes in scratchpads", makespan, occupancy_bound(problem)),
         Bound("stages", makespan, stages_bound(problem, movement, paths)),
-        Bound("compulsory traffic", traffic, compulsory),
-        Bound("spills", traffic, compulsory + spill_bound(problem)),
-        Bound("energy", Quantity.ENERGY, energy_bound(problem)),
-        Bound("working set", Quantity.PEAK_SPM, peak_bound(problem)),
     )
-
-
-def best_bound(problem: Problem, quantity: Quantity | None = None) -> Bound:
-    """Return the largest bound on a quantity, by default the problem's first."""
-    wanted = problem.objective.first if quantity is None else quantity
-    known = [bound for bound in all_bounds(problem) if bound.quantity is wanted]
-    return max(known, key=lambda bound: bound.value)

@@ -22,6 +22,12 @@ class Movement:
         for dram in self._machine.drams:
             self._out[dram.index] = tuple(self._ways(dram.index, outwards=True))
             self._in[dram.index] = tuple(self._ways(dram.index, outwards=False))
+        self._overhead_out = {
+            dram: self._least_overhead(ways, dram, True) for dram, ways in self._out.items()
+        }
+        self._overhead_in = {
+            dram: self._least_overhead(ways, dram, False) for dram, ways in self._in.items()
+        }
 
     def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
         """Return the cycles of the fastest transfer of ``size`` bytes out of a DRAM; 0 if none."""
@@ -37,11 +43,11 @@ class Movement:
         However many transfers share the bytes, each holds ``rate * (fixed + ceil(n / rate))``,
         which is at least ``rate * fixed + n``; so together at least ``min (rate * fixed) + size``.
         """
-        return self._least_overhead(self._out[dram], dram, True) + size
+        return self._overhead_out[dram] + size
 
     def least_store_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
         """Return the least rate times cycles that bringing ``size`` bytes into a DRAM holds."""
-        return self._least_overhead(self._in[dram], dram, False) + size
+        return self._overhead_in[dram] + size
 
     def rate_out(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers out of a DRAM together cannot exceed."""
