@@ -1,7 +1,8 @@
 """Addresses for a draft: residencies and tensors with given lifetimes, packed memory by memory.
 
-First by a greedy fit; where that fails, exactly by CP-SAT, which also shows when there are none.
-Where engines want the addresses of both ends to be congruent, all memories are packed together.
+First by a greedy fit; where that fails, exactly, which also shows when there are none and which few
+stand in each other's way. Where engines want the addresses of both ends to be congruent, CP-SAT
+packs all memories together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +15,11 @@ from spmilp.problem.strides import layout_at_place, layout_in_slice
 from spmilp.solvers.cpsat.extract import Draft
 from spmilp.solvers.cpsat.greedy import fit_greedily
 from spmilp.solvers.cpsat.groups import Group, groups_in
+from spmilp.solvers.cpsat.offsets import Offsets, pack_groups
 from spmilp.solvers.cpsat.packing import End, Packing
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Item
 from spmilp.units import Bytes, EngineIdx, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
-
-MOST_TRIALS = 60
-"""Packings tried to make a crowd smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +74,22 @@ class _Packer:
         found: dict[MemoryIdx, list[Bytes]] = {}
         for memory in memories:
             offsets = self._pack(memory, groups[memory.index])
-            if offsets is None:
-                return _small_crowd(self._draft, memory, groups[memory.index])
-            found[memory.index] = offsets
+            if offsets.of_groups is None:
+                return self._crowd(memory, groups[memory.index], offsets.conflict)
+            found[memory.index] = list(offsets.of_groups)
         return self._finished(groups, found)
 
-    def _pack(self, memory: Memory, groups: list[Group]) -> list[Bytes] | None:
+    def _pack(self, memory: Memory, groups: list[Group]) -> Offsets:
         low = self._low and memory.kind is MemoryKind.SPM
         greedy = None if low else fit_greedily(memory, groups)
         if greedy is not None or not groups:
-            return greedy or []
-        packing = Packing()
-        packing.add(memory, groups)
-        return packing.solve(low=low).get(memory.index)
+            return Offsets(of_groups=tuple(greedy or ()))
+        return pack_groups(memory, self._draft, groups, low)
+
+    def _crowd(self, memory: Memory, groups: list[Group], conflict: Sequence[int]) -> Crowd:
+        members = (member for group in conflict for member in groups[group].members)
+        items = frozenset(self._draft.items[member] for member in members)
+        return Crowd(memory=memory.index, items=items)
 
     def _tied(self, groups: Mapping[MemoryIdx, list[Group]]) -> Addresses | Crowd:
         """Pack all memories together, with what transfers between them ask of addresses."""
@@ -149,17 +151,3 @@ class _Packer:
             return End(one.memory, None, home, layout_at_place(problem, slice_).offset)
         inner = layout_in_slice(problem, slice_, slice_ if one.slice is None else one.slice)
         return End(one.memory, residency, None, inner.offset)
-
-
-def _small_crowd(draft: Draft, memory: Memory, groups: list[Group]) -> Crowd:
-    """Return items that cannot be packed; one by one what is not needed for that is left out."""
-    kept = list(range(len(groups)))
-    for index in sorted(kept, key=lambda g: (groups[g].size, g))[:MOST_TRIALS]:
-        packing = Packing()
-        packing.add(memory, [groups[g] for g in kept if g != index])
-        if packing.is_impossible():
-            kept.remove(index)
-    return Crowd(
-        memory=memory.index,
-        items=frozenset(draft.items[member] for g in kept for member in groups[g].members),
-    )

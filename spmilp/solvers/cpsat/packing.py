@@ -1,4 +1,4 @@
-"""Exact packing with CP-SAT: offsets in one memory or in several that depend on each other."""
+"""Offsets in several memories that depend on each other, by CP-SAT."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -53,10 +53,6 @@ class Packing:
         turns = self._model.new_int_var(-WITHOUT_LIMIT, WITHOUT_LIMIT, "")
         one, other = (self._address(end) for end in ends)
         self._model.add(one == other + modulus * turns)
-
-    def is_impossible(self) -> bool:
-        """Say whether it is shown that there are no offsets."""
-        return bool(self._solver().solve(self._model) == cp_model.INFEASIBLE)
 
     def solve(self, *, low: bool) -> dict[MemoryIdx, list[Bytes]]:
         """Return the offsets of each memory's groups; nothing if there are none or time is out.
