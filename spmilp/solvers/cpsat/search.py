@@ -304,6 +304,10 @@ def _solver(limits: Limits) -> cp_model.CpSolver:
     parameters.random_seed = limits.seed
     # Probing each of thousands of literals through every resource takes longer than the search.
     parameters.cp_model_probing_level = 0
+    # Scheduling propagation beyond the default: what proofs of tight plans rest upon.
+    parameters.use_overload_checker_in_cumulative = True
+    parameters.use_timetable_edge_finding_in_cumulative = True
+    parameters.use_strong_propagation_in_disjunctive = True
     parameters.catch_sigint_signal = False
     parameters.log_search_progress = limits.log
     parameters.log_to_stdout = False
