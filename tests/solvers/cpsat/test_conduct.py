@@ -1,6 +1,7 @@
 """How CP-SAT behaves: limits, streaming, interrupts, statuses, ties."""
 
-import _thread
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -88,9 +89,14 @@ def test_a_problem_too_large_for_the_model_is_only_retimed_and_says_so() -> None
 
 def test_an_interrupt_returns_the_incumbent() -> None:
     problem = chain(star(3, 1536), 4, 6)
-    timer = Timer(2.5, _thread.interrupt_main)
-    timer.start()
-    result = CpSatSolver().solve(problem, SolveOptions(time_limit=60.0))
+    timer = Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+
+    def interrupt_soon(progress: Progress) -> None:
+        # Not before: until the list scheduler has a plan, an interrupt ends everything.
+        if progress.source == "cpsat" and timer.ident is None:
+            timer.start()
+
+    result = CpSatSolver().solve(problem, SolveOptions(time_limit=60.0, on_progress=interrupt_soon))
     timer.join()
 
     assert result.status is SolveStatus.FEASIBLE
