@@ -87,7 +87,7 @@ def test_a_problem_too_large_for_the_model_is_only_retimed_and_says_so() -> None
     assert any("literals > 20" in value for _, value in result.plan.options)
 
 
-def test_an_interrupt_returns_the_incumbent() -> None:
+def test_an_interrupt_returns_the_incumbent(interruptible: None) -> None:
     problem = chain(star(3, 1536), 4, 6)
     timer = Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
 

@@ -38,7 +38,7 @@ def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> Non
     assert dict(result.plan.options)["tie_breakers"] == "open"
 
 
-def test_an_interrupt_returns_the_best_plan_so_far() -> None:
+def test_an_interrupt_returns_the_best_plan_so_far(interruptible: None) -> None:
     timer = Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
 
     def interrupt_soon(progress: Progress) -> None:
