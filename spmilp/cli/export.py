@@ -49,7 +49,8 @@ def export(
         str | None,
         typer.Option(
             metavar="MODEL.onnx",
-            help="The model that it was made for; onnx and player need it, c and bin say more with it.",
+            help="The model that it was made for; onnx and player need it, c and bin say more with "
+            "it.",
             show_default=False,
         ),
     ] = None,

@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 import spmilp
-from spmilp.cli import bound, check, compare, convert, export, inspect, machines, pack, replay, solve
+from spmilp.cli import (
+    bound,
+    check,
+    compare,
+    convert,
+    export,
+    inspect,
+    machines,
+    pack,
+    replay,
+    solve,
+)
 from spmilp.cli.failures import FailuresGroup
 from spmilp.cli.output import print_error
 from spmilp.errors import ExitCode

@@ -10,7 +10,10 @@ from spmilp.cli.main import EXIT_CODES
 from spmilp.errors import ExitCode
 from spmilp.machine.read import read_machine
 
-VERBS = ("solve", "check", "compare", "bound", "convert", "export", "replay", "inspect", "pack", "machines")
+VERBS = (
+    *("solve", "check", "compare", "bound", "convert"),
+    *("export", "replay", "inspect", "pack", "machines"),
+)
 DOCS = Path(__file__).parents[2] / "docs"
 
 
