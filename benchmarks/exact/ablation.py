@@ -17,6 +17,7 @@ from statistics import mean
 from time import process_time
 
 from benchmarks.exact.twenty_to_forty import ENDINGS, ROOT
+from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
@@ -83,7 +84,7 @@ def run(
             gaps.append(100.0)
             values.append(0)
             continue
-        value: int = getattr(result.plan.claim, problem.objective.first)
+        value = claimed(result.plan.claim).of(problem.objective.first)
         gaps.append(100.0 * (value - result.bound) / max(value, 1))
         values.append(value)
     return seconds, gaps, values, proven

@@ -16,6 +16,7 @@ from itertools import permutations
 from time import monotonic
 
 from spmilp.checker.check import check
+from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
 from spmilp.solvers.registry import find_solver
@@ -40,8 +41,10 @@ def contradictions(problem: Problem, results: dict[str, Result]) -> Iterator[str
 
 def quantities(problem: Problem, result: Result) -> tuple[int, ...]:
     """Return the quantities of a plan in the objective's order."""
-    claim = None if result.plan is None else result.plan.claim
-    return tuple(getattr(claim, quantity) for quantity in problem.objective.order)
+    if result.plan is None:
+        return ()
+    measures = claimed(result.plan.claim)
+    return tuple(measures.of(quantity) for quantity in problem.objective.order)
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from statistics import median
 from time import monotonic
 
 from spmilp.checker.check import check
+from spmilp.plan.measures import claimed
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
 from spmilp.solvers.registry import find_solver
@@ -67,7 +68,7 @@ def main() -> int:
         counts[result.status] += 1
         value, gap = None, 1.0
         if result.plan is not None:
-            value = getattr(result.plan.claim, problem.objective.first)
+            value = claimed(result.plan.claim).of(problem.objective.first)
             gap = (value - result.bound) / value if value else 0.0
             refused += bool(check(problem, result.plan))
         if result.status is not SolveStatus.INFEASIBLE:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from spmilp.pipeline import judge, solve_problem
+from spmilp.plan.measures import claimed
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.report.summary import claimed
 from spmilp.solvers.base import Progress, SolveOptions
 
 REJECTED = "rejected"
@@ -138,7 +138,7 @@ def run_one(instance: str, problem: Problem, solver: str, options: SolveOptions)
     seconds = perf_counter() - started
     mapped = judge(problem, result)
     quantity = problem.objective.first
-    objective = None if mapped.plan is None else claimed(mapped.plan.claim, quantity)
+    objective = None if mapped.plan is None else claimed(mapped.plan.claim).of(quantity)
     course.append(Moment(seconds=seconds, objective=objective, bound=result.bound))
     broken = next((f"{each.rule}: {each.message}" for each in mapped.violations), "")
     return Run(

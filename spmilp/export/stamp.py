@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from spmilp import __version__
 from spmilp.files import sha256_of
+from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 
@@ -60,18 +60,13 @@ class Stamp:
 def stamp_of(problem: Problem, plan: Plan) -> Stamp:
     """Return the stamp of a plan; its hash is that of the file that spmilp writes for it."""
     sources = dict(problem.sources)
-    claim, first = plan.claim, problem.objective.first
-    value = {
-        Quantity.MAKESPAN: claim.makespan,
-        Quantity.DRAM_TRAFFIC: claim.dram_traffic,
-        Quantity.ENERGY: claim.energy,
-        Quantity.PEAK_SPM: claim.peak_spm,
-    }[first]
+    first = problem.objective.first
+    value = claimed(plan.claim).of(first)
     return Stamp(
         tool=f"spmilp {__version__}",
         model=sources.get("model") or UNKNOWN,
         machine=sources.get("machine") or UNKNOWN,
         problem=problem_sha256(problem),
         plan=sha256_of(plan_text(plan, problem).encode()),
-        status=f"{first.value} {value}, bound {claim.bound}",
+        status=f"{first.value} {value}, bound {plan.claim.bound}",
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Placement, Residency, Transfer
+from spmilp.plan.plan import Claim, Placement, Residency, Transfer
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
@@ -62,6 +62,28 @@ def measure(
         if machine.memories[stay.memory].kind is MemoryKind.SPM:
             peak = max(peak, stay.offset + stay.bytes)
     return Measures(makespan=makespan, dram_traffic=traffic, energy=energy, peak_spm=peak)
+
+
+def claimed(claim: Claim) -> Measures:
+    """Return what a plan claims to cost."""
+    return Measures(
+        makespan=claim.makespan,
+        dram_traffic=claim.dram_traffic,
+        energy=claim.energy,
+        peak_spm=claim.peak_spm,
+    )
+
+
+def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:
+    """Return the claim of a plan that costs this, with a proven bound and its name."""
+    return Claim(
+        makespan=measures.makespan,
+        dram_traffic=measures.dram_traffic,
+        energy=measures.energy,
+        peak_spm=measures.peak_spm,
+        bound=bound,
+        bound_source=bound_source,
+    )
 
 
 def compulsory_dram_traffic(problem: Problem) -> Bytes:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.plan.measures import compulsory_dram_traffic
-from spmilp.plan.plan import Claim, Plan
+from spmilp.plan.measures import claimed, compulsory_dram_traffic
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, Femtojoules
@@ -97,7 +97,7 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
         The best proven bound on the problem's first quantity and its name.
     """
     claim, machine = plan.claim, problem.machine
-    objective = claimed(claim, problem.objective.first)
+    objective = claimed(claim).of(problem.objective.first)
     return Summary(
         network=network_name(problem),
         machine=machine.name,
@@ -123,17 +123,6 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
 def network_name(problem: Problem) -> str:
     """Return the problem's name without the machine's, which lowering appends."""
     return problem.name.removesuffix(f" on {problem.machine.name}")
-
-
-def claimed(claim: Claim, quantity: Quantity) -> int:
-    """Return what a plan claims of one quantity, in its unit."""
-    values = {
-        Quantity.MAKESPAN: claim.makespan,
-        Quantity.DRAM_TRAFFIC: claim.dram_traffic,
-        Quantity.ENERGY: claim.energy,
-        Quantity.PEAK_SPM: claim.peak_spm,
-    }
-    return values[quantity]
 
 
 def relative_gap(objective: int, bound: int) -> float:

@@ -30,7 +30,7 @@ HOSTILE = (
     "line\nbreak\r\n#define A B",
     "trigraph ??/ ??' ??=",
     "int",
-    "../../../tmp/escape",
+    "../../../escape",
     "größe_名前_\U0001f600",
     "\udc80 half a pair \x00 zero",
     "a-b",

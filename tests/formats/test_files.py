@@ -68,11 +68,11 @@ def test_the_hash_is_of_the_bytes(tmp_path: Path) -> None:
     )
 
 
-def test_a_path_with_a_null_byte_is_reported() -> None:
+def test_a_path_with_a_null_byte_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be read"):
         read_bytes("a\0b")
     with pytest.raises(FileError, match="cannot be written"):
-        write_atomically("/tmp/a\0b", "x")
+        write_atomically(f"{tmp_path}/a\0b", "x")
 
 
 def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
 
-from spmilp.plan.measures import Measures, measure
-from spmilp.plan.plan import Claim, Plan
+from spmilp.plan.measures import Measures, claim_of, measure
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
@@ -146,14 +146,7 @@ class _Run:
             residencies=parts.residencies,
             transfers=parts.transfers,
             tensors=parts.tensors,
-            claim=Claim(
-                makespan=measures.makespan,
-                dram_traffic=measures.dram_traffic,
-                energy=measures.energy,
-                peak_spm=measures.peak_spm,
-                bound=0,
-                bound_source=SOURCE,
-            ),
+            claim=claim_of(measures, 0, SOURCE),
             solver=NAME,
         )
         self._best = plan, measures

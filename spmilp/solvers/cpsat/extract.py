@@ -1,9 +1,8 @@
 """From decisions to the parts of a plan, addresses excepted."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
 
 from spmilp.machine.routes import multicast_route, transfer_cycles
 from spmilp.plan.plan import Placement, Residency, Transfer
@@ -11,6 +10,7 @@ from spmilp.solvers.cpsat.decisions import Decisions
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Item
+from spmilp.solvers.intervals import least_free_numbers
 from spmilp.units import Cycles, ResidencyIdx, TaskIdx
 
 
@@ -207,7 +207,7 @@ class _Extraction:
 
     def _placements(self, scratch: dict[TaskIdx, ResidencyIdx]) -> Iterator[Placement]:
         runs = self._decisions.runs
-        cores = _colours((run.pool, run.start, run.end) for run in runs)
+        cores = least_free_numbers((run.pool, run.start, run.end) for run in runs)
         for task, run, colour in zip(self._problem.tasks, runs, cores, strict=True):
             pool = self._tables.pools[run.pool]
             served = (self._decisions.served[task.index, p] for p in range(len(task.reads)))
@@ -225,7 +225,7 @@ class _Extraction:
         moves = list(self._moves.values())
         engines = [self._leading(stays) or 0 for stays in moves]
         starts = [self._start(stays[0]) for stays in moves]
-        channels = _colours(zip(engines, starts, self._ends_of_moves, strict=True))
+        channels = least_free_numbers(zip(engines, starts, self._ends_of_moves, strict=True))
         for index, stays in enumerate(moves):
             source = self._source(stays[0])
             if source is None:
@@ -241,19 +241,3 @@ class _Extraction:
                 end=self._ends_of_moves[index],
                 route=self._route(stays)[0],
             )
-
-
-def _colours(intervals: Iterable[tuple[int, Cycles, Cycles]]) -> list[int]:
-    """Give each interval ``(owner, start, end)`` the least colour free among its owner's."""
-    rows = list(intervals)
-    colours = [0] * len(rows)
-    busy: dict[int, list[tuple[Cycles, int]]] = defaultdict(list)
-    idle: dict[int, list[int]] = defaultdict(list)
-    for index in sorted(range(len(rows)), key=lambda i: (rows[i][1], i)):
-        owner, start, end = rows[index]
-        while busy[owner] and busy[owner][0][0] <= start:
-            heappush(idle[owner], heappop(busy[owner])[1])
-        colour = heappop(idle[owner]) if idle[owner] else len(busy[owner])
-        heappush(busy[owner], (end, colour))
-        colours[index] = colour
-    return colours

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.measures import Measures, measure
-from spmilp.plan.plan import Claim, Plan
+from spmilp.plan.measures import claim_of, claimed, measure
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
@@ -87,13 +87,7 @@ class Session:
 
     def offer(self, plan: Plan) -> None:
         """Take a valid plan as incumbent if it is better than the one there is."""
-        claim = plan.claim
-        measures = Measures(
-            makespan=claim.makespan,
-            dram_traffic=claim.dram_traffic,
-            energy=claim.energy,
-            peak_spm=claim.peak_spm,
-        )
+        measures = claimed(plan.claim)
         values = tuple(measures.of(quantity) for quantity in self._order)
         if self.incumbent is None or values < self.incumbent.values:
             self.incumbent = Incumbent(plan, values)
@@ -396,21 +390,13 @@ class Session:
         if isinstance(found, Crowd):
             return found
         measures = measure(self._problem, draft.placements, found.residencies, draft.transfers)
-        claim = Claim(
-            makespan=measures.makespan,
-            dram_traffic=measures.dram_traffic,
-            energy=measures.energy,
-            peak_spm=measures.peak_spm,
-            bound=self._bound,
-            bound_source=self._source,
-        )
         self.offer(
             Plan(
                 placements=draft.placements,
                 residencies=found.residencies,
                 transfers=draft.transfers,
                 tensors=found.tensors,
-                claim=claim,
+                claim=claim_of(measures, self._bound, self._source),
                 solver="cpsat",
             )
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,11 @@ import numpy as np
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.problem.problem import Problem
+from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.dram import dram_addresses
 from spmilp.solvers.list_scheduler.records import NONE, Ints, Table
-from spmilp.units import Bytes, Cycles, EngineIdx, MemoryIdx, SliceIdx
+from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +114,13 @@ def _placements(board: Board, number: Ints) -> Iterator[Placement]:
 
 def _transfers(routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]:
     rows = board.transfers[: board.counts[COUNT_TRANSFERS]]
-    channels = _channels(rows)
+    names = ("slice", "source", "destination", "engine", "start", "end")
+    moves = list(_values(rows, *names))
+    # The engine never has more transfers at a time than channels.
+    channels = least_free_numbers((engine, start, end) for *_, engine, start, end in moves)
     memory = board.residencies["memory"].tolist()
     new_number = number.tolist()
-    names = ("slice", "source", "destination", "engine", "start", "end")
-    for index, row in enumerate(_values(rows, *names)):
-        slice_, source, destination, engine, start, end = row
+    for index, (slice_, source, destination, engine, start, end) in enumerate(moves):
         route = routes.between(memory[source], memory[destination])
         yield Transfer(
             index=index,
@@ -132,28 +133,6 @@ def _transfers(routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]
             end=end,
             route=route.links if route else (),
         )
-
-
-def _channels(rows: Table) -> list[int]:
-    """Give each transfer a channel of its engine that is free (the engine never has too many).
-
-    The transfers of an engine are intervals; taking them by start and giving each the least free
-    channel needs no more channels than there are transfers at one time.
-    """
-    channels = [0] * len(rows)
-    free: dict[EngineIdx, list[int]] = {}
-    busy: dict[EngineIdx, list[tuple[Cycles, int]]] = {}
-    by_start = np.lexsort((np.arange(len(rows)), rows["start"]))
-    moves = _values(rows[by_start], "engine", "start", "end")
-    for index, (engine, start, end) in zip(by_start.tolist(), moves, strict=True):
-        running = busy.setdefault(engine, [])
-        idle = free.setdefault(engine, [])
-        while running and running[0][0] <= start:
-            heappush(idle, heappop(running)[1])
-        channel = heappop(idle) if idle else len(running)
-        heappush(running, (end, channel))
-        channels[index] = channel
-    return channels
 
 
 def _values(rows: Table, *fields: str) -> Iterator[tuple[int, ...]]:

@@ -6,8 +6,8 @@ from time import monotonic
 
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
-from spmilp.plan.measures import measure
-from spmilp.plan.plan import Claim, Plan
+from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
@@ -200,14 +200,7 @@ class _Search:
             residencies=schedule.residencies,
             transfers=schedule.transfers,
             tensors=schedule.tensors,
-            claim=Claim(
-                makespan=measures.makespan,
-                dram_traffic=measures.dram_traffic,
-                energy=measures.energy,
-                peak_spm=measures.peak_spm,
-                bound=self._bound.value,
-                bound_source=self._bound.name,
-            ),
+            claim=claim_of(measures, self._bound.value, self._bound.name),
             solver=self._name,
             options=(
                 ("assignment", trial.assignment),

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 
 from spmilp.machine.routes import multicast_route, transfer_cycles
 from spmilp.plan.plan import Placement, Residency, Transfer
+from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.milp.decisions import Decisions, Filled
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.memory import Scratch
@@ -183,7 +183,7 @@ class _Extraction:
 
     def _placements(self, scratch: dict[TaskIdx, ResidencyIdx]) -> Iterator[Placement]:
         runs = self._decisions.runs
-        cores = _colours((run.pool, run.start, run.end) for run in runs)
+        cores = least_free_numbers((run.pool, run.start, run.end) for run in runs)
         for task, run, colour in zip(self._problem.tasks, runs, cores, strict=True):
             pool = self._lookup.tables.pools[run.pool]
             served = (self._decisions.served[task.index, p] for p in range(len(task.reads)))
@@ -198,7 +198,7 @@ class _Extraction:
             )
 
     def _transfers(self) -> Iterator[Transfer]:
-        channels = _colours((move.engine, move.start, move.end) for move in self._moves)
+        channels = least_free_numbers((move.engine, move.start, move.end) for move in self._moves)
         for index, (move, channel) in enumerate(zip(self._moves, channels, strict=True)):
             yield Transfer(
                 index=index,
@@ -211,26 +211,3 @@ class _Extraction:
                 end=move.end,
                 route=move.route,
             )
-
-
-def _colours(intervals: Iterable[tuple[int, Cycles, Cycles]]) -> list[int]:
-    """Give each interval ``(owner, start, end)`` the least number free among its owner's.
-
-    Intervals of which at most ``c`` overlap so get the numbers below ``c``.
-    """
-    rows = list(intervals)
-    colours = [0] * len(rows)
-    busy: dict[int, list[tuple[Cycles, int]]] = defaultdict(list)
-    idle: dict[int, list[int]] = defaultdict(list)
-    used: dict[int, int] = defaultdict(int)
-    for index in sorted(range(len(rows)), key=lambda i: (rows[i][1], i)):
-        owner, start, end = rows[index]
-        while busy[owner] and busy[owner][0][0] <= start:
-            heappush(idle[owner], heappop(busy[owner])[1])
-        if idle[owner]:
-            colour = heappop(idle[owner])
-        else:
-            colour, used[owner] = used[owner], used[owner] + 1
-        heappush(busy[owner], (end, colour))
-        colours[index] = colour
-    return colours

@@ -7,8 +7,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from spmilp.checker.check import check
-from spmilp.plan.measures import Measures, measure
-from spmilp.plan.plan import Claim, Plan
+from spmilp.plan.measures import claim_of, claimed, measure
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
@@ -90,13 +90,7 @@ class Session:
         """Take a plan that the checker accepts as incumbent if it is better; say if it is valid."""
         if check(self._problem, plan):
             return False
-        claim = plan.claim
-        measures = Measures(
-            makespan=claim.makespan,
-            dram_traffic=claim.dram_traffic,
-            energy=claim.energy,
-            peak_spm=claim.peak_spm,
-        )
+        measures = claimed(plan.claim)
         values = tuple(measures.of(quantity) for quantity in self._order)
         if self.incumbent is None or values < self.incumbent.values:
             self.incumbent = Incumbent(plan, values)
@@ -288,21 +282,14 @@ class Session:
         if layout is None:
             return
         measures = measure(self._problem, draft.placements, layout.residencies, draft.transfers)
-        claim = Claim(
-            makespan=measures.makespan,
-            dram_traffic=measures.dram_traffic,
-            energy=measures.energy,
-            peak_spm=measures.peak_spm,
-            bound=min(self._bound, measures.of(self._order[0])),
-            bound_source=self._source,
-        )
+        bound = min(self._bound, measures.of(self._order[0]))
         self.offer(
             Plan(
                 placements=draft.placements,
                 residencies=layout.residencies,
                 transfers=draft.transfers,
                 tensors=layout.tensors,
-                claim=claim,
+                claim=claim_of(measures, bound, self._source),
                 solver=NAME,
             )
         )

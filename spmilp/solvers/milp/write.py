@@ -4,6 +4,7 @@ from pathlib import Path
 
 from spmilp.errors import SpmilpError
 from spmilp.files import write_atomically
+from spmilp.plan.measures import claimed
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
@@ -67,13 +68,7 @@ def _model(problem: Problem, stays: int, settings: MilpOptions) -> Model:
     start = ListScheduler().solve(problem, SolveOptions())
     horizon, ceiling = cycles_in_turn(lookup, structure), None
     if start.plan is not None:
-        claim = start.plan.claim
-        ceiling = {
-            Quantity.MAKESPAN: claim.makespan,
-            Quantity.DRAM_TRAFFIC: claim.dram_traffic,
-            Quantity.ENERGY: claim.energy,
-            Quantity.PEAK_SPM: claim.peak_spm,
-        }[quantity]
+        ceiling = claimed(start.plan.claim).of(quantity)
         if quantity is Quantity.MAKESPAN:
             horizon = ceiling
     aim = Aim(quantity=quantity, ceilings={}, floor=start.bound, ceiling=ceiling, horizon=horizon)

@@ -1,3 +1,5 @@
 """OR-Tools comes before PuLP: the other way round PuLP loads highspy, which bars OR-Tools."""
 
-import ortools.sat.python.cp_model  # noqa: F401
+from importlib import import_module
+
+import_module("ortools.sat.python.cp_model")
