@@ -8,6 +8,7 @@ import numpy as np
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
+from spmilp.lowering.fit import Room
 from spmilp.lowering.grid import Grid
 from spmilp.lowering.homes import DramChooser
 from spmilp.lowering.initial import InitialGrids, whole_below
@@ -50,7 +51,8 @@ def lower(
     Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
     a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
     order. No task needs scratch bytes: what a group computes between its operators is assumed to
-    live in registers.
+    live in registers. A task has no cycles on a kind of core whose memories are too small for it,
+    unless all are.
 
     Parameters
     ----------
@@ -81,13 +83,14 @@ def lower(
     tasks: list[Task] = []
     for group in groups:
         tasks += maker.tasks(group, first=len(tasks))
+    room = Room(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",
         machine=machine,
         tensors=tuple(storage.tensors),
         buffers=tuple(storage.buffers),
         slices=slices.slices,
-        tasks=tuple(tasks),
+        tasks=tuple(map(room.where_it_fits, tasks)),
         objective=objective,
         sources=sources,
     )

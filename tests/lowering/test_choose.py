@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from spmilp.errors import DoesNotFitError, SpmilpError
@@ -89,7 +91,9 @@ def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     network, machine = small_network(), star_machine(4, spm, dimensions=2)
     problem = lower(network, machine, choose_tilings(network, machine))
     assert groups_that_do_not_fit(problem) == {}
-    assert max(working_set(problem, task, 4) for task in problem.tasks) <= spm
+    assert (
+        max(working_set(task, problem.slices, problem.buffers, 4) for task in problem.tasks) <= spm
+    )
 
 
 def test_the_choice_is_the_same_every_time() -> None:
@@ -115,12 +119,30 @@ def test_a_task_that_does_not_fit_is_named_with_both_sizes() -> None:
     assert "holds 16384 B" in reason
 
 
+def test_a_kind_whose_memories_are_too_small_for_a_task_does_not_run_it() -> None:
+    lanes = (("float32", 1),)
+    kinds = [CoreKind(index=i, name=f"k{i}", lanes=lanes) for i in range(2)]
+    machine = star_machine(2, 1 << 11, kinds=kinds)
+    home = machine.memories[machine.cores[0].memory]
+    memories = list(machine.memories)
+    memories[home.index] = replace(home, size=1 << 16)
+    machine = replace(machine, memories=tuple(memories))
+    builder = NetworkBuilder()
+    network = builder.network(builder.relu(builder.input((1, 1024))))
+    whole = lower(network, machine, {0: Tiling(counts=(1, 1))})
+    assert [count is None for count in whole.tasks[0].cycles] == [False, True]
+    halved = lower(network, machine, {0: Tiling(counts=(1, 4))})
+    assert all(None not in task.cycles for task in halved.tasks)
+    nowhere = lower(network, star_machine(2, 1 << 11, kinds=kinds), {0: Tiling(counts=(1, 1))})
+    assert None not in nowhere.tasks[0].cycles
+
+
 def test_bytes_in_place_are_counted_once() -> None:
     builder = NetworkBuilder()
     data = builder.relu(builder.relu(builder.input((4, 64))))
     network = builder.network(data)
     problem = lower(network, star_machine(), dict.fromkeys(range(2), Tiling(counts=(1, 1))))
-    assert working_set(problem, problem.tasks[0], 4) == 1024
+    assert working_set(problem.tasks[0], problem.slices, problem.buffers, 4) == 1024
     assert problem.tasks[1].in_place != ()
 
 
