@@ -91,7 +91,8 @@ def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     network, machine = small_network(), star_machine(4, spm, dimensions=2)
     problem = lower(network, machine, choose_tilings(network, machine))
     assert groups_that_do_not_fit(problem) == {}
-    assert (
+    needs = [working_set(task, problem.slices, problem.buffers, 4) for task in problem.tasks]
+    assert max(needs) <= spm
         max(working_set(task, problem.slices, problem.buffers, 4) for task in problem.tasks) <= spm
     )
 
