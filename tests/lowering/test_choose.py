@@ -93,8 +93,6 @@ def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     assert groups_that_do_not_fit(problem) == {}
     needs = [working_set(task, problem.slices, problem.buffers, 4) for task in problem.tasks]
     assert max(needs) <= spm
-        max(working_set(task, problem.slices, problem.buffers, 4) for task in problem.tasks) <= spm
-    )
 
 
 def test_the_choice_is_the_same_every_time() -> None:
