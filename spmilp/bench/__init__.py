@@ -1,0 +1,1 @@
+"""The benchmark: suites of problems, solvers side by side, tables."""
