@@ -1,0 +1,288 @@
+"""The tensors, buffers, slices and tasks of a generated network, operator by operator."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+from math import prod
+from operator import mul
+from typing import TypeAlias
+
+from spmilp.bench.generated_mesh import LAUNCH_CYCLES
+from spmilp.machine.machine import Machine
+from spmilp.problem.problem import (
+    Buffer,
+    BufferKind,
+    DramTensor,
+    Place,
+    Problem,
+    Slice,
+    Task,
+    Tile,
+)
+from spmilp.units import (
+    Box,
+    BufferIdx,
+    Bytes,
+    Cycles,
+    Extents,
+    MemoryIdx,
+    SliceIdx,
+    TensorIdx,
+)
+
+SIDE = 16
+CHANNELS = 32
+TILE: Extents = (SIDE, SIDE, CHANNELS)
+ELEMENTS = SIDE * SIDE * CHANNELS
+"""Of a tile; each is one byte."""
+
+DRAM: MemoryIdx = 0
+"""It is the first memory of every machine made from a description."""
+
+Position: TypeAlias = tuple[int, int, int]
+"""Row, column and block of channels of a tile in its image; or how many there are."""
+
+Part: TypeAlias = tuple[BufferIdx, Extents, Extents]
+"""Start and extent of a box of a buffer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """A tensor of ``grid`` tiles and the buffers that hold them."""
+
+    name: str
+    grid: Position
+    tiles: dict[Position, BufferIdx] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The rows that a tile reads: ``step`` tiles of them, and ``reach`` elements on each side.
+
+    Of columns it reads its own tile's and ``reach`` on each side.
+    """
+
+    step: int
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An image that an operator reads; each tile all channels of its window, or its own."""
+
+    image: Image
+    window: Window
+    all_channels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A task whose slices have no numbers yet: there will be more buffers before them."""
+
+    operator: str
+    at: Position
+    cycles: Cycles
+    reads: tuple[Part, ...]
+    writes: BufferIdx
+    in_place: bool
+
+
+class Parts:
+    """Collects what a problem consists of, until it has a number of tasks."""
+
+    def __init__(self, most_tasks: int) -> None:
+        self._most_tasks = most_tasks
+        self._tensors: list[DramTensor] = []
+        self._buffers: list[Buffer] = []
+        self._drafts: list[_Draft] = []
+        self._images: list[Image] = []
+        self._numbers: dict[Part, int] = {}
+
+    @property
+    def number_of_tasks(self) -> int:
+        """How many there are so far."""
+        return len(self._drafts)
+
+    def add_input(self, grid: Position) -> Image:
+        """Add an image that lies in DRAM at the start."""
+        image = Image("input", grid)
+        shape = tuple(map(mul, grid, TILE))
+        tensor = self._add_tensor(image.name, BufferKind.INPUT, shape)
+        for at in _positions(grid):
+            image.tiles[at] = self._add_tile(image.name, at, Place(tensor, _start(at)))
+        return image
+
+    def add_operator(
+        self,
+        what: str,
+        grid: Position,
+        operands: tuple[Operand, ...],
+        *,
+        cycles: Cycles,
+        weights: Bytes = 0,
+        in_place: bool = False,
+    ) -> Image:
+        """Add an operator and return the image that it makes.
+
+        Parameters
+        ----------
+        cycles
+            Of each tile, without the launch.
+        weights
+            Bytes of weights for each block of channels.
+        in_place
+            Whether a tile may take over the bytes of the first operand's.
+        """
+        image = Image(f"{what}{len(self._images)}", grid)
+        self._images.append(image)
+        left = self._most_tasks - self.number_of_tasks
+        # Blocks of channels without a tile have no weights: tiles of one place come together.
+        blocks = min(grid[2], left) if weights else 0
+        weights_at = self._add_weights(f"{image.name} weights", blocks, weights) if blocks else []
+        for at in islice(_positions(grid), left):
+            reads = [part for operand in operands for part in _parts_read(operand, at)]
+            if weights_at:
+                reads.append((weights_at[at[2]], (0, 0), (1, weights)))
+            image.tiles[at] = self._add_tile(image.name, at)
+            new = image.tiles[at]
+            draft = _Draft(image.name, at, LAUNCH_CYCLES + cycles, tuple(reads), new, in_place)
+            self._drafts.append(draft)
+        return image
+
+    def problem(self, name: str, machine: Machine) -> Problem:
+        """Return everything as a problem; tiles that nobody reads end in DRAM."""
+        self._store_what_nobody_reads()
+        slices = [
+            Slice(index=b.index, buffer=b.index, start=_origin(b), extent=b.shape, bytes=b.bytes)
+            for b in self._buffers
+        ]
+        numbers = {(s.buffer, s.start, s.extent): s.index for s in slices}
+        tasks = []
+        for index, draft in enumerate(self._drafts):
+            for part in draft.reads:
+                if part not in numbers:
+                    numbers[part] = len(slices)
+                    slices.append(_slice(len(slices), part))
+            reads = tuple(numbers[part] for part in draft.reads)
+            tasks.append(
+                Task(
+                    index=index,
+                    name=f"{draft.operator} {','.join(map(str, draft.at))}",
+                    cycles=(draft.cycles,),
+                    reads=reads,
+                    writes=(draft.writes,),
+                    in_place=((reads[0], draft.writes),) if draft.in_place else (),
+                    tile=Tile(of=draft.operator, box=_box(draft.at)),
+                )
+            )
+        return Problem(
+            name=name,
+            machine=machine,
+            tensors=tuple(self._tensors),
+            buffers=tuple(self._buffers),
+            slices=tuple(slices),
+            tasks=tuple(tasks),
+        )
+
+    def _store_what_nobody_reads(self) -> None:
+        read = {buffer for draft in self._drafts for buffer, _, _ in draft.reads}
+        for image in self._images:
+            unread = [(at, tile) for at, tile in image.tiles.items() if tile not in read]
+            if not unread:
+                continue
+            shape = tuple(map(mul, image.grid, TILE))
+            tensor = self._add_tensor(image.name, BufferKind.OUTPUT, shape)
+            for at, tile in unread:
+                self._buffers[tile] = replace(
+                    self._buffers[tile],
+                    kind=BufferKind.OUTPUT,
+                    ends_in=DRAM,
+                    place=Place(tensor, _start(at)),
+                )
+
+    def _add_tensor(self, name: str, kind: BufferKind, shape: Extents) -> TensorIdx:
+        index = len(self._tensors)
+        self._tensors.append(
+            DramTensor(index=index, name=name, kind=kind, memory=DRAM, shape=shape, item=1)
+        )
+        return index
+
+    def _add_tile(self, of: str, at: Position, place: Place | None = None) -> BufferIdx:
+        index = len(self._buffers)
+        self._buffers.append(
+            Buffer(
+                index=index,
+                name=of,
+                kind=BufferKind.INTERMEDIATE if place is None else BufferKind.INPUT,
+                shape=TILE,
+                starts_in=None if place is None else DRAM,
+                place=place,
+                tile=Tile(of=of, box=_box(at)),
+            )
+        )
+        return index
+
+    def _add_weights(self, of: str, blocks: int, size: Bytes) -> list[BufferIdx]:
+        tensor = self._add_tensor(of, BufferKind.WEIGHT, (blocks, size))
+        first = len(self._buffers)
+        self._buffers += [
+            Buffer(
+                index=first + block,
+                name=of,
+                kind=BufferKind.WEIGHT,
+                shape=(1, size),
+                starts_in=DRAM,
+                place=Place(tensor, (block, 0)),
+                tile=Tile(of=of, box=((block, block + 1), (0, size))),
+            )
+            for block in range(blocks)
+        ]
+        return list(range(first, first + blocks))
+
+
+def _positions(grid: Position) -> Iterator[Position]:
+    """Yield the tiles of a grid, the blocks of channels of one place together."""
+    rows, columns, blocks = map(range, grid)
+    return product(rows, columns, blocks)
+
+
+def _parts_read(operand: Operand, at: Position) -> Iterator[Part]:
+    """Yield what one tile reads of an operand: whole tiles, and edges of those around them."""
+    row, column, block = at
+    rows, columns, blocks = operand.image.grid
+    window = operand.window
+    first = window.step * row
+    along_rows = list(_spans(first, first + window.step, window.reach, rows))
+    along_columns = list(_spans(column, column + 1, window.reach, columns))
+    for tile_row, (top, height) in along_rows:
+        for tile_column, (left, width) in along_columns:
+            for channels in range(blocks) if operand.all_channels else (block,):
+                buffer = operand.image.tiles[tile_row, tile_column, channels]
+                yield buffer, (top, left, 0), (height, width, CHANNELS)
+
+
+def _spans(first: int, end: int, reach: int, tiles: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield each tile along an axis with the begin and the length of what is read of it."""
+    if reach and first > 0:
+        yield first - 1, (SIDE - reach, reach)
+    for tile in range(first, min(end, tiles)):
+        yield tile, (0, SIDE)
+    if reach and end < tiles:
+        yield end, (0, reach)
+
+
+def _slice(index: SliceIdx, part: Part) -> Slice:
+    buffer, start, extent = part
+    return Slice(index=index, buffer=buffer, start=start, extent=extent, bytes=prod(extent))
+
+
+def _start(at: Position) -> Extents:
+    return tuple(map(mul, at, TILE))
+
+
+def _origin(buffer: Buffer) -> Extents:
+    return (0,) * len(buffer.shape)
+
+
+def _box(at: Position) -> Box:
+    return tuple((first, first + side) for first, side in zip(_start(at), TILE, strict=True))
