@@ -175,7 +175,8 @@ class Runner:
             places = list(dict.fromkeys(memory_of[cores[readers]].tolist()))
             writer = writers[slice_.buffer]
             if writer is not None:
-                places.insert(0, int(memory_of[cores[writer]]))
+                home = int(memory_of[cores[writer]])
+                places = [home, *(place for place in places if place != home)]
             yield from ((places[0], other) for other in places[1:])
             yield from pairwise(places)
 
