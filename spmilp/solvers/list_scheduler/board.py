@@ -23,6 +23,7 @@ class Stop(IntEnum):
     BLOCKS_FULL = 4
     DOES_NOT_FIT = 5
     NO_WAY = 6
+    TOO_LATE = 7
 
 
 class Weights(NamedTuple):
@@ -54,6 +55,7 @@ COUNT_TRANSFERS = 1
 COUNT_FAILED_TASK = 2
 COUNT_FAILED_SLICE = 3
 COUNT_FAILED_MEMORY = 4
+COUNT_LATEST = 5
 
 
 class Board(NamedTuple):
@@ -61,12 +63,14 @@ class Board(NamedTuple):
 
     ``tasks``
         ``reads_from`` of ``reads``, ``writes_from`` of ``writes``, ``before_from`` of ``lists``
-        (the tasks it follows), ``scratch_bytes``. Schedule: ``position`` in the order, ``core``,
+        (the tasks it follows), ``scratch_bytes``, the cycles of the longest chain of tasks
+        ``behind`` it. Schedule: ``position`` in the order, ``core``,
         ``start``, ``end``, whether ``placed``, its ``scratch`` residency.
     ``cycles``
         of each task on each kind of core, or -1.
     ``reads``
-        one row for each slice that a task reads: ``slice``; the residency it is ``served_by``.
+        one row for each slice that a task reads: ``slice``, ``reader``; the residency it is
+        ``served_by``, the one that is ``set_aside`` for it, or -1.
     ``writes``
         one row for each buffer that a task writes: ``buffer``; ``overwrites_from`` of ``lists``
         (positions among the task's reads of the slices whose bytes it may take over); the residency
@@ -100,7 +104,8 @@ class Board(NamedTuple):
         the engines, then the links: ``capacity`` in channels or scaled bytes per cycle; for engines
         the ``longest`` transfer, ``dimensions`` and ``congruence``.
     ``residencies``
-        ``slice`` held (-1 for scratch), ``memory``, ``offset``, ``bytes``, ``start``, the cycle
+        ``slice`` held (-1 for scratch, -2 while set aside), ``memory``, ``offset``, ``bytes``,
+        ``start``, the cycle
         from which it is ``valid``, the ``end`` of its last use so far, ``filled_by_task`` or
         ``filled_by_transfer``, whether it is ``alive``, the ``following`` residency of the same
         slice, and the task by which it is ``pinned``.
@@ -110,7 +115,7 @@ class Board(NamedTuple):
         of the blocks of the memory in which room is sought: from when each could be free
         (``free_from``, ``NEVER`` if it must stay) and what that ``cost``s.
     ``counts``
-        of residencies and transfers, and who failed; see ``COUNT_...``.
+        of residencies and transfers, who failed, and the latest makespan wanted; see ``COUNT_...``.
     ``scale``
         Bytes per cycle times this are the scaled rates: all are whole numbers, nothing is rounded.
     """

@@ -7,11 +7,14 @@ bytes are given away; the store may run as soon as the buffer is valid, long bef
 """
 
 from spmilp.compiled import kernel, part
+from spmilp.solvers.list_scheduler.ahead import fill_what_is_set_aside, set_aside
 from spmilp.solvers.list_scheduler.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
+    COUNT_LATEST,
     Board,
+    Stop,
 )
 from spmilp.solvers.list_scheduler.fetch import fetch, send_towards
 from spmilp.solvers.list_scheduler.lifetimes import (
@@ -23,7 +26,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     residency_in,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, YES, ZERO, Ints
+from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
 from spmilp.solvers.list_scheduler.reference import by_reference
 from spmilp.solvers.list_scheduler.room import (
     BLOCKS_FULL,
@@ -38,15 +41,26 @@ from spmilp.solvers.list_scheduler.transfers import (
     cycles_on_idle_hardware,
 )
 
+TOO_LATE = int(Stop.TOO_LATE)
+
 
 @kernel
 def decode(given: Board, order: Ints) -> int:
-    """Place every task in ``order``; return why it stopped."""
+    """Do what ``order`` says; return why it stopped.
+
+    An entry is a task to be placed, or the number of tasks plus one of the ``reads``, for whose
+    slice bytes are set aside.
+    """
     board = by_reference(given)
     stop = _place_what_is_there_at_the_start(board)
     if stop != DONE:
         return stop
     for task in order:
+        if task >= board.tasks.size:
+            stop = set_aside(board, task - board.tasks.size)
+            if stop != DONE:
+                return stop
+            continue
         if board.tasks[task].core == NONE:
             board.tasks[task].core = _core_that_ends_first(board, task)
         stop = _place(board, task, NO)
@@ -58,6 +72,8 @@ def decode(given: Board, order: Ints) -> int:
         if stop != DONE:
             board.counts[COUNT_FAILED_TASK] = task
             return stop
+        if board.tasks[task].end + board.tasks[task].behind > board.counts[COUNT_LATEST]:
+            return TOO_LATE
     return DONE
 
 
@@ -129,6 +145,10 @@ def _empty_the_memory(board: Board, task: int) -> int:
         if held < 0 or _must_stay(board, held):
             block += 1
             continue
+        if board.residencies[held].slice == SET_ASIDE:
+            close(board, held)
+            block = 0
+            continue
         stop = evict(board, held, task)
         if stop != DONE:
             return stop
@@ -139,6 +159,8 @@ def _empty_the_memory(board: Board, task: int) -> int:
 @part
 def _must_stay(board: Board, held: int) -> bool:
     residency = board.residencies[held]
+    if residency.slice < 0:
+        return False
     buffer = board.slices[residency.slice].buffer
     at_home = board.buffers[buffer].home == held
     return at_home and board.buffers[buffer].ends == residency.memory
@@ -160,7 +182,12 @@ def _place(board: Board, task: int, compact: bool) -> int:
             need = max(need, served.valid)
     for entry in range(placed.reads_from, placed.reads_to):
         read = board.reads[entry]
-        if read.served_by == NONE:
+        stop = fill_what_is_set_aside(board, entry, memory)
+        if stop != DONE:
+            return stop
+        if read.served_by != NONE:
+            need = max(need, board.residencies[read.served_by].valid)
+        else:
             here, stop = fetch(board, read.slice, memory, need, task, compact)
             if stop != DONE:
                 return stop

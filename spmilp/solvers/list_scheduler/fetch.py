@@ -76,7 +76,7 @@ def _fetch_directly(
     new, free, stop = make_room(board, what, size, memory, need, lead, ready, task, compact)
     if stop != DONE:
         return NONE, stop
-    source, way, start, end = _best_source(board, what, memory, free)
+    source, way, start, end = best_source(board, what, memory, free)
     if source == NONE:
         return NONE, NO_WAY
     return new, transfer(board, what, source, new, way, start, end)
@@ -106,7 +106,7 @@ def _soonest_source(board: Board, what: int, memory: int) -> tuple[int, int]:
 
 
 @part
-def _best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, int, int, int]:
+def best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, int, int, int]:
     """Return residency, way, start and end of the best copy of a slice into ``memory``.
 
     At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.

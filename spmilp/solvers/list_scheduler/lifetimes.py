@@ -107,7 +107,7 @@ def new_residency(board: Board, what: int, memory: int, size: int) -> int:
     residency.filled_by_transfer = NONE
     residency.pinned = NONE
     residency.following = NONE
-    if what != NONE:
+    if what >= 0:
         residency.following = board.slices[what].first
         board.slices[what].first = new
     return new
@@ -142,7 +142,7 @@ def close(board: Board, held: int) -> None:
     residency = board.residencies[held]
     residency.end = max(residency.end, residency.valid, residency.start + 1)
     residency.alive = 0
-    if residency.slice != NONE:
+    if residency.slice >= 0:
         buffer = board.buffers[board.slices[residency.slice].buffer]
         if buffer.home == held:
             buffer.home = NONE

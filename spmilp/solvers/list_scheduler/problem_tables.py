@@ -7,6 +7,7 @@ import numpy as np
 
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
+from spmilp.solvers.list_scheduler.orders import remaining_cycles
 from spmilp.solvers.list_scheduler.records import NONE, Ints, Table, flatten, numbers, table
 from spmilp.units import Bytes, SliceIdx
 
@@ -68,6 +69,7 @@ def _task_tables(problem: Problem, lists: _Lists) -> tuple[Table, Table, Table]:
         len(problem.tasks),
         *ranges,
         "scratch_bytes",
+        "behind",
         *("position", "core", "start", "end", "placed", "scratch"),
     )
     reads_from, read = flatten(task.reads for task in problem.tasks)
@@ -77,7 +79,10 @@ def _task_tables(problem: Problem, lists: _Lists) -> tuple[Table, Table, Table]:
     tasks["before_from"], tasks["before_to"] = lists.add(problem.predecessors())
     tasks["scratch_bytes"] = [task.scratch for task in problem.tasks]
     tasks["scratch"] = NONE
-    reads = table(read.size, "slice", "served_by")
+    tasks["behind"] = _cycles_behind(problem)
+    reads = table(read.size, "slice", "served_by", "reader", "set_aside")
+    reads["reader"] = np.repeat(np.arange(len(problem.tasks)), np.diff(reads_from))
+    reads["set_aside"] = NONE
     reads["slice"] = read
     reads["served_by"] = NONE
     writes = table(written.size, "buffer", "overwrites_from", "overwrites_to", "held_by")
@@ -89,6 +94,12 @@ def _task_tables(problem: Problem, lists: _Lists) -> tuple[Table, Table, Table]:
         for w in task.writes
     )
     return tasks, reads, writes
+
+
+def _cycles_behind(problem: Problem) -> Ints:
+    """For each task, the cycles of the longest chain of tasks behind it."""
+    least = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
+    return numbers(remaining_cycles(problem)) - numbers(least)
 
 
 def _slice_tables(problem: Problem) -> tuple[Table, Ints]:

@@ -18,6 +18,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = NDArray[Any]
 
 NONE = cast(int, np.int64(-1))
+SET_ASIDE = cast(int, np.int64(-2))
 ZERO = cast(int, np.int64(0))
 ONE = cast(int, np.int64(1))
 NEVER = cast(int, np.int64(2**62))

@@ -161,7 +161,7 @@ def _price_blocks(board: Board, memory: int, task: int) -> None:
 def _may_go(board: Board, held: int, task: int) -> bool:
     """Say whether a residency may be evicted while ``task`` is being placed."""
     residency = board.residencies[held]
-    if residency.slice == NONE or residency.pinned == task:
+    if residency.slice < 0 or residency.pinned == task:
         return False
     buffer = board.slices[residency.slice].buffer
     entry = board.buffers[buffer]

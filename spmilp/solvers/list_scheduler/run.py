@@ -23,7 +23,7 @@ from spmilp.solvers.list_scheduler.machine_tables import (
     next_towards_dram,
 )
 from spmilp.solvers.list_scheduler.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.list_scheduler.records import NONE, Ints, table
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, table
 from spmilp.solvers.list_scheduler.space import new_space
 from spmilp.solvers.list_scheduler.timeline import new_timeline
 from spmilp.units import MemoryIdx
@@ -66,19 +66,24 @@ class Runner:
         self._pool = 1024 * resources + 16 * self._room
         self._blocks = 1024
 
-    def run(self, order: Ints, cores: Ints, weights: Weights) -> tuple[Stop, Board]:
+    def run(
+        self, order: Ints, cores: Ints, weights: Weights, latest: int = NEVER
+    ) -> tuple[Stop, Board]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
         Parameters
         ----------
         order
-            Every task once, each after all that it follows.
+            Every task once, each after all that it follows; between them, where bytes are set aside
+            ahead of time, the number of tasks plus one of the problem's reads in task order.
         cores
             For each task its core, or -1 to let the scheduler choose.
+        latest
+            Stop with ``TOO_LATE`` when the makespan is sure to exceed this.
         """
         machine = self._machine_for(cores)
         while True:
-            board = self._new_board(machine, order, cores, weights)
+            board = self._new_board(machine, order, cores, weights, latest)
             stop = Stop(decode(board, order))
             if stop not in FULL:
                 return stop, board
@@ -103,11 +108,12 @@ class Runner:
         )
 
     def _new_board(
-        self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights
+        self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights, latest: int
     ) -> Board:
         tables = self._tables
         tasks = tables.tasks.copy()
-        tasks["position"][order] = np.arange(order.size)
+        placed = order[order < len(tasks)]
+        tasks["position"][placed] = np.arange(placed.size)
         tasks["core"] = cores
         return Board(
             tasks=tasks,
@@ -128,7 +134,7 @@ class Runner:
             residencies=table(self._room, *RESIDENCY),
             transfers=table(self._room, *TRANSFER),
             prices=np.zeros(self._blocks, PRICE).view(np.recarray),
-            counts=np.array([0, 0, NONE, NONE, NONE], np.int64),
+            counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
             space=new_space(self._problem.machine.memories, self._blocks),
             line=new_timeline(machine.resources.size, self._pool),
             scale=machine.scale,

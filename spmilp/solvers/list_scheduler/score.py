@@ -7,7 +7,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.extract import makespan_of
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.list_scheduler.records import NONE, SET_ASIDE, Ints
 
 
 def score(problem: Problem, board: Board) -> tuple[int, ...]:
@@ -71,4 +71,5 @@ def _energy_per_byte(problem: Problem, board: Board, pair: tuple[int, int]) -> i
 def _peak_spm(problem: Problem, board: Board) -> int:
     rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
     is_spm = np.array([memory.kind is MemoryKind.SPM for memory in problem.machine.memories])
+    rows = rows[rows["slice"] != SET_ASIDE]
     return int((rows["offset"] + rows["bytes"])[is_spm[rows["memory"]]].max(initial=0))
