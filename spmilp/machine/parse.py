@@ -7,9 +7,16 @@ import yaml
 
 from spmilp.errors import FileError
 
+A_MACHINE = "the fields of a machine (name, core_kinds, scratchpads, dram)"
 
-def fields_of(data: bytes, origin: str) -> dict[str, object]:
+
+def fields_of(data: bytes, origin: str, expected: str = A_MACHINE) -> dict[str, object]:
     """Return the fields of a YAML file whose top is a mapping.
+
+    Parameters
+    ----------
+    expected
+        What a file that is no mapping is told that it should hold.
 
     Raises
     ------
@@ -27,10 +34,7 @@ def fields_of(data: bytes, origin: str) -> dict[str, object]:
         reason = " ".join(str(error).split())[:200]
         raise FileError(f"{origin}: no valid YAML: {reason}") from error
     if not isinstance(content, dict):
-        raise FileError(
-            f"{origin}: expected the fields of a machine (name, core_kinds, scratchpads, dram), "
-            f"got {type(content).__name__}"
-        )
+        raise FileError(f"{origin}: expected {expected}, got {type(content).__name__}")
     return content
 
 

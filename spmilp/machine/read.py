@@ -16,6 +16,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.parse import fields_of
 from spmilp.machine.provenance import Provenance, provenance_of
 from spmilp.machine.routes import Routes
+from spmilp.machine.scaled import AS_IT_IS, Scale, scaled
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
@@ -28,7 +29,7 @@ class MachineFile:
     Parameters
     ----------
     sha256
-        Of the file's bytes.
+        Of the file's bytes, and of the scale's label where it is not the file's machine.
     provenance
         Of each number in the file, in the file's order; empty when the file has no such section.
     """
@@ -44,18 +45,34 @@ def list_presets() -> tuple[str, ...]:
     return tuple(sorted(name.stem for name in names if name.suffix in SUFFIXES))
 
 
-def load_machine(name_or_path: str) -> MachineFile:
+def load_machine(name_or_path: str, scale: Scale = AS_IT_IS) -> MachineFile:
     """Return a preset by name, or the machine of a YAML file by path.
 
     What ends in ``.yaml`` or ``.yml`` or has a folder in it is a path.
+
+    Parameters
+    ----------
+    scale
+        Other DRAM rates and scratchpad sizes than the file has.
 
     Raises
     ------
     FileError
         If there is no such preset or file, or the file does not describe a usable machine.
     """
+    return read_machine(machine_bytes(name_or_path), name_or_path, scale)
+
+
+def machine_bytes(name_or_path: str) -> bytes:
+    """Return the file that :func:`load_machine` reads.
+
+    Raises
+    ------
+    FileError
+        If there is no such preset or file.
+    """
     if name_or_path.endswith(SUFFIXES) or "/" in name_or_path or "\\" in name_or_path:
-        return read_machine(read_bytes(name_or_path), name_or_path)
+        return read_bytes(name_or_path)
     presets = list_presets()
     if name_or_path not in presets:
         near = get_close_matches(name_or_path, presets, n=3, cutoff=0.5)
@@ -64,16 +81,18 @@ def load_machine(name_or_path: str) -> MachineFile:
             f"machine {name_or_path!r}: no preset of this name; {hint} "
             "(a file is given with its ending .yaml)"
         )
-    return read_machine((PRESETS / f"{name_or_path}.yaml").read_bytes(), name_or_path)
+    return (PRESETS / f"{name_or_path}.yaml").read_bytes()
 
 
-def read_machine(data: bytes, origin: str) -> MachineFile:
+def read_machine(data: bytes, origin: str, scale: Scale = AS_IT_IS) -> MachineFile:
     """Return the machine that the bytes of a YAML file describe.
 
     Parameters
     ----------
     origin
         What messages call the file.
+    scale
+        Other DRAM rates and scratchpad sizes than the file has.
 
     Raises
     ------
@@ -84,7 +103,7 @@ def read_machine(data: bytes, origin: str) -> MachineFile:
     try:
         description = MachineDescription.model_validate(content)
         provenance = provenance_of(content, description.provenance)
-        machine = expand(description)
+        machine = expand(description if scale == AS_IT_IS else scaled(description, scale))
         every_core_is_fed(machine)
     except ValidationError as error:
         wrong = what_is_wrong(error, field_names(MachineDescription))
@@ -94,7 +113,7 @@ def read_machine(data: bytes, origin: str) -> MachineFile:
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
     return MachineFile(
         machine=replace(machine, unverified=unverified),
-        sha256=sha256_of(data),
+        sha256=sha256_of(data + scale.label.encode()),
         provenance=provenance,
     )
 
