@@ -1,5 +1,6 @@
 """One solver on one problem, watched and checked."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -8,7 +9,7 @@ from spmilp.pipeline import judge, solve_problem
 from spmilp.plan.measures import claimed
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions
+from spmilp.solvers.base import Progress, Result, SolveOptions
 
 REJECTED = "rejected"
 """The status of a run whose plan the checker does not accept."""
@@ -34,6 +35,26 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A solver's answer, and how it came about.
+
+    Parameters
+    ----------
+    seconds
+        Wall time until the answer.
+    cpu_seconds
+        Of this process and of those that it started and that ended within this time.
+    course
+        Every improvement that the solver reported, in order of time.
+    """
+
+    result: Result
+    seconds: float
+    cpu_seconds: float
+    course: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One solver's run on one problem with one seed.
 
@@ -45,10 +66,14 @@ class Run:
         The problem's first quantity in the plan; ``None`` without an accepted plan.
     bound
         The best bound that the solver names, in the same unit.
-    seconds
-        Wall time of the solver alone, without reading and checking.
+    seconds, cpu_seconds
+        Of the solver alone, without reading and checking: on the wall, and of all its threads.
     course
         Every improvement that the solver reported, in order of time; its answer comes last.
+    transfers
+        In the accepted plan; ``None`` without one.
+    violations
+        What the checker found wrong with the plan.
     reason
         Why there is no accepted plan; empty when there is one.
     """
@@ -64,7 +89,10 @@ class Run:
     bound: int
     bound_source: str
     seconds: float
+    cpu_seconds: float
     course: tuple[Moment, ...]
+    transfers: int | None
+    violations: int
     reason: str
 
     @property
@@ -125,34 +153,73 @@ def run_one(instance: str, problem: Problem, solver: str, options: SolveOptions)
     SpmilpError
         If no solver has that name.
     """
+    watched = watch(lambda noted: solve_problem(problem, solver, noted), options)
+    return judged(instance, problem, solver, options.seed, watched)
+
+
+def watch(
+    search: Callable[[SolveOptions], Result],
+    options: SolveOptions,
+    on_moment: Callable[[Moment], None] = lambda moment: None,
+) -> Watched:
+    """Let a search run under a clock, and note what it reports.
+
+    Parameters
+    ----------
+    search
+        Called with the options, whose ``on_progress`` is watched and then called.
+    on_moment
+        Called with each moment as it comes.
+    """
     course: list[Moment] = []
+    cpu_before = _cpu_seconds()
     started = perf_counter()
 
     def note(progress: Progress) -> None:
         seconds = perf_counter() - started
         course.append(Moment(seconds=seconds, objective=progress.incumbent, bound=progress.bound))
+        on_moment(course[-1])
         if options.on_progress is not None:
             options.on_progress(progress)
 
-    result = solve_problem(problem, solver, replace(options, on_progress=note))
-    seconds = perf_counter() - started
+    result = search(replace(options, on_progress=note))
+    return Watched(
+        result=result,
+        seconds=perf_counter() - started,
+        cpu_seconds=_cpu_seconds() - cpu_before,
+        course=tuple(course),
+    )
+
+
+def judged(instance: str, problem: Problem, solver: str, seed: int, watched: Watched) -> Run:
+    """Return the run of an answer, once the checker has decided about its plan."""
+    result = watched.result
     mapped = judge(problem, result)
     quantity = problem.objective.first
-    objective = None if mapped.plan is None else claimed(mapped.plan.claim).of(quantity)
-    course.append(Moment(seconds=seconds, objective=objective, bound=result.bound))
+    plan = mapped.plan
+    objective = None if plan is None else claimed(plan.claim).of(quantity)
+    answer = Moment(seconds=watched.seconds, objective=objective, bound=result.bound)
     broken = next((f"{each.rule}: {each.message}" for each in mapped.violations), "")
     return Run(
         instance=instance,
         tasks=len(problem.tasks),
         cores=len(problem.machine.cores),
         solver=solver,
-        seed=options.seed,
+        seed=seed,
         status=REJECTED if broken else str(result.status),
         quantity=quantity,
         objective=objective,
         bound=result.bound,
         bound_source=result.bound_source,
-        seconds=seconds,
-        course=tuple(course),
+        seconds=watched.seconds,
+        cpu_seconds=watched.cpu_seconds,
+        course=(*watched.course, answer),
+        transfers=None if plan is None else len(plan.transfers),
+        violations=len(mapped.violations),
         reason=broken or result.reason,
     )
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])

@@ -24,7 +24,10 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         bound=bound,
         bound_source=f"{solver}'s",
         seconds=seconds,
+        cpu_seconds=seconds,
         course=(answer,),
+        transfers=None if objective is None else 4,
+        violations=0,
         reason="" if objective is not None else "no time",
     )
 
