@@ -14,6 +14,12 @@ from spmilp.solvers.list_scheduler.judge import Judge
 
 MOST_TASKS_JUDGED = 40_000
 
+SHARE_OF_TILES = 0.4
+"""Of the time limit of a search for a plan, for the search for tile sizes that goes before it."""
+
+LEAST_SECONDS = 1.0
+"""For the solver, when everything before it has taken all the time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileSearch:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.cli import options as read
 
 if TYPE_CHECKING:
@@ -23,20 +24,8 @@ def bound(
             show_default=False,
         ),
     ],
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME|FILE.yaml",
-            help="For a model: a preset or a machine file.",
-            show_default="mesh4x4",
-        ),
-    ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
-    ] = None,
+    machine: arguments.Machine = None,
+    dim: arguments.Dim = None,
     search: Annotated[
         float | None,
         typer.Option(
@@ -47,11 +36,9 @@ def bound(
             show_default="no search",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Threads of the search.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
-    ] = False,
+    workers: arguments.Workers = 1,
+    seed: arguments.Seed = 0,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 

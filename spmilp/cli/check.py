@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.errors import ExitCode
 
 
@@ -28,9 +29,7 @@ def check(
             help="Also derive the command lists and prove that they neither race nor deadlock.",
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of text.")
-    ] = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Check a plan against its problem, rule by rule, and list every violation.
 

@@ -80,7 +80,7 @@ def run(request: Request) -> ExitCode:
         write_atomically(request.output, frame.to_csv(index=False, lineterminator="\n"))
     defects = contradictions(frame)
     if request.as_json:
-        out.print_json({"runs": _records(frame), "summary": _records(summary_frame(frame))})
+        out.print_json({"runs": out.records(frame), "summary": out.records(summary_frame(frame))})
     else:
         _print_tables(frame, request.output)
     for defect in defects:
@@ -136,12 +136,6 @@ def _runs(
     return runs
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
-    """Return rows as JSON knows them: what is missing is ``None``."""
-    rows = frame.astype(object).where(frame.notna(), None)
-    return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
-
-
 def _print_tables(frame: pd.DataFrame, written: Path | None) -> None:
     to = out.console()
     to.print(_table(frame, RUN_COLUMNS))
@@ -158,7 +152,7 @@ def _table(frame: pd.DataFrame, columns: Mapping[str, tuple[str, str]]) -> Table
             "–" if row[name] is None else format(row[name], form)
             for name, (_, form) in columns.items()
         ]
-        for row in _records(frame)
+        for row in out.records(frame)
     ]
     numbers = [at for at, (_, form) in enumerate(columns.values()) if form != TEXT]
     return out.table([heading for heading, _ in columns.values()], rows, numbers=numbers)

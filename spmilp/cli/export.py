@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.cli import options as read
 
 if TYPE_CHECKING:
@@ -54,10 +55,7 @@ def export(
             show_default=False,
         ),
     ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
-    ] = None,
+    dim: arguments.Dim = None,
     prefix: Annotated[
         str, typer.Option(metavar="NAME", help="What the names of C objects begin with.")
     ] = "spmilp",
@@ -69,9 +67,7 @@ def export(
             show_default="what the machine says",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of text.")
-    ] = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Write tables, scripts, descriptors and traces that are made from a plan.
 

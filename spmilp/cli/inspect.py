@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.cli import options as read
 
 if TYPE_CHECKING:
@@ -30,13 +31,8 @@ def inspect(
             "--machine", "-m", metavar="NAME|FILE.yaml", help="A preset or a machine file."
         ),
     ] = "mesh4x4",
-    dim: Annotated[
-        list[str] | None,
-        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-    ] = False,
+    dim: arguments.Dim = None,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Show operators, work, bytes, fused groups, tiles, and what bounds them; nothing is solved."""
     from dataclasses import asdict

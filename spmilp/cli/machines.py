@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp.cli import arguments
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -24,9 +26,7 @@ def machines(
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-    ] = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """List the presets, or show one machine: its parts, and the source of each parameter."""
     from spmilp.machine.read import list_presets, load_machine

@@ -12,6 +12,7 @@ import typer
 
 import spmilp
 from spmilp.cli import (
+    bench,
     bound,
     check,
     compare,
@@ -55,6 +56,7 @@ app.command("check", epilog=EXIT_CODES)(check.check)
 app.command("replay", epilog=EXIT_CODES)(replay.replay)
 app.command("export", epilog=EXIT_CODES)(export.export)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
+app.command("bench", epilog=EXIT_CODES)(bench.bench)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)
 app.command("convert", epilog=EXIT_CODES)(convert.convert)
 app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)

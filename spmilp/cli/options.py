@@ -116,6 +116,20 @@ def dimensions(texts: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
+def seeds(text: str) -> tuple[int, ...]:
+    """Read ``0,1,2``.
+
+    Raises
+    ------
+    BadParameter
+        If there is none, one comes twice, or one is no whole number of 0 or more.
+    """
+    found = names(text)
+    if not all(name.isascii() and name.isdecimal() and len(name) < 10 for name in found):
+        raise typer.BadParameter(f"{text!r}: expected whole numbers with commas between them")
+    return tuple(int(name) for name in found)
+
+
 def names(text: str) -> tuple[str, ...]:
     """Read ``a,b,c``.
 

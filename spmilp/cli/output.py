@@ -4,10 +4,14 @@ import json
 import math
 import sys
 from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
@@ -23,6 +27,12 @@ def console(*, stderr: bool = False) -> Console:
 def print_json(value: object) -> None:
     """Print one JSON object on stdout."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def records(frame: "pd.DataFrame") -> list[dict[str, object]]:
+    """Return the rows of a table as JSON knows them: what is missing is ``None``."""
+    rows = frame.astype(object).where(frame.notna(), None)
+    return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
 
 
 def finite(value: float) -> float | None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.cli import options as read
 
 EXAMPLES = """\
@@ -63,16 +64,7 @@ def pack(
             "--ignore-offsets", help="Place every buffer anew; offsets in the file are not fixed."
         ),
     ] = False,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            "--time-limit",
-            parser=read.duration,
-            metavar="DURATION",
-            help="Limit on the search: 10s, 5m, 1h, none.",
-            show_default="60s",
-        ),
-    ] = 60.0,
+    time_limit: arguments.TimeLimit = 60.0,
     node_limit: Annotated[
         int | None,
         typer.Option(
@@ -83,13 +75,11 @@ def pack(
             show_default="none",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    seed: arguments.Seed = 0,
     workers: Annotated[
         int, typer.Option(min=1, help="With 2 or more, CP-SAT works beside the search.")
     ] = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-    ] = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Find offsets for buffers with given lifetimes, or prove that there are none.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.errors import ExitCode
 
@@ -52,13 +53,8 @@ def replay(
     runs: Annotated[
         int, typer.Option(min=1, help="Runs with random delays, each with a seed of its own.")
     ] = 1,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
-    ] = False,
+    dim: arguments.Dim = None,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Run a plan on real numbers and compare its outputs with onnxruntime's.
 

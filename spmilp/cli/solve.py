@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli.options import Tiles
-from spmilp.problem.objective import Quantity
 
 
 def solve(
@@ -20,21 +20,8 @@ def solve(
             show_default=False,
         ),
     ],
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME|FILE.yaml",
-            help="A preset (see spmilp machines) or a machine file. A problem file carries its own "
-            "machine.",
-            show_default="mesh4x4",
-        ),
-    ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
-    ] = None,
+    machine: arguments.Machine = None,
+    dim: arguments.Dim = None,
     solver: Annotated[str, typer.Option(help="Which solver.")] = "auto",
     tiles: Annotated[
         Tiles | None,
@@ -43,36 +30,14 @@ def solve(
             show_default="search with --solver auto, else first",
         ),
     ] = None,
-    objective: Annotated[
-        Quantity | None,
-        typer.Option(
-            help="What to make small.",
-            show_default="makespan, or what the problem file says",
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            "--time-limit",
-            parser=read.duration,
-            metavar="DURATION",
-            help="Limit on the search: 60s, 5m, 1h, none.",
-            show_default="60s",
-        ),
-    ] = 60.0,
-    gap: Annotated[
-        float,
-        typer.Option(
-            parser=read.share,
-            metavar="SHARE",
-            help="Stop when (objective - bound) / objective is at most this: 0.01 or 1%.",
-        ),
-    ] = 0.0,
+    objective: arguments.Objective = None,
+    time_limit: arguments.TimeLimit = 60.0,
+    gap: arguments.Gap = 0.0,
     strict_gap: Annotated[
         bool, typer.Option("--strict-gap", help="Exit code 6 when the gap is above --gap.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Threads; 1 makes runs repeatable.")] = 1,
+    seed: arguments.Seed = 0,
+    workers: arguments.Workers = 1,
     outdir: Annotated[
         Path | None,
         typer.Option(
@@ -94,9 +59,7 @@ def solve(
             "own.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-    ] = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Map a network onto a machine: load, lower, solve, check, write.
 

@@ -21,13 +21,7 @@ from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.registry import solver_names
-from spmilp.tile_search import TileSearch
-
-SHARE_OF_TILES = 0.4
-"""Of the time limit, for the search for tile sizes."""
-
-LEAST_SECONDS = 1.0
-"""For the solver, when everything before it has taken all the time."""
+from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,213 @@
+"""Talking to a worker: what it says is collected, and its end is put into words."""
+
+import json
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeAlias
+
+from spmilp.bench.requests import MakeRequest, RunRequest
+from spmilp.comparison.run import Moment
+
+Worker: TypeAlias = "subprocess.Popen[bytes]"
+
+LONGEST_APART = 1800.0
+"""Seconds for all that has no limit of its own: making a problem, checking a plan."""
+
+LEAST_GRACE = 30.0
+"""Seconds that a solver may go on after its time limit before it is ended, at least."""
+
+SHARE_OF_GRACE = 0.5
+"""The same as a share of the time limit."""
+
+
+CRASHED = "crashed"
+"""The status of a worker that ended without a word: a defect."""
+
+
+@dataclass
+class Conversation:
+    """What a worker has said, and how it ended.
+
+    Parameters
+    ----------
+    outcome
+        The content of its last word; ``None`` when it ended without one.
+    course
+        The improvements that it told on the way.
+    status, reason
+        How it ended in words, when it has no outcome.
+    """
+
+    outcome: dict[str, Any] | None = None
+    course: list[Moment] = field(default_factory=list)
+    status: str = CRASHED
+    reason: str = ""
+
+
+class Workers:
+    """Starts workers one by one or side by side, and ends those that run when it must."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._live: set[Worker] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._count = 0
+
+    def ask(self, request: MakeRequest | RunRequest) -> Conversation:
+        """Let a new process do what a request says; whatever happens to it becomes a status.
+
+        Raises
+        ------
+        CancelledError
+            If :meth:`end_all` has been called.
+        """
+        limit = request.options.time_limit if isinstance(request, RunRequest) else None
+        with self._started(request) as (worker, errors):
+            said = _listen(worker, _Clock(limit))
+        if self._closed:
+            raise CancelledError
+        if said.outcome is None and not said.reason:
+            said.status, said.reason = _how_it_ended(worker.returncode, errors)
+        return said
+
+    def end_all(self) -> None:
+        """End every worker, and let no other one start."""
+        with self._lock:
+            self._closed = True
+            for worker in self._live:
+                _kill(worker)
+
+    @contextmanager
+    def _started(self, request: MakeRequest | RunRequest) -> Iterator[tuple[Worker, Path]]:
+        with self._lock:
+            self._count += 1
+            file = self._folder / f"request{self._count}"
+        errors = file.with_suffix(".err")
+        file.write_bytes(pickle.dumps(request))
+        with errors.open("wb") as stderr, self._lock:
+            if self._closed:
+                raise CancelledError
+            worker = subprocess.Popen(
+                [sys.executable, "-m", "spmilp.bench.worker", str(file)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            self._live.add(worker)
+        try:
+            with worker:
+                try:
+                    yield worker, errors
+                finally:
+                    _kill(worker)
+        finally:
+            with self._lock:
+                self._live.discard(worker)
+            file.unlink(missing_ok=True)
+
+
+class _Clock:
+    """Until when a worker may go on, by what it does."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.limit = limit
+        self._deadline: float | None = monotonic() + LONGEST_APART
+        self.phase = "preparing"
+
+    def enter(self, phase: str) -> None:
+        """Begin to count anew."""
+        self.phase = phase
+        self._deadline = monotonic() + LONGEST_APART
+        if phase == "solving":
+            self._deadline = None if self.limit is None else monotonic() + self._longest()
+
+    def left(self) -> float | None:
+        """Return the seconds left; ``None`` for no end."""
+        return None if self._deadline is None else max(0.0, self._deadline - monotonic())
+
+    def overrun(self) -> str:
+        """Say what took too long."""
+        if self.phase != "solving" or self.limit is None:
+            return f"{self.phase} took more than {LONGEST_APART:g} s"
+        return f"no answer {self._longest() - self.limit:g} s after the limit of {self.limit:g} s"
+
+    def _longest(self) -> float:
+        limit = self.limit or 0.0
+        return limit + max(LEAST_GRACE, SHARE_OF_GRACE * limit)
+
+
+PHASES = {"started": "solving", "solved": "checking"}
+
+
+def _listen(worker: Worker, clock: _Clock) -> Conversation:
+    """Collect what a worker says until it ends or has taken too long."""
+    said = Conversation()
+    lines: queue.Queue[bytes] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(worker, lines), daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=clock.left())
+        except queue.Empty:
+            said.status, said.reason = "overrun", clock.overrun()
+            return said
+        if not line:
+            worker.wait()
+            return said
+        event: dict[str, Any] = json.loads(line)
+        name = event.pop("event")
+        if name == "moment":
+            said.course.append(Moment(**event))
+        elif name in PHASES:
+            clock.enter(PHASES[name])
+        elif name in ("skipped", "failed"):
+            said.status, said.reason = event.get("status", name), event["reason"]
+        else:
+            said.outcome = event
+
+
+def _read_lines(worker: Worker, lines: "queue.Queue[bytes]") -> None:
+    """Put every whole line into the queue, and an empty one at the end."""
+    if worker.stdout is not None:
+        for line in worker.stdout:
+            if line.endswith(b"\n"):
+                lines.put(line)
+    lines.put(b"")
+
+
+def _how_it_ended(code: int | None, errors: Path) -> tuple[str, str]:
+    """Return status and reason of a worker that has left no answer."""
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        if name == "SIGKILL":
+            return "killed", "ended by SIGKILL, as happens when memory runs out"
+        return CRASHED, f"ended by {name}: {_last_line(errors)}"
+    return CRASHED, _last_line(errors) or f"ended with exit code {code}"
+
+
+def _last_line(file: Path) -> str:
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return "".join(lines[-1:])[:300]
+
+
+def _kill(worker: Worker) -> None:
+    """End a worker and all that it has started."""
+    if worker.poll() is not None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(worker.pid, signal.SIGKILL)
+        else:
+            worker.kill()

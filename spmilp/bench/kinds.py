@@ -1,0 +1,98 @@
+"""What sort of problem a row is: what bounds it, and how full its scratchpads get."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+
+from spmilp.problem.problem import Problem
+from spmilp.solvers.bounds.chains import Paths
+from spmilp.solvers.bounds.movement import Movement
+from spmilp.solvers.bounds.traffic import traffic_bound
+from spmilp.solvers.bounds.work import work_bound
+from spmilp.units import Bytes, Cycles
+
+BALANCED_UP_TO = 2.0
+"""A problem is balanced when neither simple bound is more than this many times the other."""
+
+TIGHT_FROM = 0.5
+"""Of the bytes of all cores' memories, when intermediate results would fill so much of them."""
+
+
+class Kind(StrEnum):
+    """Which of the two simple bounds is the larger one."""
+
+    COMPUTE = "compute-bound"
+    BALANCED = "balanced"
+    TRAFFIC = "traffic-bound"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Character:
+    """The figures by which rows are told apart; no solver has a say in them.
+
+    Parameters
+    ----------
+    work, traffic
+        Cycles that all cores together need for all tasks, and that the DRAMs' links need for what
+        must leave and enter them. They are the bounds of these names of ``spmilp bound``, but
+        without what must come before and after, which would make both near the longest path.
+    pressure
+        The most bytes of intermediate results that wait for their readers when tasks end one after
+        another in their order, divided by the usable bytes of all memories in which cores work.
+    """
+
+    work: Cycles
+    traffic: Cycles
+    pressure: float
+
+    @property
+    def kind(self) -> Kind:
+        """What bounds the makespan."""
+        if self.traffic > BALANCED_UP_TO * self.work:
+            return Kind.TRAFFIC
+        return Kind.COMPUTE if self.work > BALANCED_UP_TO * self.traffic else Kind.BALANCED
+
+    @property
+    def tight(self) -> bool:
+        """Whether memory is short: intermediate results fill half of it or more."""
+        return self.pressure >= TIGHT_FROM
+
+
+def character_of(problem: Problem) -> Character:
+    """Return the figures of a problem."""
+    cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
+    alone = Paths(head=(0,) * len(cycles), cycles=cycles, tail=cycles)
+    return Character(
+        work=work_bound(problem, alone),
+        traffic=traffic_bound(problem, Movement(problem), alone),
+        pressure=_pressure(problem),
+    )
+
+
+def _pressure(problem: Problem) -> float:
+    homes = {core.memory for core in problem.machine.cores}
+    sizes = [problem.machine.memories[home].usable for home in homes]
+    room = sum(size for size in sizes if size is not None)
+    # Beside a memory without limit nothing is short.
+    if room == 0 or None in sizes:
+        return 0.0
+    return most_waiting(problem) / room
+
+
+def most_waiting(problem: Problem) -> Bytes:
+    """Return the most bytes that are written and not yet read for the last time."""
+    order = tuple(problem.topological_order())
+    last = {
+        problem.slices[read].buffer: task for task in order for read in problem.tasks[task].reads
+    }
+    ending: dict[int, Bytes] = defaultdict(int)
+    waiting = most = 0
+    for task in order:
+        for buffer in problem.tasks[task].writes:
+            if buffer in last:
+                size = problem.buffers[buffer].bytes
+                waiting += size
+                ending[last[buffer]] += size
+        most = max(most, waiting)
+        waiting -= ending.pop(task, 0)
+    return most

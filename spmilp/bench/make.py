@@ -1,0 +1,139 @@
+"""From a row to its problem, and what is known of it before anything is solved."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from spmilp.bench.builders import BUILDERS, MissingDataError
+from spmilp.bench.generated import generated_problem
+from spmilp.bench.kinds import character_of
+from spmilp.bench.suite import Built, Generated, ModelOnMachine, ProblemFile, Source, Tiles
+from spmilp.errors import SpmilpError
+from spmilp.files import sha256_of
+from spmilp.frontend.load import load_network
+from spmilp.frontend.read import find_model
+from spmilp.lowering.roofline import roofline
+from spmilp.machine.read import load_machine, machine_bytes
+from spmilp.pipeline import Loaded, lower_network
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.problem.write import problem_text
+from spmilp.tile_search import TileSearch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What tables say of a row's problem.
+
+    Parameters
+    ----------
+    problem_sha256
+        Of its ``problem.json``.
+    quantity
+        What is minimised.
+    kind, tight, work, traffic, pressure
+        See :class:`~spmilp.bench.kinds.Character`.
+    roofline
+        Cycles that no plan of any tiling of the network is below; ``None`` where only the problem
+        is known, and for other quantities than the makespan.
+    """
+
+    problem_sha256: str
+    quantity: str
+    tasks: int
+    cores: int
+    kind: str
+    tight: bool
+    work: int
+    traffic: int
+    pressure: float
+    roofline: int | None
+
+
+def make_problem(
+    source: Source, objective: Quantity | None, data: Path | None
+) -> tuple[Problem, int | None]:
+    """Return the problem of a row, and the roofline of its network if there is one.
+
+    Raises
+    ------
+    MissingDataError
+        If it is made from data that is not there.
+    SpmilpError
+        If it cannot be made for another reason.
+    """
+    if isinstance(source, ModelOnMachine):
+        loaded = load_source(source)
+        wanted = objective or Quantity.MAKESPAN
+        # The limit of the search is in tasks and not in seconds: the same tiles each time.
+        tile_search = TileSearch() if source.tiles is Tiles.SEARCH else None
+        problem = lower_network(loaded, wanted, tile_search)
+        return problem, roofline_of(loaded, wanted)
+    made = _without_network(source, data)
+    if objective is not None:
+        made = replace(made, objective=Objective.of(objective))
+    return made, None
+
+
+def load_source(source: ModelOnMachine) -> Loaded:
+    """Read the model and the machine of a row."""
+    target = load_machine(source.machine, source.scale)
+    file = find_model(source.model)
+    network = load_network(file, dict(source.dims), target.machine.kinds)
+    return Loaded(network=network, target=target)
+
+
+def roofline_of(loaded: Loaded, objective: Quantity) -> int | None:
+    """Return the cycles that no tiling is below, if cycles are what is minimised."""
+    if objective is not Quantity.MAKESPAN:
+        return None
+    return roofline(loaded.network, loaded.target.machine).cycles
+
+
+def facts_of(problem: Problem, ceiling: int | None) -> tuple[Facts, str]:
+    """Return what tables say of a problem, and its ``problem.json``."""
+    text = problem_text(problem)
+    character = character_of(problem)
+    facts = Facts(
+        problem_sha256=sha256_of(text.encode()),
+        quantity=str(problem.objective.first),
+        tasks=len(problem.tasks),
+        cores=len(problem.machine.cores),
+        kind=str(character.kind),
+        tight=character.tight,
+        **asdict(character),
+        roofline=ceiling,
+    )
+    return facts, text
+
+
+def files_behind(source: Source) -> Callable[[], Iterator[str]] | None:
+    """Return what lists the hashes of the files that a row's problem is made from.
+
+    ``None`` where they are not known before it is made.
+    """
+    if isinstance(source, Built):
+        return None
+
+    def hashes() -> Iterator[str]:
+        if isinstance(source, ProblemFile):
+            yield sha256_of(source.path)
+        elif isinstance(source, ModelOnMachine):
+            yield sha256_of(find_model(source.model))
+            yield sha256_of(machine_bytes(source.machine))
+
+    return hashes
+
+
+def _without_network(source: ProblemFile | Generated | Built, data: Path | None) -> Problem:
+    if isinstance(source, ProblemFile):
+        return read_problem(source.path)
+    if isinstance(source, Generated):
+        return generated_problem(source.tasks, source.cores, source.seed)
+    if source.name not in BUILDERS:
+        known = ", ".join(BUILDERS) or "none"
+        raise SpmilpError(f"no builder is called {source.name!r}; there are {known}")
+    if data is None:
+        raise MissingDataError("it is made from data; say where with --data FOLDER")
+    return BUILDERS[source.name](data)

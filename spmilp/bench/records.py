@@ -1,0 +1,200 @@
+"""What a benchmark has measured, kept line by line in a file that survives a kill."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+from spmilp.bench.make import Facts
+from spmilp.comparison.run import Moment
+from spmilp.errors import FileError, SpmilpError
+
+FILE = "records.jsonl"
+
+Key: TypeAlias = tuple[str, str, int]
+"""Row, solver and seed."""
+
+AGAIN = frozenset({"skipped", "not made"})
+"""Statuses of runs that have not taken place; a resumed benchmark tries them again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a run depends on besides its row, solver and seed.
+
+    Parameters
+    ----------
+    row_sha256
+        Of the row's ``problem.json``; empty when there is none.
+    version
+        Of the code; see :func:`spmilp.bench.version.version`.
+    """
+
+    row_sha256: str
+    version: str
+    time_limit: float | None
+    workers: int
+    gap: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One run: what it was, how it ended, what it took.
+
+    Parameters
+    ----------
+    described
+        See :attr:`.suite.Row.described`.
+    facts
+        Of the row's problem, but for the hash and the tasks of the one that was solved (``solve``
+        has tiles of its own); ``None`` if none could be made.
+    status
+        The solver's, ``rejected`` by the checker, or another end in words.
+    objective, transfers
+        Of the accepted plan; ``None`` without one.
+    bound
+        What the solver proved; ``None`` where it said nothing.
+    seconds, cpu_seconds
+        Of the solver alone.
+    peak_bytes
+        The most memory that the process had until the solver's answer.
+    course
+        See :class:`~spmilp.comparison.run.Run`.
+    peer, peer_objective
+        Another tool and its figure for the same input.
+    reason
+        Why there is no accepted plan.
+    """
+
+    instance: str
+    solver: str
+    seed: int
+    setting: Setting
+    described: dict[str, object]
+    facts: Facts | None
+    status: str
+    objective: int | None = None
+    bound: int | None = None
+    bound_source: str = ""
+    transfers: int | None = None
+    violations: int = 0
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    peak_bytes: int | None = None
+    course: tuple[Moment, ...] = ()
+    peer: str = ""
+    peer_objective: int | None = None
+    reason: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What no two rows of a table have in common."""
+        return self.instance, self.solver, self.seed
+
+    @property
+    def took_place(self) -> bool:
+        """Whether the solver was run."""
+        return self.status not in AGAIN
+
+
+class Records:
+    """The records of a folder, the last one of each key, in the order in which they came."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._found = {record.key: record for record in read_records(folder)}
+
+    def __iter__(self) -> Iterator[Record]:
+        """Return the records."""
+        return iter(self._found.values())
+
+    def has(self, key: Key, setting: Setting) -> bool:
+        """Whether this has been run, in this setting."""
+        known = self._found.get(key)
+        return known is not None and known.took_place and known.setting == setting
+
+    def add(self, record: Record, file: IO[str]) -> None:
+        """Append one record; it is on the disk when this returns."""
+        self._found.pop(record.key, None)
+        self._found[record.key] = record
+        file.write(json.dumps(asdict(record), allow_nan=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def appending(folder: Path) -> Iterator[IO[str]]:
+    """Open the file of records for nobody else, behind its last whole line.
+
+    Raises
+    ------
+    SpmilpError
+        If another benchmark writes there.
+    FileError
+        If the folder cannot be written.
+    """
+    path = folder / FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("a+", encoding="utf-8", newline="\n") as file:
+            _lock(file, folder)
+            whole = path.read_bytes().rpartition(b"\n")
+            os.truncate(path, len(whole[0]) + len(whole[1]))
+            yield file
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def read_records(folder: Path) -> Iterator[Record]:
+    """Yield the records of a folder; a last line that was cut off by a kill is left out.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read or holds something else.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            yield _record(json.loads(line))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise FileError(
+                f"{path}: line {number} is no record of this version of spmilp bench "
+                f"({type(error).__name__}: {error}); remove the folder or give another one"
+            ) from error
+
+
+def _record(given: dict[str, Any]) -> Record:
+    unknown = set(given) - {field.name for field in fields(Record)}
+    if unknown:
+        raise ValueError(f"unknown field {sorted(unknown)[0]}")
+    facts = given["facts"]
+    nested = {
+        "setting": Setting(**given["setting"]),
+        "facts": None if facts is None else Facts(**facts),
+        "course": tuple(Moment(**moment) for moment in given["course"]),
+    }
+    return Record(**{**given, **nested})
+
+
+def _lock(file: IO[str], folder: Path) -> None:
+    """Refuse a folder that another process writes; where there are no locks, trust the user."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise SpmilpError(
+            f"{folder}: another spmilp bench writes there; give another -o"
+        ) from error

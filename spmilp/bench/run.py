@@ -1,0 +1,231 @@
+"""Running a benchmark: row by row, each solver in a process of its own."""
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from spmilp.bench.child import Conversation, Workers
+from spmilp.bench.make import Facts, files_behind
+from spmilp.bench.output import write_tables
+from spmilp.bench.records import Key, Record, Records, Setting, appending
+from spmilp.bench.requests import MakeRequest, RunRequest
+from spmilp.bench.suite import Row
+from spmilp.bench.version import version
+from spmilp.comparison.run import Moment
+from spmilp.errors import SpmilpError
+from spmilp.files import sha256_of, write_atomically
+from spmilp.solvers.base import SolveOptions
+
+PROBLEMS = "problems.json"
+"""Remembers the facts of problems, so that a resumed benchmark need not make them again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to run the rows.
+
+    Parameters
+    ----------
+    folder
+        Where records and tables are.
+    data
+        The folder for problems that are made from data.
+    jobs
+        Rows that run at one time; with more than one, they disturb each other's clocks.
+    anew
+        Run again what has been run.
+    keep_problems
+        Write ``problems/ROW.json``.
+    """
+
+    folder: Path
+    data: Path | None = None
+    jobs: int = 1
+    anew: bool = False
+    keep_problems: bool = False
+
+
+def run_rows(
+    rows: Sequence[Row], plan: Plan, say: Callable[[str], None] = lambda text: None
+) -> Records:
+    """Run what has not been run yet; records and tables are written after each run.
+
+    Parameters
+    ----------
+    say
+        Called with what is going on.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After all workers have been ended; what had been measured is in the folder.
+    SpmilpError
+        If the folder cannot be used.
+    """
+    with appending(plan.folder) as file, tempfile.TemporaryDirectory() as scratch:
+        benchmark = _Benchmark(plan, Path(scratch), file, say)
+        write_tables(benchmark.records)
+        with ThreadPoolExecutor(plan.jobs) as pool, benchmark.ended_on_error():
+            for done in [pool.submit(benchmark.run_row, row) for row in rows]:
+                done.result()
+        return benchmark.records
+
+
+class _Benchmark:
+    def __init__(
+        self, plan: Plan, scratch: Path, file: IO[str], say: Callable[[str], None]
+    ) -> None:
+        self.records = Records(plan.folder)
+        self._plan = plan
+        self._scratch = scratch
+        self._file = file
+        self._say = say
+        self._workers = Workers(scratch)
+        self._lock = threading.Lock()
+        self._facts = _known_facts(plan.folder)
+        self._problems = 0
+
+    @contextmanager
+    def ended_on_error(self) -> Iterator[None]:
+        """End the workers when something is raised, so that no thread waits for them."""
+        try:
+            yield
+        except BaseException:
+            self._workers.end_all()
+            raise
+
+    def run_row(self, row: Row) -> None:
+        """Make the problem of a row unless all its runs are there, and run what is missing."""
+        key = self._key_of_facts(row)
+        facts = self._facts.get(key) if key else None
+        if facts is not None and not list(self._missing(row, facts)):
+            return
+        self._say(f"{row.name}: making the problem")
+        with self._lock:
+            self._problems += 1
+            pickled = self._scratch / f"problem{self._problems}"
+        made = self._workers.ask(self._request_for(row, pickled))
+        if made.outcome is None:
+            self._note_all(row, made)
+            return
+        facts = Facts(**made.outcome["facts"])
+        self._remember(key, facts)
+        for solver, seed in self._missing(row, facts):
+            self._say(f"{row.name}: {solver}" + (f", seed {seed}" if len(row.seeds) > 1 else ""))
+            said = self._workers.ask(_run_request(row, facts, pickled, solver, seed))
+            self._note(_record(row, facts, solver, seed, said))
+        pickled.unlink(missing_ok=True)
+
+    def _missing(self, row: Row, facts: Facts) -> Iterator[tuple[str, int]]:
+        for solver in row.solvers:
+            for seed in row.seeds:
+                key: Key = (row.name, solver, seed)
+                if self._plan.anew or not self.records.has(key, _setting(row, facts)):
+                    yield solver, seed
+
+    def _request_for(self, row: Row, pickled: Path) -> MakeRequest:
+        folder = self._plan.folder / "problems"
+        return MakeRequest(
+            source=row.source,
+            objective=row.objective,
+            data=self._plan.data,
+            pickled=pickled,
+            written=folder / f"{row.name}.json" if self._plan.keep_problems else None,
+        )
+
+    def _note_all(self, row: Row, made: Conversation) -> None:
+        """Give each run of a row whose problem could not be made a record that says so."""
+        if made.status != "skipped":
+            made.reason, made.status = f"{made.status}: {made.reason}", "not made"
+        for solver in row.solvers:
+            for seed in row.seeds:
+                self._note(_record(row, None, solver, seed, made))
+
+    def _note(self, record: Record) -> None:
+        with self._lock:
+            self.records.add(record, self._file)
+            write_tables(self.records)
+
+    def _key_of_facts(self, row: Row) -> str | None:
+        """Return what the facts of a row depend on; ``None`` if that is not known."""
+        hashes = files_behind(row.source)
+        if hashes is None or self._plan.keep_problems:
+            return None
+        try:
+            parts = [repr(row.source), repr(row.objective), version(), *hashes()]
+        except SpmilpError:
+            # The file is not there: making the problem will say so.
+            return None
+        return sha256_of("\n".join(parts).encode())
+
+    def _remember(self, key: str | None, facts: Facts) -> None:
+        if key is None:
+            return
+        with self._lock:
+            self._facts[key] = facts
+            known = {each: asdict(found) for each, found in sorted(self._facts.items())}
+            write_atomically(self._plan.folder / PROBLEMS, json.dumps(known, indent=1) + "\n")
+
+
+def _run_request(row: Row, facts: Facts, pickled: Path, solver: str, seed: int) -> RunRequest:
+    return RunRequest(
+        instance=row.name,
+        source=row.source,
+        objective=row.objective,
+        pickled=pickled,
+        problem_sha256=facts.problem_sha256,
+        solver=solver,
+        options=SolveOptions(
+            time_limit=row.time_limit, gap=row.gap, seed=seed, workers=row.workers
+        ),
+    )
+
+
+def _setting(row: Row, facts: Facts | None) -> Setting:
+    return Setting(
+        row_sha256="" if facts is None else facts.problem_sha256,
+        version=version(),
+        time_limit=row.time_limit,
+        workers=row.workers,
+        gap=row.gap,
+    )
+
+
+def _record(row: Row, facts: Facts | None, solver: str, seed: int, said: Conversation) -> Record:
+    """Return the record of a run from what its worker said."""
+    common: dict[str, Any] = {
+        "instance": row.name,
+        "solver": solver,
+        "seed": seed,
+        "setting": _setting(row, facts),
+        "described": row.described,
+        "peer": "" if row.peer is None else row.peer.name,
+        "peer_objective": None if row.peer is None else row.peer.value,
+    }
+    if said.outcome is None or facts is None:
+        return Record(
+            facts=facts,
+            status=said.status,
+            reason=said.reason,
+            course=tuple(said.course),
+            **common,
+        )
+    outcome = dict(said.outcome)
+    own = replace(facts, **outcome.pop("own"))
+    course = tuple(Moment(**moment) for moment in outcome.pop("course"))
+    return Record(facts=own, course=course, **common, **outcome)
+
+
+def _known_facts(folder: Path) -> dict[str, Facts]:
+    """Return the facts that a folder remembers; none where the file is of another version."""
+    try:
+        known = json.loads((folder / PROBLEMS).read_bytes())
+        return {key: Facts(**facts) for key, facts in known.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

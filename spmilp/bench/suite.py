@@ -1,0 +1,155 @@
+"""What a benchmark runs: rows, each a problem with the solvers, seeds and limits for it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeAlias
+
+from spmilp.machine.scaled import AS_IT_IS, Scale, shown
+from spmilp.problem.objective import Quantity
+
+SOLVE = "solve"
+"""Stands among solvers for the command ``spmilp solve``: tile search and solver in one limit."""
+
+GREEDY = "greedy:"
+"""How the names of one-pass rules begin."""
+
+
+class Tiles(StrEnum):
+    """How the tile sizes of a row's problem are chosen, before any clock starts."""
+
+    FIRST = "first"
+    SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFile:
+    """A problem that lies in a file.
+
+    Parameters
+    ----------
+    path
+        As found from the current folder.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What its row is called."""
+        return self.path.stem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOnMachine:
+    """A network that is lowered for a machine.
+
+    Parameters
+    ----------
+    model, machine
+        As on the command line: a path, or ``onnx:NAME``; a path, or the name of a preset.
+    dims
+        Sizes of the model's dynamic dimensions.
+    """
+
+    model: str
+    machine: str
+    dims: tuple[tuple[str, int], ...] = ()
+    scale: Scale = AS_IT_IS
+    tiles: Tiles = Tiles.FIRST
+
+    @property
+    def name(self) -> str:
+        """What its row is called: model, machine, and all that is not as usual."""
+        model = Path(self.model.removeprefix("onnx:")).stem
+        sizes = "".join(f"-{name}{size}" for name, size in self.dims)
+        tiles = "-searched" if self.tiles is Tiles.SEARCH else ""
+        return f"{model}{sizes}-{Path(self.machine).stem}{self.scale.label}{tiles}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """A problem of a given size from :mod:`spmilp.bench.generated`."""
+
+    tasks: int
+    cores: int
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """What its row is called."""
+        seed = f"-seed{self.seed}" if self.seed else ""
+        return f"generated-{self.tasks}t-{self.cores}c{seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A problem from :data:`spmilp.bench.builders.BUILDERS`."""
+
+    name: str
+
+
+Source: TypeAlias = ProblemFile | ModelOnMachine | Generated | Built
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What another tool has reached on the same input.
+
+    Parameters
+    ----------
+    name
+        Of the tool and its version.
+    value
+        Its objective, in the unit of the row's quantity.
+    source
+        Where the figure comes from.
+    """
+
+    name: str
+    value: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One problem, and what is to be run on it.
+
+    Parameters
+    ----------
+    objective
+        ``None`` for the makespan, or what the problem file says.
+    time_limit
+        Wall seconds of each run; ``None`` for the solvers' own end.
+    """
+
+    name: str
+    source: Source
+    solvers: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    objective: Quantity | None = None
+    time_limit: float | None = 60.0
+    workers: int = 1
+    gap: float = 0.0
+    peer: Peer | None = None
+
+    @property
+    def described(self) -> dict[str, object]:
+        """What the row's source says of itself, for tables: empty where it says nothing."""
+        source = self.source
+        if isinstance(source, ModelOnMachine):
+            factors: tuple[Fraction, ...] = (source.scale.dram, source.scale.spm)
+            dram, spm = (shown(factor) for factor in factors)
+            names: dict[str, object] = {"model": source.model, "machine": source.machine}
+            return names | {"dram": dram, "spm": spm, "tiles": str(source.tiles)}
+        return dict.fromkeys(("model", "machine", "dram", "spm", "tiles"), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """A named collection of rows with different names."""
+
+    name: str
+    description: str
+    rows: tuple[Row, ...]

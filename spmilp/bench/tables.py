@@ -1,0 +1,142 @@
+"""Records as tidy tables."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from spmilp.bench.records import Record
+from spmilp.bench.scores import incumbents, primal_integral
+
+MIB = 2**20
+
+COLUMNS = [
+    *("instance", "model", "machine", "dram", "spm", "tiles"),
+    *("tasks", "cores", "class", "tight", "work", "traffic", "pressure"),
+    *("solver", "seed", "status", "quantity", "objective", "bound", "bound_source", "gap"),
+    *("ratio_to_bound", "roofline", "roofline_gap", "ratio_to_roofline"),
+    *("peer", "peer_objective", "ratio_to_peer"),
+    *("transfers", "violations", "seconds_to_first", "seconds_to_best", "seconds"),
+    *("cpu_seconds", "peak_mib", "primal_integral", "own_bound"),
+    *("time_limit", "workers", "stop_gap", "version", "problem_sha256", "row_sha256", "reason"),
+]
+WHOLE = ["objective", "bound", "own_bound", "roofline", "peer_objective", "tasks", "cores", "seed"]
+WHOLE += ["work", "traffic", "transfers", "violations", "workers"]
+"""Columns of whole numbers, some of them missing."""
+
+REAL = ["gap", "ratio_to_bound", "roofline_gap", "ratio_to_roofline", "ratio_to_peer", "pressure"]
+REAL += ["seconds_to_first", "seconds_to_best", "seconds", "cpu_seconds", "peak_mib"]
+REAL += ["primal_integral", "time_limit", "stop_gap"]
+
+
+DIGITS = 6
+"""Decimals of ratios and seconds; clocks are not better than that."""
+
+
+def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row for each run, judged against all runs on the same problem.
+
+    ``docs/benchmarks.md`` explains the columns. The bound of a problem is the best that any solver
+    proved. The runs of ``solve`` have tiles of their own, so a problem and a bound of their own.
+    """
+    kept = list(records)
+    strongest: dict[str, tuple[int, str]] = {}
+    best: dict[str, int] = {}
+    longest: dict[str, float] = {}
+    for record in kept:
+        problem = _problem(record)
+        if record.bound is not None and record.bound > strongest.get(problem, (-1, ""))[0]:
+            strongest[problem] = record.bound, record.bound_source
+        if record.objective is not None:
+            best[problem] = min(record.objective, best.get(problem, record.objective))
+        longest[problem] = max(record.seconds or 0.0, longest.get(problem, 0.0))
+    rows = []
+    for record in kept:
+        problem = _problem(record)
+        row = _facts(record) | _outcome(record, *strongest.get(problem, (None, "")))
+        limit = record.setting.time_limit
+        steps = incumbents(record.course, record.objective)
+        horizon = longest[problem] if limit is None else limit
+        row["primal_integral"] = (
+            primal_integral(steps, best.get(problem), horizon) if record.took_place else None
+        )
+        row["seconds_to_first"] = steps[0][0] if steps else None
+        row["seconds_to_best"] = steps[-1][0] if steps else None
+        rows.append(row)
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    types: dict[str, str] = dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(REAL, "Float64")
+    return frame.astype({**types, "tight": "boolean"}).round(DIGITS)
+
+
+def progress_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row for each better plan that a run had on its way, in order of time."""
+    rows = [
+        (record.instance, record.solver, record.seed, seconds, objective)
+        for record in records
+        for seconds, objective in incumbents(record.course, record.objective)
+    ]
+    columns = ["instance", "solver", "seed", "seconds", "objective"]
+    return pd.DataFrame(rows, columns=columns).round(DIGITS)
+
+
+def _problem(record: Record) -> str:
+    return record.facts.problem_sha256 if record.facts else record.instance
+
+
+def _facts(record: Record) -> dict[str, object]:
+    """Return what is known of a run before it begins."""
+    facts, setting = record.facts, record.setting
+    row: dict[str, object] = {
+        "instance": record.instance,
+        "solver": record.solver,
+        "seed": record.seed,
+        "peer": record.peer,
+        "peer_objective": record.peer_objective,
+        "time_limit": setting.time_limit,
+        "workers": setting.workers,
+        "stop_gap": setting.gap,
+        "version": setting.version,
+        "row_sha256": setting.row_sha256,
+        **record.described,
+    }
+    if facts is not None:
+        names = ("quantity", "tasks", "cores", "tight", "work", "traffic", "pressure", "roofline")
+        row |= {name: getattr(facts, name) for name in (*names, "problem_sha256")}
+        row["class"] = facts.kind
+    return row
+
+
+def _outcome(record: Record, bound: int | None, source: str) -> dict[str, object]:
+    """Return how a run ended, seen from the best bound of its problem."""
+    objective = record.objective
+    roofline = record.facts.roofline if record.facts else None
+    return {
+        "status": record.status,
+        "objective": objective,
+        "bound": bound,
+        "bound_source": source,
+        "own_bound": record.bound,
+        "gap": _gap(objective, bound),
+        "ratio_to_bound": _ratio(objective, bound),
+        "roofline_gap": _gap(objective, roofline),
+        "ratio_to_roofline": _ratio(objective, roofline),
+        "ratio_to_peer": _ratio(objective, record.peer_objective),
+        "transfers": record.transfers,
+        "violations": record.violations,
+        "seconds": record.seconds,
+        "cpu_seconds": record.cpu_seconds,
+        "peak_mib": None if record.peak_bytes is None else round(record.peak_bytes / MIB, 1),
+        "reason": record.reason,
+    }
+
+
+def _gap(objective: int | None, bound: int | None) -> float | None:
+    if objective is None or bound is None:
+        return None
+    return (objective - bound) / objective if objective else 0.0
+
+
+def _ratio(objective: int | None, to: int | None) -> float | None:
+    """Return ``objective / to``; where that is 0, both are counted one higher."""
+    if objective is None or to is None:
+        return None
+    return objective / to if to else objective + 1.0

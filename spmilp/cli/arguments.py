@@ -1,0 +1,53 @@
+"""Options that several verbs have: one name, one reader, one help text."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from spmilp.cli import options as read
+from spmilp.problem.objective import Quantity
+
+Machine: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME|FILE.yaml",
+        help="A preset (see spmilp machines) or a machine file, for a model. A problem file "
+        "carries its own machine.",
+        show_default="mesh4x4",
+    ),
+]
+Dim: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
+]
+Objective: TypeAlias = Annotated[
+    Quantity | None,
+    typer.Option(
+        help="What to make small.", show_default="makespan, or what the problem file says"
+    ),
+]
+TimeLimit: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--time-limit",
+        parser=read.duration,
+        metavar="DURATION",
+        help="Limit on each search: 60s, 5m, 1h, none.",
+        show_default="60s",
+    ),
+]
+Gap: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        parser=read.share,
+        metavar="SHARE",
+        help="Stop when (objective - bound) / objective is at most this: 0.01 or 1%.",
+    ),
+]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the search.")]
+Workers: TypeAlias = Annotated[int, typer.Option(min=1, help="Threads; 1 makes runs repeatable.")]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object instead of text.")
+]
