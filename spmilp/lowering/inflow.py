@@ -40,7 +40,7 @@ class Inflow:
     into
         Bytes by memory, without what lies there already.
     out
-        Bytes that the memory that gives most of it gives.
+        Bytes that the memory that gives most of it gives, or could give while it waits.
     far, near
         Bytes from DRAM, and between the cores' memories.
     """
@@ -98,9 +98,12 @@ class Inflows:
         far = self._rates.far * part
         near = self._rates.near * (1 - part)
         from_others = float(into.sum()) * (1 - part) + float(transfers.sum()) * near
+        givers = len(np.unique(homes))
+        copies = len(first) / len(unique)
+        passed_on = self._rates.passing_on(float(sizes.max()), copies) if shared else 0.0
         return Inflow(
             into=into + transfers * (far + near),
-            out=from_others / min(len(unique), len(np.unique(homes))),
+            out=max(from_others / givers, passed_on),
             far=float(into.sum()) * part + float(transfers.sum()) * far,
             near=from_others,
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
+from math import ceil, isfinite, log
 
 from spmilp.machine.machine import Core, Engine, Machine, MemoryKind
 from spmilp.machine.routes import Routes
@@ -30,6 +30,9 @@ class MachineRates:
         Bytes per cycle that all DRAMs together can send, and take; infinite without links.
     inbound, outbound
         Bytes per cycle that a core's memory can take, and give: the least over these memories.
+    each, at_once
+        Bytes per cycle of one transfer into a core's memory, and how many transfers out of one
+        run at full rate at one time.
     far, near
         Bytes that could move during the set-up and latency of a transfer from DRAM, and of one
         from another core's memory.
@@ -55,6 +58,8 @@ class MachineRates:
     dram_in: float
     inbound: float
     outbound: float
+    each: float
+    at_once: float
     far: float
     near: float
     start: float
@@ -68,6 +73,16 @@ class MachineRates:
     def share_of(self, core: CoreIdx) -> Bytes:
         """Return a core's share of the memory in which it works."""
         return self.capacity[core] // self.sharers[core]
+
+    def passing_on(self, size: float, copies: float) -> float:
+        """Return the bytes that a memory could give while a piece reaches so many others.
+
+        Whoever has received it passes it on: each round multiplies the memories that have it.
+        """
+        if copies <= 1 or not isfinite(self.outbound):
+            return 0.0
+        rounds = ceil(log(copies, 1 + self.at_once))
+        return rounds * size * self.outbound / self.each
 
     @property
     def pieces_are_shared(self) -> bool:
@@ -84,13 +99,16 @@ def machine_rates(machine: Machine) -> MachineRates:
     inbound = {home: _inbound(machine, home, homes) for home in homes}
     slowest = min(homes, key=lambda home: inbound[home].rate)
     dma = inbound[slowest]
+    outbound = min(_port(machine, home, outgoing=True) for home in homes)
     start = dma.setup + _latency_from_dram(machine, routes, slowest)
     exchange = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
         dram_in=dram_rate(machine, outgoing=False),
         inbound=dma.rate,
-        outbound=min(_port(machine, home, outgoing=True) for home in homes),
+        outbound=outbound,
+        each=dma.each,
+        at_once=max(1.0, outbound // dma.each) if isfinite(outbound) else 1.0,
         far=_finite(dma.each * start),
         near=_finite(dma.each * (dma.setup + exchange.latency)),
         start=start,
