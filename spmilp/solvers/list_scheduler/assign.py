@@ -1,5 +1,6 @@
 """On which cores tasks run. Each rule returns a core for each task, or -1 to leave it open."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -7,8 +8,9 @@ from itertools import accumulate, groupby
 import numpy as np
 
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.records import NONE, Ints
-from spmilp.units import CoreIdx, SliceIdx
+from spmilp.solvers.list_scheduler.near import Tiles, idle_cores, nearest_cores, nobody
+from spmilp.solvers.list_scheduler.records import NONE, Ints, flatten, numbers
+from spmilp.units import CoreIdx
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +66,21 @@ def near_the_data(problem: Problem) -> Ints:
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
     work stays balanced.
     """
-    cores = _along_the_chip(problem)
+    along = _along_the_chip(problem)
+    buffers = numbers(slice_.buffer for slice_ in problem.slices)
+    sizes = numbers(slice_.bytes for slice_ in problem.slices)
+    touched = sum(len(task.reads) + len(task.writes) for task in problem.tasks)
+    holders = nobody(len(problem.slices), touched)
     chosen = np.full(len(problem.tasks), NONE, np.int64)
-    holders: list[set[CoreIdx]] = [set() for _ in problem.slices]
     for units in _operators(problem):
-        able = _able(problem, units[0], cores)
-        defaults = _shares(problem, units, cores)
-        most = -(-len(units) // len(able))
-        taken = dict.fromkeys(able, 0)
-        for unit, default in zip(units, defaults, strict=True):
-            near = _bytes_at_cores(problem, unit, holders)
-            open_cores = [core for core in able if taken[core] < most]
-            core = max(open_cores, key=lambda c: (near.get(c, 0), c == default, -taken[c]))
-            taken[core] += 1
+        able = _able(problem, units[0], along)
+        cores = idle_cores(able, len(along))
+        found = np.zeros(len(units), np.int64)
+        share = -(-len(units) // len(able))
+        tiles = _tiles(units, _shares(problem, units, along))
+        nearest_cores(tiles, holders, cores, buffers, sizes, share, found)
+        for unit, core in zip(units, found.tolist(), strict=True):
             _set(chosen, unit, core)
-            _hold(unit, core, holders)
     return chosen
 
 
@@ -118,14 +120,14 @@ def _shares(problem: Problem, units: Sequence[Unit], cores: Sequence[CoreIdx]) -
     work = [min((c for c in unit.cycles if c is not None), default=1) for unit in units]
     speeds = [_speed(problem, units[0], core) for core in able]
     ends = list(accumulate(speeds))
+    all_work = sum(work)
+    last = bisect_left(ends, ends[-1])
     shares = []
     done = 0
     for amount in work:
-        middle = (done + amount / 2) / sum(work) * ends[-1]
+        middle = (done + amount / 2) / all_work * ends[-1]
         done += amount
-        shares.append(
-            able[next(i for i, end in enumerate(ends) if middle < end or end == ends[-1])]
-        )
+        shares.append(able[min(bisect_right(ends, middle), last)])
     return shares
 
 
@@ -155,25 +157,11 @@ def _set(chosen: Ints, unit: Unit, core: CoreIdx) -> None:
         chosen[task.index] = core
 
 
-def _bytes_at_cores(
-    problem: Problem, unit: Unit, holders: Sequence[set[CoreIdx]]
-) -> dict[CoreIdx, int]:
-    near: dict[CoreIdx, int] = {}
-    for task in unit.tasks:
-        for read in task.reads:
-            slice_ = problem.slices[read]
-            for core in sorted(holders[read] | holders[slice_.buffer]):
-                near[core] = near.get(core, 0) + slice_.bytes
-    return near
-
-
-def _hold(unit: Unit, core: CoreIdx, holders: list[set[CoreIdx]]) -> None:
-    """Remember that a core has what a unit reads and writes."""
-    held: set[SliceIdx] = set()
-    for task in unit.tasks:
-        held.update(task.reads, task.writes)
-    for one in held:
-        holders[one].add(core)
+def _tiles(units: Sequence[Unit], default: Sequence[CoreIdx]) -> Tiles:
+    reads = [[read for task in unit.tasks for read in task.reads] for unit in units]
+    writes = ([written for task in unit.tasks for written in task.writes] for unit in units)
+    touched = ([*read, *written] for read, written in zip(reads, writes, strict=True))
+    return Tiles(*flatten(reads), *flatten(touched), numbers(default))
 
 
 ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {

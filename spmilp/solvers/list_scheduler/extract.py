@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from spmilp.machine.routes import Routes
-from spmilp.plan.plan import Placement, Residency, Transfer
+from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
+from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.dram import dram_addresses
@@ -24,6 +26,34 @@ class Schedule:
     residencies: tuple[Residency, ...]
     transfers: tuple[Transfer, ...]
     tensors: tuple[Bytes, ...]
+
+
+def plan_of(
+    problem: Problem,
+    routes: Routes,
+    board: Board,
+    bound: Bound,
+    solver: str,
+    options: tuple[tuple[str, str], ...],
+) -> Plan:
+    """Return a finished schedule as a plan.
+
+    Raises
+    ------
+    DoesNotFitError
+        If a bounded DRAM is too small for the tensors and what is spilled to it.
+    """
+    schedule = extract(problem, routes, board)
+    measures = measure(problem, schedule.placements, schedule.residencies, schedule.transfers)
+    return Plan(
+        placements=schedule.placements,
+        residencies=schedule.residencies,
+        transfers=schedule.transfers,
+        tensors=schedule.tensors,
+        claim=claim_of(measures, bound.value, bound.name),
+        solver=solver,
+        options=options,
+    )
 
 
 def makespan_of(board: Board) -> Cycles:

@@ -6,9 +6,9 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.board import Stop
 from spmilp.solvers.list_scheduler.orders import ORDERS
+from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import score
-from spmilp.solvers.list_scheduler.solver import FIRST_WEIGHTS
 
 RULES = (("earliest", "path"), ("near", "layers"), ("near", "depth"))
 """Assignments and orders: each is often the best, where the others are not."""

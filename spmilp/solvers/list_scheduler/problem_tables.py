@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import add, mul
 
 import numpy as np
 
-from spmilp.problem.problem import Problem
-from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
+from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.list_scheduler.orders import remaining_cycles
 from spmilp.solvers.list_scheduler.records import NONE, Ints, Table, flatten, numbers, table
-from spmilp.units import Bytes, SliceIdx
+from spmilp.units import Bytes, Extents
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,34 +117,49 @@ def _slice_tables(problem: Problem) -> tuple[Table, Ints]:
     )
     slices["buffer"] = [slice_.buffer for slice_ in problem.slices]
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
-    for slice_ in problem.slices:
-        row = slices[slice_.index]
-        row["from_parent"], row["offset_in_parent"] = _from_parent(problem, slice_.index)
-        row["at_place"], row["offset_at_place"] = _at_place(problem, slice_.index)
+    copies = _Copies()
+    rows = [(*copies.from_parent(problem, s), *copies.at_place(problem, s)) for s in problem.slices]
+    by_column = zip(*rows, strict=True) if rows else [()] * 4
+    names = ("from_parent", "offset_in_parent", "at_place", "offset_at_place")
+    for name, column in zip(names, by_column, strict=True):
+        slices[name] = column
     slices["readers_from"], slices["readers_to"] = readers_from[:-1], readers_from[1:]
     slices["first"] = NONE
     slices["next_reader"] = readers_from[:-1]
     return slices, everybody
 
 
-def _from_parent(problem: Problem, index: SliceIdx) -> tuple[int, Bytes]:
-    """Return the dimensions of a copy out of the whole buffer, and where in it the copy begins."""
-    box = problem.slices[index]
-    source = layout_in_slice(problem, index, box.buffer)
-    item = problem.buffers[box.buffer].item
-    copy = strided_copy(box.extent, item, source, packed_layout(problem, index))
-    return copy.dimensions, source.offset
+class _Copies:
+    """The dimensions of copies and where they begin; boxes of one shape are looked at once."""
 
+    def __init__(self) -> None:
+        self._known: dict[tuple[Extents, Extents, Bytes], tuple[int, Extents]] = {}
 
-def _at_place(problem: Problem, index: SliceIdx) -> tuple[int, Bytes]:
-    """Return the same for a copy to or from DRAM: of its tensor, where it has one."""
-    box = problem.slices[index]
-    parent = problem.buffers[box.buffer]
-    if parent.place is None:
-        return _from_parent(problem, index)
-    source = layout_at_place(problem, index)
-    copy = strided_copy(box.extent, parent.item, source, packed_layout(problem, index))
-    return copy.dimensions, source.offset
+    def from_parent(self, problem: Problem, box: Slice) -> tuple[int, Bytes]:
+        """Return dimensions of a copy out of the whole buffer, and where in it the copy begins."""
+        parent = problem.buffers[box.buffer]
+        dimensions, strides = self._copy(box.extent, parent.shape, parent.item)
+        return dimensions, sum(map(mul, box.start, strides))
+
+    def at_place(self, problem: Problem, box: Slice) -> tuple[int, Bytes]:
+        """Return the same for a copy to or from DRAM: of its tensor, where it has one."""
+        parent = problem.buffers[box.buffer]
+        if parent.place is None:
+            return self.from_parent(problem, box)
+        shape = problem.tensors[parent.place.tensor].shape
+        dimensions, strides = self._copy(box.extent, shape, parent.item)
+        start = map(add, parent.place.start, box.start)
+        return dimensions, sum(map(mul, start, strides))
+
+    def _copy(self, extent: Extents, whole: Extents, item: Bytes) -> tuple[int, Extents]:
+        """Return the dimensions of a copy out of a larger box, and that one's strides."""
+        key = (extent, whole, item)
+        if key not in self._known:
+            strides = row_major_strides(whole, item)
+            packed = Layout(0, row_major_strides(extent, item))
+            copy = strided_copy(extent, item, Layout(0, strides), packed)
+            self._known[key] = (copy.dimensions, strides)
+        return self._known[key]
 
 
 def _buffer_table(problem: Problem, lists: _Lists) -> Table:
