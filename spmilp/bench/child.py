@@ -21,6 +21,8 @@ from spmilp.comparison.run import Moment
 
 Worker: TypeAlias = "subprocess.Popen[bytes]"
 
+COMMAND = (sys.executable, "-m", "spmilp.bench.worker")
+
 LONGEST_APART = 1800.0
 """Seconds for all that has no limit of its own: making a problem, checking a plan."""
 
@@ -56,10 +58,19 @@ class Conversation:
 
 
 class Workers:
-    """Starts workers one by one or side by side, and ends those that run when it must."""
+    """Starts workers one by one or side by side, and ends those that run when it must.
 
-    def __init__(self, folder: Path) -> None:
+    Parameters
+    ----------
+    folder
+        For requests and what workers print to standard error; nobody else's.
+    command
+        What is started, with the file of the request behind it.
+    """
+
+    def __init__(self, folder: Path, command: tuple[str, ...] = COMMAND) -> None:
         self._folder = folder
+        self._command = command
         self._live: set[Worker] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -100,7 +111,7 @@ class Workers:
             if self._closed:
                 raise CancelledError
             worker = subprocess.Popen(
-                [sys.executable, "-m", "spmilp.bench.worker", str(file)],
+                [*self._command, str(file)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

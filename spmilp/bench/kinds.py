@@ -61,10 +61,10 @@ class Character:
 def character_of(problem: Problem) -> Character:
     """Return the figures of a problem."""
     cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
-    alone = Paths(head=(0,) * len(cycles), cycles=cycles, tail=cycles)
+    none = (0,) * len(cycles)
     return Character(
-        work=work_bound(problem, alone),
-        traffic=traffic_bound(problem, Movement(problem), alone),
+        work=work_bound(problem, Paths(head=none, cycles=cycles, tail=cycles)),
+        traffic=traffic_bound(problem, Movement(problem), Paths(none, none, none)),
         pressure=_pressure(problem),
     )
 

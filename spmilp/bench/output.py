@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from spmilp.bench.child import CRASHED
-from spmilp.bench.records import Record, Records, read_records
+from spmilp.bench.records import FILE, Records
 from spmilp.bench.sections import markdown, sections_of, settings_of
 from spmilp.bench.tables import progress_frame, runs_frame
 from spmilp.errors import FileError
@@ -40,10 +40,10 @@ def read_runs(folder: Path) -> pd.DataFrame:
     FileError
         If no benchmark has been run there.
     """
-    last: dict[object, Record] = {record.key: record for record in read_records(folder)}
-    if not last:
-        raise FileError(f"{folder}: no benchmark has been run there (no records.jsonl)")
-    return runs_frame(last.values())
+    runs = runs_frame(Records(folder))
+    if runs.empty:
+        raise FileError(f"{folder}: no benchmark has been run there (no {FILE})")
+    return runs
 
 
 def defects(frame: pd.DataFrame) -> Iterable[str]:

@@ -105,7 +105,9 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._found = {record.key: record for record in read_records(folder)}
+        self._found: dict[Key, Record] = {}
+        for record in read_records(folder):
+            self._replace(record)
 
     def __iter__(self) -> Iterator[Record]:
         """Return the records."""
@@ -118,11 +120,15 @@ class Records:
 
     def add(self, record: Record, file: IO[str]) -> None:
         """Append one record; it is on the disk when this returns."""
-        self._found.pop(record.key, None)
-        self._found[record.key] = record
+        self._replace(record)
         file.write(json.dumps(asdict(record), allow_nan=False) + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+    def _replace(self, record: Record) -> None:
+        """Put the record behind all others, in the place of an older one of its key."""
+        self._found.pop(record.key, None)
+        self._found[record.key] = record
 
 
 @contextmanager

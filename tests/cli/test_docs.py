@@ -11,7 +11,7 @@ from spmilp.errors import ExitCode
 from spmilp.machine.read import read_machine
 
 VERBS = (
-    *("solve", "check", "compare", "bound", "convert"),
+    *("solve", "check", "compare", "bench", "bound", "convert"),
     *("export", "replay", "inspect", "pack", "machines"),
 )
 DOCS = Path(__file__).parents[2] / "docs"
