@@ -29,12 +29,13 @@ def energy_bound(problem: Problem) -> Femtojoules:
 def _movement(problem: Problem) -> Femtojoules:
     ways = Ways(problem)
     writers = problem.writers()
-    readable: dict[BufferIdx, set[MemoryIdx]] = {}
+    # Most tasks read from the same memories: sets of them are collected, not memories.
+    readable: dict[BufferIdx, set[frozenset[MemoryIdx]]] = {}
     least: dict[BufferIdx, Femtojoules] = {}
     for task in problem.tasks:
         for read in task.reads:
             slice_ = problem.slices[read]
-            readable.setdefault(slice_.buffer, set()).update(ways.readable(task))
+            readable.setdefault(slice_.buffer, set()).add(ways.readable(task))
             writer = writers[slice_.buffer]
             if writer is not None:
                 sources = ways.writable(problem.tasks[writer])
@@ -43,7 +44,8 @@ def _movement(problem: Problem) -> Femtojoules:
     for buffer, size in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
         start, end, writer = buffer.starts_in, buffer.ends_in, writers[buffer.index]
         if start is not None and size > 0:
-            least[buffer.index] = ways.energy((start,), readable[buffer.index], size)
+            targets = frozenset[MemoryIdx]().union(*readable[buffer.index])
+            least[buffer.index] = ways.energy((start,), targets, size)
         if writer is not None and end is not None:
             stored = ways.energy(ways.writable(problem.tasks[writer]), (end,), buffer.bytes)
             least[buffer.index] = max(stored, least.get(buffer.index, 0))

@@ -1,6 +1,8 @@
 """Whether each task's working set fits a scratchpad, and if not, why, in words."""
 
-from spmilp.machine.machine import Memory
+from collections.abc import Sequence
+
+from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import Bytes, align_up
 
@@ -13,11 +15,14 @@ def why_it_cannot_fit(problem: Problem) -> str:
     less what may overwrite an operand, and its scratch. When they exceed the usable bytes of every
     memory whose cores can run the task, no plan exists.
     """
+    known: dict[tuple[bool, ...], Memory | None] = {}
     for task in problem.tasks:
-        memories = _memories_for(problem, task)
-        if not memories:
+        able = tuple(cycles is not None for cycles in task.cycles)
+        if able not in known:
+            known[able] = _roomiest_memory(problem.machine, able)
+        roomiest = known[able]
+        if roomiest is None:
             return f"task {task.name}: no core of the machine is of a kind that can run it"
-        roomiest = max(memories, key=lambda memory: memory.usable or 0)
         needed = _least_bytes(problem, task, roomiest)
         usable = roomiest.usable
         if usable is not None and needed > usable:
@@ -25,10 +30,11 @@ def why_it_cannot_fit(problem: Problem) -> str:
     return ""
 
 
-def _memories_for(problem: Problem, task: Task) -> list[Memory]:
-    machine = problem.machine
-    able = {core.memory for core in machine.cores if task.cycles[core.kind] is not None}
-    return [machine.memories[index] for index in sorted(able)]
+def _roomiest_memory(machine: Machine, able: Sequence[bool]) -> Memory | None:
+    """Return the memory with most usable bytes, among those of cores of the kinds that are able."""
+    working = sorted({core.memory for core in machine.cores if able[core.kind]})
+    memories = (machine.memories[index] for index in working)
+    return max(memories, key=lambda memory: memory.usable or 0, default=None)
 
 
 def _least_bytes(problem: Problem, task: Task, memory: Memory) -> Bytes:
