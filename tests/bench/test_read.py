@@ -146,12 +146,12 @@ ROW = "rows: [{generated: {tasks: 8, cores: 2}}]"
         ("{solvers: [list], rows: [{model: a.onnx, machine: m, tiles: best}]}", "rows.0.tiles.0"),
         (
             "{solvers: [list], rows: [{problem: a.json}, {problem: b/a.json}]}",
-            "two rows are called",
+            "two rows are",
         ),
         ("{solvers: [list], rows: [{problem: '*.nothing'}]}", "no file in"),
         (
             "{solvers: [list], rows: [{generated: {tasks: 0, cores: 2}}]}",
-            "rows.0.generated.tasks.0",
+            "rows.0.generated.tasks",
         ),
     ],
 )
