@@ -11,7 +11,9 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.landscape import Choice, Landscape
 from spmilp.lowering.lower import lower
 from spmilp.lowering.profile import Profile
+from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.machine.machine import Machine
 
 ROUNDS = 3
@@ -30,6 +32,9 @@ def choose_tilings(
     successive groups get tilings that match where that pays; this takes groups to run one after
     another. Then by descent, group by group, on the time of all groups with DRAM working ahead.
 
+    Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
+    compute in waves (:mod:`spmilp.lowering.waves`).
+
     Raises
     ------
     SpmilpError
@@ -37,17 +42,42 @@ def choose_tilings(
     DoesNotFitError
         If a group's smallest tile fits no scratchpad.
     """
-    landscape = Landscape(network, machine, measured)
+    parts = parts_of_batch(network, machine_rates(machine))
+    landscapes = {n: Landscape(part, machine, measured) for n, part in parts.items()}
     while True:
-        chosen = choose(landscape)
-        tilings = {index: profile.candidate.tiling for index, profile in chosen.items()}
-        if not any(map(landscape.is_tight, chosen.values())):
+        chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
+        waves = _waves(network, machine, landscapes, chosen)
+        tilings = {
+            group.index: in_waves(chosen[number][group.index].candidate.tiling, number)
+            for group, number in zip(network.groups, waves, strict=True)
+        }
+        tight = any(
+            landscapes[number].is_tight(chosen[number][index]) for index, number in enumerate(waves)
+        )
+        if not tight:
             return tilings
         problem = lower(network, machine, tilings, measured=measured)
         too_large = groups_that_do_not_fit(problem)
         if not too_large:
             return tilings
-        landscape.discard(chosen, too_large)
+        for number, landscape in landscapes.items():
+            here = {group.name for group in network.groups if waves[group.index] == number}
+            some = {name: reason for name, reason in too_large.items() if name in here}
+            landscape.discard(chosen[number], some)
+
+
+def _waves(
+    network: Network,
+    machine: Machine,
+    landscapes: Mapping[int, Landscape],
+    chosen: Mapping[int, Choice],
+) -> list[int]:
+    """Return in how many waves each group computes."""
+    times = {
+        number: [time.alone for time in group_times(landscape, chosen[number])]
+        for number, landscape in landscapes.items()
+    }
+    return waves_of_groups(network, machine_rates(machine), times)
 
 
 def choose(landscape: Landscape) -> Choice:

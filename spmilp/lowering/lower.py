@@ -1,7 +1,8 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import groupby
 
 import numpy as np
 
@@ -50,9 +51,9 @@ def lower(
 
     Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
     a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
-    order. No task needs scratch bytes: what a group computes between its operators is assumed to
-    live in registers. A task has no cycles on a kind of core whose memories are too small for it,
-    unless all are.
+    order; where tilings say so, successive groups take turns in waves. No task needs scratch bytes:
+    what a group computes between its operators is assumed to live in registers. A task has no
+    cycles on a kind of core whose memories are too small for it, unless all are.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ def lower(
     slices = SliceTable(storage.buffers, limits)
     maker = TaskMaker(network, CostModel(machine.kinds, measured), storage, slices)
     tasks: list[Task] = []
-    for group in groups:
-        tasks += maker.tasks(group, first=len(tasks))
+    for group, wave in _in_waves(groups):
+        tasks += maker.tasks(group, wave, first=len(tasks))
     room = Room(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",
@@ -94,6 +95,13 @@ def lower(
         objective=objective,
         sources=sources,
     )
+
+
+def _in_waves(groups: list[TiledGroup]) -> Iterator[tuple[TiledGroup, int]]:
+    """Yield groups with the wave that they compute, in order."""
+    for waves, stretch in groupby(groups, lambda group: group.waves):
+        members = list(stretch)
+        yield from ((group, wave) for wave in range(waves) for group in members)
 
 
 def _store_what_is_given(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from math import inf
 
 from spmilp.frontend.graph import Network
+from spmilp.lowering.batch import part_of_batch
 from spmilp.lowering.choose import choose, group_times
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
@@ -11,6 +12,7 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.waves import in_waves
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
@@ -78,16 +80,17 @@ class _Search:
         self._objective = objective
         self._is_over = is_over
         self._measured = measured
-        self._landscape = Landscape(network, machine, measured)
+        self._landscapes = {1: Landscape(network, machine, measured)}
         self._tried: set[tuple[Tiling, ...]] = set()
         self._best: dict[int, Tiling] = {}
         self._least: int | None = None
 
     def run(self, best: dict[int, Tiling]) -> dict[int, Tiling]:
         """Return the best tilings found."""
+        self._best = best
+        self._look_at_waves(best)
         classes = self._classes()
         groups = [[member] for members in classes if len(members) > 1 for member in members]
-        self._best = best
         try:
             self._least = self._value(best)
             for neighbourhood in (classes, groups):
@@ -96,6 +99,13 @@ class _Search:
         except KeyboardInterrupt:
             return self._best
         return self._best
+
+    def _look_at_waves(self, tilings: Mapping[int, Tiling]) -> None:
+        """Make the candidates of waves; their numbers stay as they are given."""
+        for number in sorted({tiling.waves for tiling in tilings.values()} - {1}):
+            part = part_of_batch(self._network, number)
+            if part is not None:
+                self._landscapes[number] = Landscape(part, self._machine, self._measured)
 
     def _improves(self, neighbourhood: list[list[int]]) -> bool:
         """Try every candidate for each set of groups once; say whether one was better."""
@@ -128,12 +138,28 @@ class _Search:
 
     def _classes(self) -> list[list[int]]:
         """Return the groups that are alike, those expected to take longest first."""
-        times = group_times(self._landscape, choose(self._landscape))
+        long: dict[Hashable, float] = {}
         members: dict[Hashable, list[int]] = {}
+        times = {number: _times(one) for number, one in self._landscapes.items()}
         for group in self._network.groups:
-            members.setdefault(self._landscape.class_of(group), []).append(group.index)
-        return sorted(members.values(), key=lambda some: -sum(times[index].alone for index in some))
+            waves, kind = self._waves(group.index), self._kind(group.index)
+            members.setdefault(kind, []).append(group.index)
+            long[kind] = long.get(kind, 0.0) + waves * times[waves][group.index]
+        return sorted(members.values(), key=lambda some: -long[self._kind(some[0])])
 
     def _alternatives(self, group: int) -> list[Tiling]:
-        profiles = self._landscape.profiles(self._network.groups[group])
-        return [profile.candidate.tiling for profile in profiles]
+        waves = self._waves(group)
+        profiles = self._landscapes[waves].profiles(self._network.groups[group])
+        return [in_waves(profile.candidate.tiling, waves) for profile in profiles]
+
+    def _kind(self, group: int) -> Hashable:
+        waves = self._waves(group)
+        return waves, self._landscapes[waves].class_of(self._network.groups[group])
+
+    def _waves(self, group: int) -> int:
+        waves = self._best[group].waves
+        return waves if waves in self._landscapes else 1
+
+
+def _times(landscape: Landscape) -> list[float]:
+    return [time.alone for time in group_times(landscape, choose(landscape))]

@@ -24,8 +24,8 @@ class TaskMaker:
         self._storage = storage
         self._slices = slices
 
-    def tasks(self, group: TiledGroup, first: int) -> Iterator[Task]:
-        """Yield the tasks of a group, numbered from ``first``.
+    def tasks(self, group: TiledGroup, wave: int, first: int) -> Iterator[Task]:
+        """Yield the tasks of one wave of a group, numbered from ``first``.
 
         Raises
         ------
@@ -33,7 +33,7 @@ class TaskMaker:
             If no kind of core can run the group.
         """
         overwritable = self._overwritable(group)
-        for number, task in enumerate(group.tasks, start=first):
+        for number, task in enumerate(group.tasks_of_wave(wave), start=first):
             yield self._task(group, task, number, overwritable)
 
     def _task(

@@ -1,6 +1,6 @@
 """The tasks of a tiled group: what each reads and what it computes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from spmilp.errors import SpmilpError
@@ -40,12 +40,25 @@ class TiledGroup:
     ----------
     length
         Of the reduction that ``grid.parts`` splits.
+    waves
+        Parts of the first axis that are computed one after another; see :class:`Tiling`.
     """
 
     group: Group
     grid: TileGrid
     length: int
+    waves: int
     tasks: tuple[TileTask, ...]
+
+    def tasks_of_wave(self, wave: int) -> Iterator[TileTask]:
+        """Yield the tasks whose tiles begin in one part of the first axis."""
+        if self.waves == 1:
+            yield from self.tasks
+            return
+        length = self.grid.axes[0][-1][1]
+        for task in self.tasks:
+            if task.box[0][0] * self.waves // length == wave:
+                yield task
 
     def reduction_of(self, task: TileTask) -> Interval | None:
         """Return the part of the reduction that a task covers; ``None`` for all of it."""
@@ -88,4 +101,4 @@ def tile_group(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
         for box in grid.boxes()
         for number, part in enumerate(grid.parts)
     )
-    return TiledGroup(group=group, grid=grid, length=length, tasks=tasks)
+    return TiledGroup(group=group, grid=grid, length=length, waves=tiling.waves, tasks=tasks)

@@ -1,0 +1,108 @@
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+import pytest
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.batch import batch_size, part_of_batch
+from spmilp.lowering.choose import choose_tilings
+from spmilp.lowering.lower import lower
+from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.refine import refine_tilings
+from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
+from spmilp.pipeline import map_problem
+from spmilp.solvers.base import SolveOptions
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+
+def network(batch: int = 8, *, wide: int = 16) -> Network:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((batch, 3, 16, 16)), wide)
+    data = builder.conv(data, wide, residual=data)
+    return builder.network(builder.conv(builder.pool(data), 8))
+
+
+def test_a_part_of_a_batch_is_the_same_network_on_fewer_examples() -> None:
+    whole = network(8)
+    part = part_of_batch(whole, 4)
+    assert part is not None
+    assert batch_size(whole) == 8
+    assert batch_size(part) == 2
+    for name, tensor in whole.tensors.items():
+        shape = tensor.shape if tensor.data is not None else (2, *tensor.shape[1:])
+        assert part.tensors[name].shape == shape
+
+
+def test_a_batch_is_cut_into_equal_parts_only() -> None:
+    assert part_of_batch(network(6), 4) is None
+
+
+def test_networks_that_mix_examples_have_no_parts() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((4, 6))
+    turned = builder.group(builder.operator("Transpose", [data], perm=(1, 0)))
+    mixing = builder.network(builder.group(builder.operator("MatMul", [data, turned])))
+    assert part_of_batch(mixing, 2) is None
+
+
+def test_waves_take_turns_from_group_to_group() -> None:
+    tilings = {index: Tiling(counts=(4, 1, 1, 1), waves=2) for index in range(3)}
+    problem = lower(network(4), star_machine(), {**tilings, 3: Tiling(counts=(4, 1, 1, 1))})
+    order = [
+        (task.tile.of, task.tile.box[0][0] // 2) for task in problem.tasks if task.tile is not None
+    ]
+    names = [group.name for group in network(4).groups]
+    expected = [(name, wave) for wave in range(2) for name in names[:3]]
+    assert [key for key, _ in groupby(order)] == [*expected, (names[3], 0), (names[3], 1)]
+    assert [task.index for task in problem.tasks] == list(problem.topological_order())
+
+
+def test_the_first_axis_has_as_many_tiles_in_each_wave() -> None:
+    with pytest.raises(ValueError, match="in 2 waves, expected a multiple"):
+        Tiling(counts=(3, 1), waves=2)
+    assert in_waves(Tiling(counts=(2, 3)), 4) == Tiling(counts=(8, 3), waves=4)
+    assert Tiling(counts=(8, 3), parts=2, waves=4).describe() == "8x3/2~4"
+
+
+def test_waves_are_considered_only_where_tensors_do_not_stay() -> None:
+    rates = machine_rates(star_machine(4, 1 << 14))
+    assert list(parts_of_batch(network(8), replace(rates, aggregate=1 << 24))) == [1]
+    assert list(parts_of_batch(network(1), rates)) == [1]
+    # Of 32 KiB that may be used, the groups need 128, 256, 160 and 48 KiB.
+    assert sorted(parts_of_batch(network(8), rates)) == [1, 2, 4, 8]
+
+
+def test_waves_change_where_that_pays_for_the_move() -> None:
+    whole = network(8)
+    rates = machine_rates(star_machine(4, 1 << 14))
+    assert waves_of_groups(whole, rates, {1: [100.0] * 4, 2: [40.0] * 4}) == [2, 2, 2, 2]
+    assert waves_of_groups(whole, rates, {1: [100.0] * 4, 2: [60.0] * 4}) == [1, 1, 1, 1]
+    dear = 1e9
+    times = {1: [dear, 1.0, 1.0, 1.0], 2: [1.0, dear, dear, dear]}
+    assert waves_of_groups(whole, rates, times) == [2, 1, 1, 1]
+
+
+def test_a_large_batch_computes_in_waves_with_less_traffic() -> None:
+    whole, machine = network(8), star_machine(4, 1 << 14)
+    chosen = choose_tilings(whole, machine)
+    assert max(tiling.waves for tiling in chosen.values()) > 1
+    flat = {index: replace(tiling, waves=1) for index, tiling in chosen.items()}
+    results = []
+    for tilings in (chosen, flat):
+        mapped = map_problem(
+            lower(whole, machine, tilings), solver="greedy:near/layers", options=SolveOptions()
+        )
+        assert mapped.plan is not None
+        results.append(mapped.plan.claim.dram_traffic)
+    assert results[0] < results[1]
+
+
+def test_refining_keeps_waves() -> None:
+    whole, machine = network(8), star_machine(4, 1 << 14)
+    chosen = choose_tilings(whole, machine)
+    values = iter(np.arange(1000, 0, -1).tolist())
+    refined = refine_tilings(whole, machine, chosen, lambda problem: next(values), budget=6)
+    assert [one.waves for one in refined.values()] == [one.waves for one in chosen.values()]
+    assert refined != chosen
