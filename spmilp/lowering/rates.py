@@ -1,12 +1,12 @@
 """What an estimate needs of a machine: how much its parts hold, and how fast data moves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isfinite, log
 
-from spmilp.machine.machine import Core, Engine, Machine, MemoryKind
+from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
@@ -145,6 +145,42 @@ def dram_rate(machine: Machine, *, outgoing: bool) -> float:
         start=Fraction(0),
     )
     return float(total) if total else float("inf")
+
+
+def shared_dram_rate(machine: Machine) -> float:
+    """Return the bytes per cycle of what DRAMs send and take together; infinite without limit.
+
+    A port that reads and writes in turn is a link over which all transfers from a DRAM leave and
+    over which all to it come in. Where only some ports are of this kind, there is no limit.
+    """
+    drams = {memory.name for memory in machine.drams}
+    leaving: dict[str, list[Link]] = {}
+    entering: dict[str, list[Link]] = {}
+    for link in machine.links:
+        leaving.setdefault(link.source, []).append(link)
+        entering.setdefault(link.target, []).append(link)
+    outward = {
+        _only_way(link, leaving, outgoing=True) for dram in drams for link in leaving.get(dram, ())
+    }
+    inward = {
+        _only_way(link, entering, outgoing=False)
+        for dram in drams
+        for link in entering.get(dram, ())
+    }
+    if not outward or outward != inward:
+        return float("inf")
+    return float(sum((machine.links[index].rate for index in outward), start=Fraction(0)))
+
+
+def _only_way(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> int:
+    """Return the last link, seen from a DRAM, before ways part."""
+    passed = {link.index}
+    while True:
+        following = onward.get(link.target if outgoing else link.source, [])
+        if len(following) != 1 or following[0].index in passed:
+            return link.index
+        link = following[0]
+        passed.add(link.index)
 
 
 @dataclass(frozen=True, slots=True)

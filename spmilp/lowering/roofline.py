@@ -10,7 +10,7 @@ from spmilp.frontend.operators.family import Work
 from spmilp.frontend.regions import group_work
 from spmilp.lowering.compulsory import compulsory_bytes, needed_by_groups
 from spmilp.lowering.cost import can_run, cannot_run, lanes_of
-from spmilp.lowering.rates import dram_rate
+from spmilp.lowering.rates import dram_rate, shared_dram_rate
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.units import Bytes, Cycles
 
@@ -90,7 +90,8 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     largest value over some natural prices is taken.
 
     *Traffic.* DRAM sends at least :func:`~spmilp.lowering.compulsory.compulsory_bytes` over links
-    whose rates are never exceeded, and takes the outputs over others.
+    whose rates are never exceeded, and takes the outputs over others, or over the same ones where
+    its ports read and write in turn.
 
     Raises
     ------
@@ -98,8 +99,7 @@ def roofline(network: Network, machine: Machine) -> Roofline:
         If no kind of core can run a group.
     """
     bound = _Arithmetic(network, machine)
-    outgoing = dram_rate(machine, outgoing=True)
-    incoming = dram_rate(machine, outgoing=False)
+    dram = _Dram(machine)
     groups = []
     for group, needed in zip(network.groups, needed_by_groups(network), strict=True):
         loads = sum(needed.values())
@@ -109,18 +109,30 @@ def roofline(network: Network, machine: Machine) -> Roofline:
                 name=group.name,
                 macs=bound.macs[group.index],
                 compute=bound.of([group.index]),
-                dram=max(loads / outgoing, stores / incoming),
+                dram=dram.cycles(loads, stores),
                 dram_bytes=loads + stores,
             )
         )
     loads, stores = compulsory_bytes(network)
     return Roofline(
         compute=bound.of(range(len(network.groups))),
-        dram=max(loads / outgoing, stores / incoming),
+        dram=dram.cycles(loads, stores),
         loads=loads,
         stores=stores,
         groups=tuple(groups),
     )
+
+
+class _Dram:
+    """How long DRAMs take to send and to take bytes, at least."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._outgoing = dram_rate(machine, outgoing=True)
+        self._incoming = dram_rate(machine, outgoing=False)
+        self._shared = shared_dram_rate(machine)
+
+    def cycles(self, loads: Bytes, stores: Bytes) -> float:
+        return max(loads / self._outgoing, stores / self._incoming, (loads + stores) / self._shared)
 
 
 class _Arithmetic:

@@ -1,7 +1,9 @@
 from dataclasses import replace
 
-from spmilp.lowering.rates import machine_rates
-from tests.lowering.builders import star_machine
+from spmilp.lowering.rates import machine_rates, shared_dram_rate
+from spmilp.lowering.roofline import roofline
+from spmilp.machine.read import load_machine
+from tests.lowering.builders import NetworkBuilder, star_machine
 
 
 def test_pieces_that_many_read_are_passed_on_by_those_who_have_them() -> None:
@@ -15,3 +17,16 @@ def test_pieces_that_many_read_are_passed_on_by_those_who_have_them() -> None:
 def test_the_ports_of_a_memory_say_how_many_it_gives_to_at_once() -> None:
     rates = machine_rates(star_machine(4))
     assert (rates.outbound, rates.each, rates.at_once) == (16, 8, 2)
+
+
+def test_ports_that_read_and_write_in_turn_are_found() -> None:
+    assert shared_dram_rate(load_machine("stream_quad").machine) == 8
+    assert shared_dram_rate(load_machine("set_8x8").machine) == 64
+    assert shared_dram_rate(star_machine()) == float("inf")
+
+
+def test_what_such_ports_take_adds_to_what_they_send() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.relu(builder.input((1, 1024))))
+    assert roofline(network, load_machine("stream_quad").machine).cycles == 2 * 4096 // 8
+    assert roofline(network, star_machine()).dram == 4096 / 16
