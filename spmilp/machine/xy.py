@@ -1,10 +1,11 @@
 """Paths along x and then along y."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from spmilp.machine.machine import Link, Machine
-from spmilp.machine.paths import Path, ShortestPaths
+from spmilp.machine.paths import STAY, Path, ShortestPaths
+from spmilp.units import Cycles
 
 Position: TypeAlias = tuple[int, int]
 
@@ -36,17 +37,22 @@ class XyPaths:
         )
         self._onto: dict[str, tuple[tuple[str, Path], ...]] = {}
         self._off: dict[str, tuple[tuple[str, Path], ...]] = {}
+        self._walked: dict[tuple[int, int, int, int], Path | None] = {}
 
     def between(self, source: str, target: str) -> Path | None:
         """Return the least path from one memory to another, ``None`` if there is none."""
         beside = self._access.between(source, target)
-        candidates = [] if beside is None else [beside]
+        candidates: list[tuple[Path, ...]] = [] if beside is None else [(beside,)]
         for first, onto in self._ways_onto_the_grid(source):
             for last, off in self._ways_off_the_grid(target):
                 across = self._across(first, last)
                 if across is not None:
-                    candidates.append(onto.then(across, off))
-        return min(candidates, default=None)
+                    candidates.append((onto, *across, off))
+        # Of many candidates few are equally short, and only those need be written out.
+        lengths = [_length(parts) for parts in candidates]
+        least = min(lengths, default=None)
+        shortest = (c for c, length in zip(candidates, lengths, strict=True) if length == least)
+        return min((STAY.then(*parts) for parts in shortest), default=None)
 
     def _ways_onto_the_grid(self, memory: str) -> tuple[tuple[str, Path], ...]:
         if memory not in self._onto:
@@ -62,23 +68,34 @@ class XyPaths:
             self._off[memory] = tuple((router, path) for router, path in ways if path)
         return self._off[memory]
 
-    def _across(self, first: str, last: str) -> Path | None:
+    def _across(self, first: str, last: str) -> tuple[Path, Path] | None:
         """Walk along x and then along y from one router to another."""
-        (x, y), goal = self._position[first], self._position[last]
-        along_x = self._along(0, (x, y), goal[0], self._columns)
-        along_y = self._along(1, (goal[0], y), goal[1], self._rows)
-        return along_x.then(along_y) if along_x and along_y else None
+        (x, y), (goal_x, goal_y) = self._position[first], self._position[last]
+        along_x = self._along(0, y, x, goal_x)
+        along_y = self._along(1, goal_x, y, goal_y)
+        return (along_x, along_y) if along_x and along_y else None
 
-    def _along(self, axis: int, start: Position, goal: int, span: tuple[int, int]) -> Path | None:
-        """Walk along one axis: the shorter way, the increasing one when both are equal."""
-        first, count = span
-        ahead = (goal - start[axis]) % count
+    def _along(self, axis: int, line: int, start: int, goal: int) -> Path | None:
+        """Walk along one axis: the shorter way, the increasing one when both are equal.
+
+        Parameters
+        ----------
+        line
+            The coordinate on the other axis.
+        """
+        walk = axis, line, start, goal
+        if walk not in self._walked:
+            self._walked[walk] = self._walk(*walk)
+        return self._walked[walk]
+
+    def _walk(self, axis: int, line: int, start: int, goal: int) -> Path | None:
+        first, count = self._rows if axis else self._columns
+        ahead = (goal - start) % count
         for steps, direction in sorted([(ahead, 1), ((-ahead) % count, -1)], key=_fewer_steps):
             here, links = start, []
             for _ in range(steps):
-                moved = first + (here[axis] + direction - first) % count
-                there = (moved, here[1]) if axis == 0 else (here[0], moved)
-                link = self._link(here, there)
+                there = first + (here + direction - first) % count
+                link = self._link(*(((line, at) if axis else (at, line)) for at in (here, there)))
                 if link is None:
                     break
                 links.append(link)
@@ -100,6 +117,11 @@ def _span(coordinates: Iterable[int]) -> tuple[int, int]:
     """Return the least coordinate and the number of positions up to the greatest."""
     found = list(coordinates)
     return (min(found), max(found) - min(found) + 1) if found else (0, 1)
+
+
+def _length(parts: Sequence[Path]) -> tuple[Cycles, int]:
+    """Return latency and hops of paths one after another."""
+    return sum(part.latency for part in parts), sum(part.hops for part in parts)
 
 
 def _fewer_steps(way: tuple[int, int]) -> tuple[int, int]:
