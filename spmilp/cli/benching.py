@@ -14,7 +14,7 @@ from spmilp.bench.output import defects, read_runs
 from spmilp.bench.read import fitting, list_suites, load_suite, solvers_named
 from spmilp.bench.run import Plan, run_rows
 from spmilp.bench.sections import Section, sections_of, settings_of
-from spmilp.bench.suite import Row
+from spmilp.bench.suite import GREEDY, Row
 from spmilp.bench.summary import summary_frame, with_best_greedy
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted
@@ -60,8 +60,8 @@ def list_rows(request: Request) -> ExitCode:
         listed = [{"instance": row.name, "solvers": list(row.solvers)} for row in rows]
         out.print_json({"rows": listed})
         return ExitCode.OK
-    cells = [(row.name, _limit(row), f"{len(row.solvers)}", ", ".join(row.solvers)) for row in rows]
-    out.console().print(out.table(("row", "limit", "", "solvers"), cells, numbers={1, 2}))
+    cells = [(row.name, _limit(row), _runs(row), _solvers(row)) for row in rows]
+    out.console().print(out.table(("row", "limit", "runs", "solvers"), cells, numbers={1, 2}))
     return ExitCode.OK
 
 
@@ -167,6 +167,19 @@ def _print_sections(sections: Iterable[Section], facts: Iterable[str]) -> None:
 
 def _objects(section: Section) -> list[dict[str, str]]:
     return [dict(zip(section.headings, row, strict=True)) for row in section.rows]
+
+
+def _runs(row: Row) -> str:
+    return f"{len(row.solvers) * len(row.seeds):,}"
+
+
+def _solvers(row: Row) -> str:
+    """Return the names, with the one-pass rules only counted where there are several."""
+    greedy = [name for name in row.solvers if name.startswith(GREEDY)]
+    if len(greedy) < 4:
+        return ", ".join(row.solvers)
+    others = [name for name in row.solvers if name not in greedy]
+    return ", ".join([*others, f"{len(greedy)} of {GREEDY}*"])
 
 
 def _limit(row: Row) -> str:

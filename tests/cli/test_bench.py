@@ -47,8 +47,10 @@ def test_the_suites_and_their_rows_are_listed(run: Run, suite: Path) -> None:
 
     rows = run("bench", suite, "--list", "--only", "generated-*", "--solvers", "greedy:*").out
     assert "generated-12t-2c" in rows
-    assert "greedy:blocks/layers" in rows
+    assert "of greedy:*" in rows
     assert "not-there" not in rows
+    few = run("bench", suite, "--list", "--solvers", "list,greedy:*/layers", "--json").json
+    assert few["rows"][0]["solvers"][:2] == ["list", "greedy:blocks/layers"]
 
 
 def test_a_suite_is_run_and_summed_up(run: Run, suite: Path) -> None:

@@ -1,0 +1,52 @@
+"""What the suites of the package hold."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from spmilp.bench.read import list_suites, load_suite
+from spmilp.bench.suite import SOLVE, ModelOnMachine, ProblemFile
+from spmilp.frontend.read import find_model
+from spmilp.machine.read import load_machine
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", list_suites())
+def test_models_machines_and_problems_of_the_suites_are_there(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    for row in load_suite(name).rows:
+        if isinstance(row.source, ModelOnMachine):
+            assert find_model(row.source.model).exists()
+            assert load_machine(row.source.machine, row.source.scale).machine.cores
+        elif isinstance(row.source, ProblemFile):
+            assert row.source.path.exists()
+
+
+def test_networks_has_forty_rows_on_many_machines_with_all_one_pass_rules() -> None:
+    rows = load_suite("networks").rows
+    sources = [row.source for row in rows]
+    machines = Counter(each.machine for each in sources if isinstance(each, ModelOnMachine))
+    models = {each.model for each in sources if isinstance(each, ModelOnMachine)}
+
+    assert len(rows) >= 40
+    assert len(machines) >= 6
+    assert {model for model in models if model.startswith("onnx:")} == {
+        f"onnx:light_{name}"
+        for name in (
+            *("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50"),
+            *("shufflenet", "squeezenet", "vgg19", "zfnet512"),
+        )
+    }
+    for row in rows:
+        assert {"auto", SOLVE, "greedy:blocks/layers", "greedy:earliest/path"} <= set(row.solvers)
+        assert (row.time_limit, row.workers) == (120, 2)
+
+
+def test_the_tiny_suite_needs_nothing_but_the_package() -> None:
+    for row in load_suite("tiny").rows:
+        assert not isinstance(row.source, ProblemFile)
+        assert not (isinstance(row.source, ModelOnMachine) and "/" in row.source.model)
