@@ -13,6 +13,12 @@ def _list() -> Solver:
     return ListScheduler()
 
 
+def _search() -> Solver:
+    from spmilp.solvers.local_search.solver import LocalSearch
+
+    return LocalSearch()
+
+
 def _cpsat() -> Solver:
     from spmilp.solvers.cpsat.solver import CpSatSolver
 
@@ -41,6 +47,7 @@ BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 SOLVERS: dict[str, Callable[[], Solver]] = {
     "auto": _list,
     "list": _list,
+    "search": _search,
     "cpsat": _cpsat,
     "bruteforce": _bruteforce,
     "milp": _milp("highs"),

@@ -1,0 +1,47 @@
+"""What is searched: all that decides what the list scheduler does."""
+
+from dataclasses import dataclass
+
+from spmilp.solvers.list_scheduler.board import Board, Weights
+from spmilp.solvers.list_scheduler.records import Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidate:
+    """Decisions from which the list scheduler makes one schedule. The arrays are never changed.
+
+    Parameters
+    ----------
+    order
+        Every task once, each after all that it follows.
+    cores
+        For each task its core.
+    leads
+        For each read of each task, how many tasks of the same memory before its reader bytes are
+        set aside for it; 0 for none.
+    weights
+        Of the scheduler.
+    """
+
+    order: Ints
+    cores: Ints
+    leads: Ints
+    weights: Weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judged:
+    """A candidate, the schedule made from it, and what that is worth.
+
+    Parameters
+    ----------
+    score
+        The quantities in the problem's order; less is better.
+    source
+        What made the candidate, in words for people.
+    """
+
+    candidate: Candidate
+    score: tuple[int, ...]
+    board: Board
+    source: str

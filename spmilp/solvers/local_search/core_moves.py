@@ -1,0 +1,103 @@
+"""Moves that change the cores of tasks. What belongs together, a unit, moves together."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.local_search.candidate import Candidate
+from spmilp.solvers.local_search.situation import Situation
+
+
+def move_a_task(now: Situation) -> Candidate | None:
+    """Run a task on any other core."""
+    task = now.a_task()
+    return _with_core(now, task, now.one_of(now.facts.able[task]))
+
+
+def move_to_the_data(now: Situation) -> Candidate | None:
+    """Run a task where what it reads is written or read by others."""
+    facts, task = now.facts, now.a_task()
+    reads = facts.reads[task]
+    if reads.size == 0:
+        return None
+    buffer = int(facts.buffer_of[now.one_of(reads)])
+    users = np.append(facts.readers[buffer], facts.writers[buffer])
+    users = users[(users >= 0) & (users != task)]
+    if users.size == 0:
+        return None
+    return _with_core(now, task, int(now.candidate.cores[now.one_of(users)]))
+
+
+def move_to_an_idle_core(now: Situation) -> Candidate | None:
+    """Run a task on the core that computes least while it is in flight."""
+    tasks, task = now.judged.board.tasks, now.a_task()
+    able = now.facts.able[task]
+    around = 2 * int(tasks["end"][task] - tasks["start"][task])
+    first, last = tasks["start"][task] - around, tasks["end"][task] + around
+    overlap = np.minimum(tasks["end"], last) - np.maximum(tasks["start"], first)
+    busy = np.bincount(tasks["core"], np.maximum(overlap, 0), len(now.judged.board.cores))
+    return _with_core(now, task, int(able[np.argmin(busy[able])]))
+
+
+def swap_two_tasks(now: Situation) -> Candidate | None:
+    """Let two tasks of an operator change places."""
+    tasks = now.an_operator()
+    one, other = now.one_of(tasks), now.one_of(tasks)
+    cores = now.candidate.cores
+    if cores[one] == cores[other]:
+        return None
+    if cores[other] not in now.facts.able[one] or cores[one] not in now.facts.able[other]:
+        return None
+    changed = cores.copy()
+    changed[_unit(now, one)] = cores[other]
+    changed[_unit(now, other)] = cores[one]
+    return replace(now.candidate, cores=changed)
+
+
+def turn_an_operator(now: Situation) -> Candidate | None:
+    """Let the cores of an operator change places, in a round or at random."""
+    tasks = now.an_operator()
+    cores = now.candidate.cores
+    used = np.unique(cores[tasks])
+    if used.size < 2:
+        return None
+    if now.rng.random() < 0.5:
+        onto = np.roll(used, int(now.rng.integers(1, used.size)))
+    else:
+        onto = now.rng.permutation(used)
+    changed = cores.copy()
+    changed[tasks] = onto[np.searchsorted(used, cores[tasks])]
+    return _if_able(now, tasks, changed)
+
+
+def assign_as_another(now: Situation) -> Candidate | None:
+    """Run an operator, and perhaps those next to it, where another candidate does."""
+    facts = now.facts
+    other = now.others[int(now.rng.integers(len(now.others)))]
+    first = int(facts.operator_of[now.a_task()])
+    last = min(len(facts.operators), first + int(now.rng.integers(1, 4)))
+    tasks = facts.operators.items[facts.operators.begins[first] : facts.operators.begins[last]]
+    changed = now.candidate.cores.copy()
+    changed[tasks] = other.cores[tasks]
+    return _if_able(now, tasks, changed)
+
+
+def _with_core(now: Situation, task: int, core: int) -> Candidate | None:
+    unit = _unit(now, task)
+    changed = now.candidate.cores.copy()
+    changed[unit] = core
+    return _if_able(now, unit, changed)
+
+
+def _unit(now: Situation, task: int) -> Ints:
+    return now.facts.units[int(now.facts.unit_of[task])]
+
+
+def _if_able(now: Situation, tasks: Ints, cores: Ints) -> Candidate | None:
+    """Return the candidate with other cores, if they differ and can run the tasks."""
+    before = now.candidate.cores
+    moved = tasks[cores[tasks] != before[tasks]]
+    if moved.size == 0 or any(cores[task] not in now.facts.able[task] for task in moved.tolist()):
+        return None
+    return replace(now.candidate, cores=cores)

@@ -1,0 +1,59 @@
+"""What a candidate is worth."""
+
+import numpy as np
+
+from spmilp.machine.routes import Routes
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.board import Board, Stop
+from spmilp.solvers.list_scheduler.extract import makespan_of
+from spmilp.solvers.list_scheduler.records import NEVER
+from spmilp.solvers.list_scheduler.run import Runner
+from spmilp.solvers.list_scheduler.score import score
+from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.sequence import steps_of
+
+
+class Evaluator:
+    """Lets the list scheduler make schedules of candidates, and counts how often.
+
+    One evaluator serves one thread.
+    """
+
+    def __init__(self, problem: Problem, routes: Routes, facts: Facts) -> None:
+        self._problem = problem
+        self._facts = facts
+        self.runner = Runner(problem, routes)
+        self.count = 0
+
+    def judge(
+        self, candidate: Candidate, source: str, limit: tuple[int, ...] | None = None
+    ) -> Judged | None:
+        """Return what a candidate leads to; ``None`` without schedule or when it exceeds a limit.
+
+        Parameters
+        ----------
+        limit
+            A score that is still good enough.
+        """
+        self.count += 1
+        by_makespan = self._problem.objective.first is Quantity.MAKESPAN
+        latest = limit[0] if limit is not None and by_makespan else NEVER
+        steps = steps_of(self._facts, candidate)
+        stop, board = self.runner.run(steps, candidate.cores, candidate.weights, latest)
+        if stop is not Stop.DONE or (by_makespan and makespan_of(board) > latest):
+            return None
+        found = score(self._problem, board)
+        if limit is not None and found > limit:
+            return None
+        return Judged(candidate=candidate, score=found, board=board, source=source)
+
+    def fixed(self, order: np.ndarray, board: Board) -> Candidate:
+        """Return the candidate behind a schedule whose cores the scheduler may have chosen."""
+        return Candidate(
+            order=order,
+            cores=board.tasks["core"].copy(),
+            leads=np.zeros(self._facts.reads.items.size, np.int64),
+            weights=board.weights,
+        )

@@ -1,0 +1,73 @@
+"""Moves that change the order of tasks."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.solvers.local_search.candidate import Candidate
+from spmilp.solvers.local_search.sequence import in_order_of
+from spmilp.solvers.local_search.situation import Situation
+
+NEAR_AND_FAR = (0.003, 0.03, 0.2)
+STRETCHES = (0.02, 0.05, 0.15)
+
+
+def shift_a_task(now: Situation) -> Candidate | None:
+    """Place a task earlier or later."""
+    keys = now.position.astype(np.float64)
+    keys[now.a_task()] += now.a_distance(NEAR_AND_FAR)
+    return _reordered(now, keys)
+
+
+def shift_an_operator(now: Situation) -> Candidate | None:
+    """Place all tasks of an operator earlier or later."""
+    keys = now.position.astype(np.float64)
+    keys[now.an_operator()] += now.a_distance(NEAR_AND_FAR)
+    return _reordered(now, keys)
+
+
+def pull_a_task(now: Situation) -> Candidate | None:
+    """Place a task earlier, and with it all that it waits for and that would come after."""
+    task = now.a_task()
+    target = float(now.position[task]) - abs(now.a_distance(NEAR_AND_FAR))
+    pulled = {task}
+    waiting = [task]
+    while waiting:
+        for earlier in now.facts.before[waiting.pop()].tolist():
+            if now.position[earlier] > target and earlier not in pulled:
+                pulled.add(earlier)
+                waiting.append(earlier)
+    keys = now.position.astype(np.float64)
+    moved = np.array(sorted(pulled))
+    keys[moved] = target + keys[moved] / keys.size
+    return _reordered(now, keys)
+
+
+def sort_a_stretch(now: Situation) -> Candidate | None:
+    """Place the tasks of a stretch as another candidate does: by layers here, by depth there."""
+    count = now.position.size
+    length = max(4, int(count * STRETCHES[int(now.rng.integers(len(STRETCHES)))]))
+    middle = int(now.position[now.a_task()])
+    first = max(0, middle - length // 2)
+    stretch = now.candidate.order[first : first + length]
+    other = now.others[int(now.rng.integers(len(now.others)))]
+    rank = np.empty(count, np.int64)
+    rank[other.order] = np.arange(count)
+    keys = now.position.astype(np.float64)
+    keys[stretch[np.argsort(rank[stretch], kind="stable")]] = first + np.arange(stretch.size)
+    return _reordered(now, keys)
+
+
+def sort_by_start(now: Situation) -> Candidate | None:
+    """Place the tasks in the order in which they start, some of them a little off."""
+    starts = now.judged.board.tasks["start"].astype(np.float64)
+    noise = now.rng.normal(size=starts.size) * now.rng.choice([0.0, 0.002, 0.01])
+    return _reordered(now, starts + noise * starts.max(initial=0.0))
+
+
+def _reordered(now: Situation, keys: NDArray[np.float64]) -> Candidate | None:
+    order = in_order_of(now.facts, keys)
+    if (order == now.candidate.order).all():
+        return None
+    return replace(now.candidate, order=order)

@@ -1,0 +1,159 @@
+"""Orders of tasks, and the points between them at which bytes are set aside. Compiled."""
+
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.compiled import compiled
+from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.local_search.candidate import Candidate
+from spmilp.solvers.local_search.facts import Facts
+
+
+def in_order_of(facts: Facts, keys: Ints | NDArray[np.float64]) -> Ints:
+    """Return the tasks in topological order; among those that are ready, the least key first.
+
+    Equal keys stand in the order of the tasks.
+    """
+    by_key = np.argsort(keys, kind="stable")
+    before, followers = facts.before, facts.followers
+    return _topological(by_key, np.diff(before.begins), followers.begins, followers.items)
+
+
+@compiled
+def _topological(by_key: Ints, waiting: Ints, begins: Ints, followers: Ints) -> Ints:
+    count = by_key.size
+    rank = np.empty(count, np.int64)
+    for position in range(count):
+        rank[by_key[position]] = position
+    ready = [rank[task] for task in range(count) if waiting[task] == 0]
+    heapify(ready)
+    order = np.empty(count, np.int64)
+    for position in range(count):
+        task = by_key[heappop(ready)]
+        order[position] = task
+        for entry in range(begins[task], begins[task + 1]):
+            follower = followers[entry]
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heappush(ready, rank[follower])
+    return order
+
+
+def steps_of(facts: Facts, candidate: Candidate) -> Ints:
+    """Return what the scheduler does, in order: it places tasks, and sets bytes aside for reads.
+
+    Bytes for a read are set aside right before the task of the same memory that comes as many tasks
+    before its reader as its lead says (before the first one at the earliest). A read is the number
+    of tasks plus its position among all reads.
+    """
+    if not candidate.leads.any():
+        return candidate.order
+    memory = facts.memory_of_core[candidate.cores]
+    return _woven(
+        candidate.order, memory, facts.memory_bytes.size, facts.reads.begins, candidate.leads
+    )
+
+
+@compiled
+def _woven(order: Ints, memory: Ints, memories: int, reads: Ints, leads: Ints) -> Ints:
+    tasks, begins, at = _tasks_by_memory(order, memory, memories)
+    count = order.size
+    ahead_of = np.zeros(count + 1, np.int64)
+    for task in order:
+        for read in range(reads[task], reads[task + 1]):
+            if leads[read] > 0:
+                anchor = tasks[max(begins[memory[task]], at[task] - leads[read])]
+                ahead_of[anchor + 1] += 1
+    ends = np.cumsum(ahead_of)
+    filled = ends[:-1].copy()
+    waiting = np.empty(ends[-1], np.int64)
+    for task in order:
+        for read in range(reads[task], reads[task + 1]):
+            if leads[read] > 0:
+                anchor = tasks[max(begins[memory[task]], at[task] - leads[read])]
+                waiting[filled[anchor]] = count + read
+                filled[anchor] += 1
+    steps = np.empty(count + waiting.size, np.int64)
+    step = 0
+    for task in order:
+        for entry in range(ends[task], ends[task + 1]):
+            steps[step] = waiting[entry]
+            step += 1
+        steps[step] = task
+        step += 1
+    return steps
+
+
+@compiled
+def _tasks_by_memory(order: Ints, memory: Ints, memories: int) -> tuple[Ints, Ints, Ints]:
+    """Return each memory's tasks in a row, where they begin, and where each task stands."""
+    begins = np.zeros(memories + 1, np.int64)
+    for task in order:
+        begins[memory[task] + 1] += 1
+    begins = np.cumsum(begins)
+    filled = begins[:-1].copy()
+    tasks = np.empty(order.size, np.int64)
+    at = np.empty(order.size, np.int64)
+    for task in order:
+        place = filled[memory[task]]
+        tasks[place] = task
+        at[task] = place
+        filled[memory[task]] += 1
+    return tasks, begins, at
+
+
+def leads_by_share(facts: Facts, order: Ints, cores: Ints, share: float) -> Ints:
+    """Return leads by which bytes are set aside as early as they fill a share of each memory.
+
+    Bytes are set aside for what is there at cycle 0, at its first use in a memory, in the order of
+    use, as long as what waits takes at most ``share`` of the memory.
+    """
+    memory = facts.memory_of_core[cores]
+    room = (facts.memory_bytes * share).astype(np.int64)
+    return _leads(
+        order,
+        memory,
+        room,
+        facts.reads.begins,
+        facts.reads.items,
+        facts.from_outside,
+        facts.slice_bytes.size,
+    )
+
+
+@compiled
+def _leads(
+    order: Ints, memory: Ints, room: Ints, reads: Ints, slices: Ints, outside: Ints, count: int
+) -> Ints:
+    tasks, begins, _ = _tasks_by_memory(order, memory, room.size)
+    leads = np.zeros(slices.size, np.int64)
+    seen = np.full(count, -1, np.int64)
+    wanted = np.zeros(order.size, np.int64)
+    for place in range(room.size):
+        for position in range(begins[place], begins[place + 1]):
+            task = tasks[position]
+            for read in range(reads[task], reads[task + 1]):
+                if outside[read] > 0 and seen[slices[read]] != place:
+                    seen[slices[read]] = place
+                    wanted[position] += outside[read]
+                    leads[read] = 1
+        ahead, waiting = begins[place], np.int64(0)
+        for position in range(begins[place], begins[place + 1]):
+            if ahead < position:
+                ahead = position
+            while ahead < begins[place + 1] and waiting + wanted[ahead] <= room[place]:
+                task = tasks[ahead]
+                for read in range(reads[task], reads[task + 1]):
+                    leads[read] *= ahead - position
+                waiting += wanted[ahead]
+                ahead += 1
+            if ahead > position:
+                waiting -= wanted[position]
+            else:
+                task = tasks[position]
+                for read in range(reads[task], reads[task + 1]):
+                    leads[read] = 0
+                ahead = position + 1
+    return leads

@@ -1,0 +1,166 @@
+"""Local search as a solver."""
+
+from threading import Event, Thread
+from time import monotonic
+
+import numpy as np
+
+from spmilp.errors import DoesNotFitError
+from spmilp.machine.routes import Routes
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.bounds.best import best_bound
+from spmilp.solvers.bounds.bound import Bound
+from spmilp.solvers.list_scheduler.extract import plan_of
+from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
+from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.facts import facts_of
+from spmilp.solvers.local_search.starts import Starts
+from spmilp.solvers.local_search.team import Team
+from spmilp.solvers.local_search.walk import Walk, WalkOptions
+
+TASKS_PLACED = 1_000_000
+FEWEST_STEPS, MOST_STEPS = 30, 4_000
+
+
+class LocalSearch:
+    """Improves what the list scheduler decides on, with its schedules as the judge.
+
+    It begins with all that the ``list`` solver tries, so it is never worse. Without a time limit
+    the number of steps depends on the number of tasks alone. Each worker walks on its own, from a
+    seed of its own, and goes on from the best schedule of all when it is stuck.
+    """
+
+    name = "search"
+
+    def __init__(self, walk: WalkOptions | None = None) -> None:
+        self._walk = walk or WalkOptions()
+
+    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+        """Return the best plan found; a ``hint`` is one of the schedules to begin with."""
+        limit = options.time_limit
+        deadline = None if limit is None else monotonic() + limit
+        bound = best_bound(problem)
+        reason = why_it_cannot_fit(problem)
+        if reason:
+            return _without_plan(SolveStatus.INFEASIBLE, bound, reason)
+        return _Search(problem, options, bound, self._walk, deadline).result(hint)
+
+
+class _Search:
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        bound: Bound,
+        walk: WalkOptions,
+        deadline: float | None,
+    ) -> None:
+        self._problem = problem
+        self._options = options
+        self._bound = bound
+        self._walk = walk
+        self._routes = Routes(problem.machine)
+        self._facts = facts_of(problem)
+        self._team = Team(options, bound, deadline)
+        self._has_limit = deadline is not None
+        self._reason = ""
+        self._others: tuple[Candidate, ...] = ()
+        self._from_list: Judged | None = None
+
+    def result(self, hint: Plan | None) -> Result:
+        """Search, and return the best plan."""
+        done = Event()
+        leader = Thread(target=self._lead, args=(hint, done), daemon=True)
+        leader.start()
+        try:
+            self._team.wait(done)
+        except KeyboardInterrupt:
+            if self._team.best is None:
+                raise
+        finally:
+            self._team.stop()
+        if self._team.best is None:
+            return _without_plan(SolveStatus.UNKNOWN, self._bound, self._reason)
+        return self._result_of(self._team.best)
+
+    def _lead(self, hint: Plan | None, done: Event) -> None:
+        """Find schedules to begin with, then walk with the others."""
+        try:
+            evaluator = Evaluator(self._problem, self._routes, self._facts)
+            start = self._begin(evaluator, hint)
+            if start is not None:
+                helpers = [
+                    Thread(target=self._help, args=(start, number), daemon=True)
+                    for number in range(1, self._options.workers)
+                ]
+                for helper in helpers:
+                    helper.start()
+                self._go(evaluator, start, 0)
+                for helper in helpers:
+                    helper.join()
+        except BaseException as error:
+            self._team.fail(error)
+        finally:
+            done.set()
+
+    def _help(self, start: Judged, number: int) -> None:
+        try:
+            self._go(Evaluator(self._problem, self._routes, self._facts), start, number)
+        except BaseException as error:
+            self._team.fail(error)
+
+    def _begin(self, evaluator: Evaluator, hint: Plan | None) -> Judged | None:
+        """Judge the starts; return the best of those whose cores are fixed."""
+        starts = Starts(self._problem, self._facts, evaluator, hint)
+        best: Judged | None = None
+        if not self._team.is_over():
+            for judged in starts:
+                if judged is not None:
+                    self._team.offer(judged)
+                    from_list = judged.source.startswith("list")
+                    if not from_list and (best is None or judged.score < best.score):
+                        best = judged
+                if self._team.is_over():
+                    break
+        self._reason = starts.reason
+        self._others = starts.candidates
+        return best
+
+    def _go(self, evaluator: Evaluator, start: Judged, number: int) -> None:
+        rng = np.random.default_rng([self._options.seed, number])
+        walk = Walk(self._facts, evaluator, self._team, start, self._others, rng, self._walk)
+        usual = min(MOST_STEPS, max(FEWEST_STEPS, TASKS_PLACED // len(self._problem.tasks)))
+        steps = usual if self._walk.steps is None else self._walk.steps
+        step = 0
+        while not self._team.is_over() and (self._has_limit or step < steps):
+            walk.step(step)
+            step += 1
+
+    def _result_of(self, best: Judged) -> Result:
+        try:
+            plan = plan_of(
+                self._problem,
+                self._routes,
+                best.board,
+                self._bound,
+                LocalSearch.name,
+                (("found by", best.source), ("seed", str(self._options.seed))),
+            )
+        except DoesNotFitError as error:
+            return _without_plan(SolveStatus.UNKNOWN, self._bound, str(error))
+        optimal = best.score[0] == self._bound.value
+        return Result(
+            status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
+            plan=plan,
+            bound=self._bound.value,
+            bound_source=self._bound.name,
+        )
+
+
+def _without_plan(status: SolveStatus, bound: Bound, reason: str) -> Result:
+    return Result(
+        status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
+    )

@@ -1,0 +1,76 @@
+"""Where the search begins: the list scheduler's portfolio, and its best with loads set ahead."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found, Portfolio
+from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.hint import candidate_of
+from spmilp.solvers.local_search.sequence import leads_by_share
+
+KEPT = 4
+SHARES = (0.15, 0.3, 0.5, 0.7)
+
+
+class Starts:
+    """The candidates that the search begins with.
+
+    Parameters
+    ----------
+    hint
+        A plan to begin with, besides.
+    """
+
+    def __init__(
+        self, problem: Problem, facts: Facts, evaluator: Evaluator, hint: Plan | None
+    ) -> None:
+        self._problem = problem
+        self._facts = facts
+        self._evaluator = evaluator
+        self._hint = hint
+        self._portfolio = Portfolio(problem, evaluator.runner)
+        self._first: list[tuple[tuple[int, ...], str, Candidate]] = []
+
+    @property
+    def reason(self) -> str:
+        """Why there is no schedule, where there is none."""
+        return self._portfolio.reason
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Candidates of the portfolio, the best first; weights apart no two are equal."""
+        ranked = sorted(self._first, key=lambda start: start[:2])
+        return tuple(candidate for _, _, candidate in ranked)
+
+    def __iter__(self) -> Iterator[Judged | None]:
+        """Judge them one by one."""
+        usual = FIRST_WEIGHTS[self._problem.objective.first]
+        if self._hint is not None:
+            yield self._judge(candidate_of(self._facts, self._hint, usual), "search hint")
+        for found in self._portfolio:
+            yield None if found is None else self._remembered(found)
+        for candidate in self.candidates[:KEPT]:
+            yield self._evaluator.judge(candidate, "search start")
+            for share in SHARES:
+                leads = leads_by_share(self._facts, candidate.order, candidate.cores, share)
+                if leads.any():
+                    yield self._evaluator.judge(
+                        replace(candidate, leads=leads), f"search ahead {share}"
+                    )
+
+    def _judge(self, candidate: Candidate, source: str) -> Judged | None:
+        judged = self._evaluator.judge(candidate, source)
+        if judged is not None:
+            self._first.append((judged.score, source, candidate))
+        return judged
+
+    def _remembered(self, found: Found) -> Judged:
+        candidate = self._evaluator.fixed(found.order, found.board)
+        name = f"list {found.trial}"
+        if all(other != name for _, other, _ in self._first):
+            self._first.append((found.score, name, candidate))
+        return Judged(candidate=candidate, score=found.score, board=found.board, source=name)

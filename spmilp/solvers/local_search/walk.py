@@ -1,0 +1,134 @@
+"""One walk from schedule to schedule."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.choice import MOVES, Choice
+from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.situation import Situation
+from spmilp.solvers.local_search.team import Team
+
+NEW_BEST, BETTER, ACCEPTED = 1.0, 0.3, 0.01
+"""What moves gain."""
+TRIES_FOR_A_MOVE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkOptions:
+    """How a walk accepts and where it turns.
+
+    Parameters
+    ----------
+    history
+        A schedule is accepted when it is no worse than the current one, or no worse than the one of
+        so many steps ago (Burke and Bykov, "The late acceptance hill-climbing heuristic", EJOR
+        258(1), 2017).
+    patience
+        Steps without a better schedule after which the walk goes back to the best one.
+    moves
+        The moves in use, by name.
+    steps
+        Of each walk without a time limit; ``None`` for as many as the number of tasks allows.
+    """
+
+    history: int = 30
+    patience: int = 300
+    moves: tuple[str, ...] = tuple(MOVES)
+    steps: int | None = None
+
+
+@dataclass(slots=True)
+class Record:
+    """What a move has been tried and good for, for reports."""
+
+    tried: int = 0
+    accepted: int = 0
+    best: int = 0
+    gain: int = 0
+
+
+class Walk:
+    """Late acceptance over the schedules of one problem.
+
+    Parameters
+    ----------
+    start
+        The first current schedule.
+    others
+        Candidates from which moves may take a part.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        evaluator: Evaluator,
+        team: Team,
+        start: Judged,
+        others: tuple[Candidate, ...],
+        rng: np.random.Generator,
+        options: WalkOptions,
+    ) -> None:
+        self._facts = facts
+        self._evaluator = evaluator
+        self._team = team
+        self._others = others
+        self._rng = rng
+        self._options = options
+        self._choice = Choice(options.moves, rng)
+        self._now = self._situation(start)
+        self._best = start.score
+        self._history = [start.score] * options.history
+        self._since_best = 0
+        self.records = {name: Record() for name in options.moves}
+
+    def step(self, number: int) -> None:
+        """Try one move."""
+        name, candidate = self._draw()
+        slot = number % len(self._history)
+        current = self._now.judged.score
+        limit = max(self._history[slot], current)
+        judged = self._evaluator.judge(candidate, f"search {name}", limit)
+        record = self.records[name]
+        record.tried += 1
+        gain = 0.0
+        if judged is not None:
+            record.accepted += 1
+            gain = BETTER if judged.score < current else ACCEPTED
+            if judged.score < self._best:
+                gain = NEW_BEST
+                record.best += 1
+                record.gain += self._best[0] - judged.score[0]
+                self._best = judged.score
+                self._since_best = -1
+                self._team.offer(judged)
+            self._now = self._situation(judged)
+        self._choice.learn(name, gain)
+        self._history[slot] = self._now.judged.score
+        self._since_best += 1
+        if self._since_best >= self._options.patience:
+            self._go_back()
+
+    def _draw(self) -> tuple[str, Candidate]:
+        """Return a move that changes something."""
+        for _ in range(TRIES_FOR_A_MOVE):
+            name = self._choice.draw()
+            candidate = MOVES[name](self._now)
+            if candidate is not None:
+                return name, candidate
+        # There may be nothing to move (one task on one core): then only weights are left.
+        return "change weight", MOVES["change weight"](self._now) or self._now.candidate
+
+    def _go_back(self) -> None:
+        """Go on from the best schedule of all."""
+        self._since_best = 0
+        best = self._team.best
+        if best is not None:
+            self._now = self._situation(best)
+            self._best = best.score
+            self._history = [best.score] * len(self._history)
+
+    def _situation(self, judged: Judged) -> Situation:
+        return Situation(facts=self._facts, judged=judged, others=self._others, rng=self._rng)
