@@ -10,6 +10,7 @@ from spmilp.bench.summary import (
     BEST_GREEDY,
     baseline_frame,
     groups,
+    instance_frame,
     summary_frame,
     wide_gaps,
     with_best_greedy,
@@ -34,13 +35,22 @@ SUMMARY: Columns = {
     "ratio_to_bound": ("× bound", RATIO),
     "mean_gap": ("gap", SHARE),
     "worst_gap": ("worst gap", SHARE),
-    "ratio_to_roofline": ("× roofline", RATIO),
+    "mean_roofline_gap": ("to roofline", SHARE),
     "ratio_to_peer": ("× peer", RATIO),
     "seconds_to_first": ("first plan, s", SECONDS),
     "soon": ("in 5 s", COUNT),
     "primal_integral": ("primal integral, s", SECONDS),
     "peak_mib": ("peak MiB", COUNT),
 }
+INSTANCES: Columns = {
+    "instance": ("instance", TEXT),
+    "class": ("class", TEXT),
+    "tasks": ("tasks", COUNT),
+    "bound": ("bound", COUNT),
+    "gap": ("gap", SHARE),
+    "roofline_gap": ("to roofline", SHARE),
+}
+FIRST, LAST = ("instance", "class", "tasks", "bound"), ("gap", "roofline_gap")
 WIDEST: Columns = {
     "instance": ("instance", TEXT),
     "class": ("class", TEXT),
@@ -95,6 +105,7 @@ def sections_of(frame: pd.DataFrame) -> Iterator[Section]:
         shown = part if name == "all rows" else part[~part["solver"].str.startswith(GREEDY)]
         yield section(f"{_capital(name)} ({rows})", "", summary_frame(shown), SUMMARY)
         yield from _baselines(name, part)
+    yield _by_instance(runs)
     yield from _lists(frame)
 
 
@@ -165,6 +176,14 @@ def _baselines(name: str, part: pd.DataFrame) -> Iterator[Section]:
     columns = {str(column): (f"{column} ÷", RATIO) for column in ratios.columns[1:]}
     title = f"Against each other, {name}"
     yield section(title, note, ratios, {"solver": ("solver", TEXT), **columns})
+
+
+def _by_instance(runs: pd.DataFrame) -> Section:
+    table = instance_frame(runs[~runs["solver"].str.startswith(GREEDY)])
+    solvers = {str(name): (str(name), COUNT) for name in table.columns if name not in INSTANCES}
+    first, last = ({name: INSTANCES[name] for name in names} for names in (FIRST, LAST))
+    note = "Objectives of each solver; the gaps are of the best run on the row's own problem."
+    return section("By instance", note, table, {**first, **solvers, **last})
 
 
 def _lists(frame: pd.DataFrame) -> Iterator[Section]:

@@ -62,8 +62,8 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
         Runs that were asked for; that ended with an accepted plan; whose plan meets the bound.
     ratio_to_bound, ratio_to_roofline, ratio_to_peer
         Geometric means over the runs with a plan (and a roofline, and a peer).
-    mean_gap
-        ``1 - 1 / ratio_to_bound``: the gap of the geometric mean ratio.
+    mean_gap, mean_roofline_gap
+        ``1 - 1 / ratio_to_bound``: the gap of the geometric mean ratio; the same for the roofline.
     worst_gap
         The largest ``(objective - bound) / objective``.
     seconds_to_first
@@ -78,7 +78,9 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for solver, runs in frame.groupby("solver", sort=False):
         solved = runs[runs["objective"].notna()]
-        ratio = _mean(solved["ratio_to_bound"])
+        ratio, to_roofline = (
+            _mean(solved[name]) for name in ("ratio_to_bound", "ratio_to_roofline")
+        )
         rows.append(
             {
                 "solver": solver,
@@ -88,7 +90,8 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
                 "ratio_to_bound": ratio,
                 "mean_gap": 1 - 1 / ratio,
                 "worst_gap": _or_nan(solved["gap"].max()),
-                "ratio_to_roofline": _mean(solved["ratio_to_roofline"]),
+                "ratio_to_roofline": to_roofline,
+                "mean_roofline_gap": 1 - 1 / to_roofline,
                 "ratio_to_peer": _mean(solved["ratio_to_peer"]),
                 "seconds_to_first": _or_nan(solved["seconds_to_first"].median()),
                 "soon": int((solved["seconds_to_first"] <= SOON).sum()),
@@ -122,6 +125,25 @@ def times_less(baseline: "pd.Series[float]", objective: "pd.Series[float]") -> "
     before, after = baseline[both], objective[both]
     shift = ((before == 0) | (after == 0)).astype(float)
     return (before + shift) / (after + shift)
+
+
+def instance_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each instance, with the mean objective of each solver in a column.
+
+    ``gap`` and ``roofline_gap`` are of the best run on the row's own problem; ``class`` says
+    whether memory is tight.
+    """
+    own = frame[frame["problem_sha256"].isna() | (frame["problem_sha256"] == frame["row_sha256"])]
+    best = own.sort_values("gap", kind="stable", na_position="last").groupby("instance").head(1)
+    about = best.set_index("instance")[["tasks", "class", "tight", "bound", "gap", "roofline_gap"]]
+    tight = about.pop("tight").fillna(value=False).astype(bool)
+    about["class"] = about["class"].where(~tight, about["class"] + ", tight")
+    objectives = frame.pivot_table(
+        index="instance", columns="solver", values="objective", sort=False
+    )
+    order = list(dict.fromkeys(frame["instance"]))
+    solvers = [name for name in dict.fromkeys(frame["solver"]) if name in objectives]
+    return about.join(objectives[solvers]).reindex(order).reset_index()
 
 
 def wide_gaps(frame: pd.DataFrame, above: float) -> pd.DataFrame:

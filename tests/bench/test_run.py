@@ -21,6 +21,7 @@ from spmilp.bench.run import PROBLEMS, Plan, run_rows
 from spmilp.bench.suite import Generated
 from spmilp.bench.worker import main
 from spmilp.checker.check import check
+from spmilp.errors import ExitCode
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.registry import find_solver
 
@@ -164,3 +165,23 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
         worker.stdout.close()
         if worker.poll() is None:
             os.kill(worker.pid, signal.SIGKILL)
+
+
+def test_a_signal_ends_the_run_and_leaves_the_tables(tmp_path: Path) -> None:
+    text = SUITE.replace("time_limit_seconds: 5", "time_limit_seconds: 300")
+    (tmp_path / "long.yaml").write_text(text.replace('"greedy:blocks/layers"', "cpsat"))
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "spmilp", "bench", str(tmp_path / "long.yaml")]
+    process = subprocess.Popen(
+        [*command, "-o", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = monotonic() + 100
+    while not lines(folder) and process.poll() is None and monotonic() < deadline:
+        sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    shown, _ = process.communicate(timeout=60)
+
+    assert process.returncode == ExitCode.TERMINATED
+    assert "list" in shown
+    assert list(read_runs(folder)["solver"]) == ["list"]
+    assert len(pd.read_csv(folder / "runs.csv")) == 1

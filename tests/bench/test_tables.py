@@ -13,6 +13,7 @@ from spmilp.bench.summary import (
     BEST_GREEDY,
     baseline_frame,
     groups,
+    instance_frame,
     summary_frame,
     wide_gaps,
     with_best_greedy,
@@ -22,6 +23,7 @@ from spmilp.comparison.run import Moment
 from spmilp.errors import SpmilpError
 
 TIGHT = replace(FACTS, problem_sha256="bb", kind="traffic-bound", tight=True)
+OF_TIGHT = replace(SETTING, row_sha256="bb")
 OWN_TILES = replace(FACTS, problem_sha256="cc", tasks=40)
 
 RECORDS = (
@@ -30,9 +32,9 @@ RECORDS = (
     record("x", "greedy:blocks/layers", 150),
     record("x", "greedy:near/path", 130),
     record("x", "solve", 96, facts=OWN_TILES, bound=40),
-    record("y", "list", 400, first=6.0, facts=TIGHT, bound=200),
-    record("y", "auto", None, facts=TIGHT, bound=240, peak_bytes=2**30),
-    record("y", "greedy:blocks/layers", 500, facts=TIGHT, bound=200),
+    record("y", "list", 400, first=6.0, facts=TIGHT, bound=200, setting=OF_TIGHT),
+    record("y", "auto", None, facts=TIGHT, bound=240, peak_bytes=2**30, setting=OF_TIGHT),
+    record("y", "greedy:blocks/layers", 500, facts=TIGHT, bound=200, setting=OF_TIGHT),
 )
 
 
@@ -103,6 +105,7 @@ def test_means_are_geometric_and_over_the_runs_with_a_plan() -> None:
     assert summary.loc["list", "mean_gap"] == pytest.approx(1 - 1 / ratio, abs=1e-6)
     assert summary.loc["list", "worst_gap"] == pytest.approx(0.4)
     assert summary.loc["list", "ratio_to_roofline"] == pytest.approx((2.4 * 8) ** 0.5)
+    assert summary.loc["list", "mean_roofline_gap"] == pytest.approx(1 - (2.4 * 8) ** -0.5)
     assert summary.loc["list", ["runs", "plans", "soon"]].tolist() == [2, 2, 1]
     assert summary.loc["list", "seconds_to_first"] == 3.5
     assert summary.loc["auto", ["runs", "plans", "proven"]].tolist() == [2, 1, 1]
@@ -135,6 +138,17 @@ def test_rows_are_summarised_by_class() -> None:
         "rows with tight memory": {"y"},
         "traffic-bound rows": {"y"},
     }
+
+
+def test_each_instance_is_a_row_with_what_every_solver_found() -> None:
+    table = instance_frame(with_best_greedy(runs_frame(RECORDS))).set_index("instance")
+
+    assert list(table.index) == ["x", "y"]
+    assert table.loc["x", ["list", "auto", "solve", BEST_GREEDY]].tolist() == [120, 100, 96, 130]
+    assert table.loc["x", ["bound", "gap", "class"]].tolist() == [100, 0, "balanced"]
+    assert table.loc["y", "class"] == "traffic-bound, tight"
+    assert table.loc["y", "gap"] == pytest.approx(0.4)
+    assert pd.isna(table.loc["y", "auto"])
 
 
 def test_wide_gaps_name_the_best_run_of_an_instance() -> None:
