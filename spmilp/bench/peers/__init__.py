@@ -1,0 +1,1 @@
+"""Inputs on which other tools have published, or were measured to reach, figures."""

@@ -1,0 +1,90 @@
+"""Stream's quad-core and two of the networks that it ships with.
+
+Stream (KULeuven-MICAS/stream, MIT licence) describes the machine as ``tpu_like_quad_core``; the
+preset ``stream_quad`` holds the same numbers. Its versions reckon with it in two ways: 2.1.1 with
+DRAM's port of 64 bit per cycle, 1.13.14 with the bus of 128 bit alone.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+from spmilp.bench.builders import MissingDataError
+from spmilp.bench.peers.adjust import lowered, share_of
+from spmilp.machine.machine import Machine
+from spmilp.pipeline import Loaded, load
+from spmilp.problem.problem import Problem, Task
+from spmilp.units import Cycles
+
+MACHINE = "stream_quad"
+TWO_CONVOLUTIONS = "stream/workload/2conv_1_8_32_32_16_32_3.onnx"
+RESNET18 = "stream/workload/resnet18.onnx"
+
+BUS_RATE = Fraction(16)
+"""Bytes per cycle of the bus that all cores and DRAM share."""
+
+SLOTS = {"Conv1": 2376, "Conv2": 4656}
+"""Cycles of the two slots in which Stream 1.13.14 computes these nodes, on four cores each."""
+
+MATRIX_CORES = 4
+
+
+def two_convolutions(data: Path) -> Problem:
+    """Two convolutions in float16, by the rules of Stream 2.1.1."""
+    loaded = _load(data, TWO_CONVOLUTIONS)
+    return lowered(loaded.network, loaded.target.machine, sources=_sources(loaded))
+
+
+def two_convolutions_without_port(data: Path) -> Problem:
+    """Two convolutions by the rules of Stream 1.13.14, with its own cycles.
+
+    The cycles of its slots count on each of the four matrix cores, and a tile's share of them
+    counts by its elements, rounded up.
+    """
+    loaded = _load(data, TWO_CONVOLUTIONS)
+    machine = without_port(loaded.target.machine)
+
+    def costs(task: Task) -> tuple[Cycles | None, ...]:
+        part, whole = share_of(task, loaded.network)
+        name = task.tile.of if task.tile is not None else task.name
+        cycles = ceil(Fraction(SLOTS[name] * MATRIX_CORES * part, whole))
+        return tuple(None if count is None else cycles for count in task.cycles)
+
+    return lowered(loaded.network, machine, costs, sources=_sources(loaded))
+
+
+def resnet18(data: Path) -> Problem:
+    """ResNet18 in float32 by the rules of Stream 2.1.1."""
+    loaded = _load(data, RESNET18)
+    return lowered(loaded.network, loaded.target.machine, sources=_sources(loaded))
+
+
+def resnet18_at_half_speed(data: Path) -> Problem:
+    """The same with every task twice as long: how much the model of cycles matters."""
+    loaded = _load(data, RESNET18)
+
+    def costs(task: Task) -> tuple[Cycles | None, ...]:
+        return tuple(None if count is None else 2 * count for count in task.cycles)
+
+    return lowered(loaded.network, loaded.target.machine, costs, sources=_sources(loaded))
+
+
+def without_port(machine: Machine) -> Machine:
+    """Return the quad-core with a DRAM port as wide as the bus, which then limits alone."""
+    links = [
+        replace(link, rate=BUS_RATE) if "dram" in link.source + link.target else link
+        for link in machine.links
+    ]
+    return replace(machine, name=f"{machine.name}_without_port", links=tuple(links))
+
+
+def _load(data: Path, name: str) -> Loaded:
+    file = data / name
+    if not file.exists():
+        raise MissingDataError(f"{name} is not in {data}")
+    return load(file, MACHINE)
+
+
+def _sources(loaded: Loaded) -> tuple[tuple[str, str], ...]:
+    return (("model", loaded.network.sha256), ("machine", loaded.target.sha256))
