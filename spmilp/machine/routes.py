@@ -63,6 +63,10 @@ class Routes:
         self._found: dict[tuple[MemoryIdx, MemoryIdx], Route | None] = {}
         self._serving: dict[tuple[MemoryIdx, MemoryIdx], tuple[EngineIdx, ...]] = {}
         self._staging: dict[tuple[MemoryIdx, MemoryIdx], tuple[MemoryIdx, ...] | None] = {}
+        # Ranks of rates are compared, because fractions are slow to compare.
+        self._rates = sorted({link.rate for link in machine.links})
+        rank = {rate: position for position, rate in enumerate(self._rates)}
+        self._rank = tuple(rank[link.rate] for link in machine.links)
         self._central = tuple(e.index for e in machine.engines if e.owner is None)
         self._owned: dict[MemoryIdx, list[EngineIdx]] = {}
         for engine in machine.engines:
@@ -115,9 +119,12 @@ class Routes:
         return self._shortest.between(start, end) if path is None else path
 
     def _route(self, path: Path) -> Route:
-        return Route(
-            links=path.links, latency=path.latency, rate=_slowest(self.machine, path.links)
-        )
+        return Route(links=path.links, latency=path.latency, rate=self.slowest(path.links))
+
+    def slowest(self, links: Iterable[LinkIdx]) -> Fraction | None:
+        """Return the bytes per cycle of the slowest of some links; ``None`` without any."""
+        slowest = min((self._rank[link] for link in links), default=None)
+        return None if slowest is None else self._rates[slowest]
 
 
 def multicast_route(
@@ -135,7 +142,7 @@ def multicast_route(
     return Route(
         links=links,
         latency=max((route.latency for route in found), default=0),
-        rate=_slowest(routes.machine, links),
+        rate=routes.slowest(links),
     )
 
 
@@ -149,7 +156,3 @@ def transfer_cycles(engine: Engine, route: Route, count: Bytes) -> Cycles:
     rate = transfer_rate(engine, route)
     moving = -(-count * rate.denominator // rate.numerator)
     return engine.setup + route.latency + moving
-
-
-def _slowest(machine: Machine, links: Iterable[LinkIdx]) -> Fraction | None:
-    return min((machine.links[link].rate for link in links), default=None)

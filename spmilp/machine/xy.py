@@ -21,15 +21,16 @@ class XyPaths:
 
     def __init__(self, machine: Machine) -> None:
         self._position = dict(machine.positions)
-        self._router = {position: router for router, position in machine.positions}
-        if len(self._router) < len(machine.positions):
+        taken = set(self._position.values())
+        if len(taken) < len(machine.positions):
             raise ValueError(f"machine {machine.name}: two routers share a position")
-        self._columns = _span(x for x, _ in self._router)
-        self._rows = _span(y for _, y in self._router)
+        self._columns = _span(x for x, _ in taken)
+        self._rows = _span(y for _, y in taken)
         on_grid = [link for link in machine.links if self._lies_on_grid(link)]
-        self._step: dict[tuple[str, str], Link] = {}
+        self._step: dict[tuple[Position, Position], Link] = {}
         for link in sorted(on_grid, key=lambda link: (link.latency, link.index)):
-            self._step.setdefault((link.source, link.target), link)
+            ends = self._position[link.source], self._position[link.target]
+            self._step.setdefault(ends, link)
         names = frozenset(memory.name for memory in machine.memories)
         self._access = ShortestPaths(
             (link for link in machine.links if not self._lies_on_grid(link)),
@@ -95,7 +96,8 @@ class XyPaths:
             here, links = start, []
             for _ in range(steps):
                 there = first + (here + direction - first) % count
-                link = self._link(*(((line, at) if axis else (at, line)) for at in (here, there)))
+                ends = ((line, here), (line, there)) if axis else ((here, line), (there, line))
+                link = self._step.get(ends)
                 if link is None:
                     break
                 links.append(link)
@@ -104,10 +106,6 @@ class XyPaths:
                 latency = sum(link.latency for link in links)
                 return Path(latency, len(links), tuple(link.index for link in links))
         return None
-
-    def _link(self, here: Position, there: Position) -> Link | None:
-        ends = self._router.get(here, ""), self._router.get(there, "")
-        return self._step.get(ends)
 
     def _lies_on_grid(self, link: Link) -> bool:
         return link.source in self._position and link.target in self._position

@@ -10,7 +10,7 @@ from math import lcm
 import numpy as np
 
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.machine.routes import Routes, transfer_rate
+from spmilp.machine.routes import Routes
 from spmilp.solvers.list_scheduler.records import (
     NO_LIMIT,
     NONE,
@@ -62,6 +62,8 @@ def _pair_tables(
     scale: int,
 ) -> tuple[Ints, Table, Table, Ints]:
     pair_at = np.full((len(machine.memories), len(machine.memories)), NONE, np.int64)
+    rate_of_engines = [int(engine.rate * scale) for engine in machine.engines]
+    rate_of_links = [int(link.rate * scale) for link in machine.links]
     ways: list[list[tuple[int, int, int]]] = []
     links: list[list[int]] = []
     for source, destination in sorted(set(pairs)):
@@ -71,11 +73,17 @@ def _pair_tables(
             continue
         pair_at[source, destination] = len(ways)
         links.append([len(machine.engines) + link for link in route.links])
-        ways.append([])
-        for index in served:
-            engine = machine.engines[index]
-            rate = int(transfer_rate(engine, route) * scale)
-            ways[-1].append((index, engine.setup + route.latency, rate))
+        slowest = min((rate_of_links[link] for link in route.links), default=NO_LIMIT)
+        ways.append(
+            [
+                (
+                    index,
+                    machine.engines[index].setup + route.latency,
+                    min(rate_of_engines[index], slowest),
+                )
+                for index in served
+            ]
+        )
     rows = table(len(ways), "ways_from", "ways_to", "links_from", "links_to")
     begins, _ = flatten([0] * len(some) for some in ways)
     rows["ways_from"], rows["ways_to"] = begins[:-1], begins[1:]

@@ -1,7 +1,6 @@
 """One run of the compiled scheduler, with tables that grow until it has room."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from spmilp.solvers.list_scheduler.machine_tables import (
     next_towards_dram,
 )
 from spmilp.solvers.list_scheduler.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, table
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers, table
 from spmilp.solvers.list_scheduler.space import new_space
 from spmilp.solvers.list_scheduler.timeline import new_timeline
 from spmilp.units import MemoryIdx
@@ -172,19 +171,24 @@ class Runner:
 
     def _pairs_between_readers(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
         """Yield, for each slice, the way from its writer to each reader, and between readers."""
-        memory_of = np.array([core.memory for core in self._problem.machine.cores])
-        writers = self._problem.writers()
-        slices = self._tables.slices
-        for slice_ in self._problem.slices:
-            row = slices[slice_.index]
-            readers = self._tables.readers[row["readers_from"] : row["readers_to"]]
-            places = list(dict.fromkeys(memory_of[cores[readers]].tolist()))
-            writer = writers[slice_.buffer]
-            if writer is not None:
-                home = int(memory_of[cores[writer]])
-                places = [home, *(place for place in places if place != home)]
-            yield from ((places[0], other) for other in places[1:])
-            yield from pairwise(places)
+        machine, slices = self._problem.machine, self._tables.slices
+        memory_of = np.array([core.memory for core in machine.cores])
+        writers = numbers(NONE if w is None else w for w in self._problem.writers())
+        writer = writers[slices["buffer"]]
+        written = np.flatnonzero(writer != NONE)
+        lengths = slices["readers_to"] - slices["readers_from"]
+        users = np.concatenate([writer[written], self._tables.readers])
+        used = np.concatenate([written, np.repeat(np.arange(lengths.size), lengths)])
+        # Each memory once for each slice, in the order of use, the writer's first.
+        places = used * len(machine.memories) + memory_of[cores[users]]
+        places = places[np.sort(np.unique(places, return_index=True)[1])]
+        places = places[np.argsort(places // len(machine.memories), kind="stable")]
+        slice_of, memory = places // len(machine.memories), places % len(machine.memories)
+        first = np.searchsorted(slice_of, slice_of)
+        again = np.flatnonzero(first < np.arange(places.size))
+        sources = np.concatenate([memory[first[again]], memory[again - 1]])
+        pairs = np.unique(np.stack([sources, np.tile(memory[again], 2)]), axis=1)
+        yield from zip(*pairs.tolist(), strict=True)
 
     def _refuse_deep_hierarchies(self, machine: MachineTables) -> None:
         parents, is_dram = machine.memories["parent"], machine.memories["is_dram"]
