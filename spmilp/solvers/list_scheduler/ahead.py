@@ -1,8 +1,9 @@
 """Bytes that are set aside for a slice before it is the turn of the task that reads it. Compiled.
 
-The bytes are chosen in the order of decisions and the transfer into them is timed only when its
-task is placed: what is more urgent has taken its cycles by then, and this load takes what is left
-since its bytes have been free.
+The bytes are chosen in the order of decisions. The transfer into them is timed only when its task
+is placed: what is more urgent has taken its cycles by then, and this load takes what is left since
+its bytes have been free. Or it is timed at once: then a long load need not find a gap between short
+ones.
 """
 
 from spmilp.compiled import part
@@ -15,7 +16,24 @@ from spmilp.solvers.list_scheduler.transfers import DONE, cycles_on_idle_hardwar
 
 
 @part
-def set_aside(board: Board, entry: int) -> int:
+def do_ahead(board: Board, step: int) -> int:
+    """Set bytes aside for one of the ``reads``; from the number of reads on, load it at once."""
+    count = board.reads.size
+    if step < count:
+        return _set_aside(board, step)
+    entry = step - count
+    stop = _set_aside(board, entry)
+    if stop != DONE or board.reads[entry].set_aside == NONE:
+        return stop
+    memory = board.cores[board.tasks[board.reads[entry].reader].core].memory
+    stop = fill_what_is_set_aside(board, entry, memory)
+    board.reads[entry].set_aside = NONE
+    board.reads[entry].served_by = NONE
+    return stop
+
+
+@part
+def _set_aside(board: Board, entry: int) -> int:
     """Set bytes aside for one of the ``reads``, if there is room; return why it stopped."""
     read = board.reads[entry]
     reader = board.tasks[read.reader]

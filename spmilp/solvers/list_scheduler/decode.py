@@ -7,7 +7,7 @@ bytes are given away; the store may run as soon as the buffer is valid, long bef
 """
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.ahead import fill_what_is_set_aside, set_aside
+from spmilp.solvers.list_scheduler.ahead import do_ahead, fill_what_is_set_aside
 from spmilp.solvers.list_scheduler.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
@@ -48,8 +48,8 @@ TOO_LATE = int(Stop.TOO_LATE)
 def decode(given: Board, order: Ints) -> int:
     """Do what ``order`` says; return why it stopped.
 
-    An entry is a task to be placed, or the number of tasks plus one of the ``reads``, for whose
-    slice bytes are set aside.
+    An entry is a task to be placed; or the number of tasks plus one of the ``reads``, for whose
+    slice bytes are set aside; or that plus the number of reads, and the slice is loaded at once.
     """
     board = by_reference(given)
     stop = _place_what_is_there_at_the_start(board)
@@ -57,7 +57,7 @@ def decode(given: Board, order: Ints) -> int:
         return stop
     for task in order:
         if task >= board.tasks.size:
-            stop = set_aside(board, task - board.tasks.size)
+            stop = do_ahead(board, task - board.tasks.size)
             if stop != DONE:
                 return stop
             continue

@@ -163,6 +163,8 @@ def _may_go(board: Board, held: int, task: int) -> bool:
     residency = board.residencies[held]
     if residency.slice < 0 or residency.pinned == task:
         return False
+    if residency.pinned != NONE and not board.tasks[residency.pinned].placed:
+        return False
     buffer = board.slices[residency.slice].buffer
     entry = board.buffers[buffer]
     if entry.home != held:

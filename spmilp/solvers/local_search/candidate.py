@@ -18,7 +18,8 @@ class Candidate:
         For each task its core.
     leads
         For each read of each task, how many tasks of the same memory before its reader bytes are
-        set aside for it; 0 for none.
+        set aside for it; 0 for none. Where it is negative, the slice is loaded at once, so many
+        tasks before.
     weights
         Of the scheduler.
     """

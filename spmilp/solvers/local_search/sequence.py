@@ -45,8 +45,8 @@ def steps_of(facts: Facts, candidate: Candidate) -> Ints:
     """Return what the scheduler does, in order: it places tasks, and sets bytes aside for reads.
 
     Bytes for a read are set aside right before the task of the same memory that comes as many tasks
-    before its reader as its lead says (before the first one at the earliest). A read is the number
-    of tasks plus its position among all reads.
+    before its reader as its lead says (before the first one at the earliest); see
+    :func:`~spmilp.solvers.list_scheduler.decode.decode` for the numbers.
     """
     if not candidate.leads.any():
         return candidate.order
@@ -63,17 +63,18 @@ def _woven(order: Ints, memory: Ints, memories: int, reads: Ints, leads: Ints) -
     ahead_of = np.zeros(count + 1, np.int64)
     for task in order:
         for read in range(reads[task], reads[task + 1]):
-            if leads[read] > 0:
-                anchor = tasks[max(begins[memory[task]], at[task] - leads[read])]
+            if leads[read] != 0:
+                anchor = tasks[max(begins[memory[task]], at[task] - abs(leads[read]))]
                 ahead_of[anchor + 1] += 1
     ends = np.cumsum(ahead_of)
     filled = ends[:-1].copy()
     waiting = np.empty(ends[-1], np.int64)
     for task in order:
         for read in range(reads[task], reads[task + 1]):
-            if leads[read] > 0:
-                anchor = tasks[max(begins[memory[task]], at[task] - leads[read])]
-                waiting[filled[anchor]] = count + read
+            if leads[read] != 0:
+                anchor = tasks[max(begins[memory[task]], at[task] - abs(leads[read]))]
+                at_once = leads.size if leads[read] < 0 else 0
+                waiting[filled[anchor]] = count + at_once + read
                 filled[anchor] += 1
     steps = np.empty(count + waiting.size, np.int64)
     step = 0

@@ -10,7 +10,7 @@ from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.sequence import leads_by_share
 from spmilp.solvers.local_search.situation import Situation
 
-LEADS = (0, 1, 1, 2, 3, 5, 8, 13, 21)
+LEADS = (0, 1, 2, 3, 5, 8, 13, 21, -1, -2, -3, -5, -8, -13, -21)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
@@ -27,7 +27,8 @@ def load_an_operator_ahead(now: Situation) -> Candidate | None:
 def load_by_share(now: Situation) -> Candidate | None:
     """Set bytes aside anew: as much as fills a share of each memory, for a stretch of tasks."""
     share = SHARES[int(now.rng.integers(len(SHARES)))]
-    found = leads_by_share(now.facts, now.candidate.order, now.candidate.cores, share)
+    sign = 1 if now.rng.random() < 0.5 else -1
+    found = sign * leads_by_share(now.facts, now.candidate.order, now.candidate.cores, share)
     count = now.position.size
     first, last = sorted(now.rng.integers(0, count + 1, 2).tolist())
     reader = np.repeat(np.arange(count), np.diff(now.facts.reads.begins))

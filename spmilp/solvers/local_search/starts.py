@@ -13,7 +13,7 @@ from spmilp.solvers.local_search.hint import candidate_of
 from spmilp.solvers.local_search.sequence import leads_by_share
 
 KEPT = 4
-SHARES = (0.15, 0.3, 0.5, 0.7)
+SHARES = (0.15, 0.3, 0.5, 0.7, -0.15, -0.3, -0.5)
 
 
 class Starts:
@@ -56,10 +56,11 @@ class Starts:
         for candidate in self.candidates[:KEPT]:
             yield self._evaluator.judge(candidate, "search start")
             for share in SHARES:
-                leads = leads_by_share(self._facts, candidate.order, candidate.cores, share)
+                leads = leads_by_share(self._facts, candidate.order, candidate.cores, abs(share))
                 if leads.any():
                     yield self._evaluator.judge(
-                        replace(candidate, leads=leads), f"search ahead {share}"
+                        replace(candidate, leads=leads if share > 0 else -leads),
+                        f"search ahead {share}",
                     )
 
     def _judge(self, candidate: Candidate, source: str) -> Judged | None:

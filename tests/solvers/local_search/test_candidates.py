@@ -56,6 +56,7 @@ def test_bytes_are_set_aside_so_many_tasks_of_the_same_memory_before_their_reade
     assert steps(0) == tasks
     assert steps(1) == [0, 1, 2, 6 + read, 3, 4, 5]
     assert steps(2) == steps(9) == [0, 6 + read, 1, 2, 3, 4, 5]
+    assert steps(-1) == [0, 1, 2, 6 + facts.reads.items.size + read, 3, 4, 5]
 
 
 def test_a_share_of_the_memory_says_how_early_bytes_are_set_aside() -> None:
@@ -84,7 +85,7 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
     cores = [
         data.draw(st.sampled_from(facts.able[task].tolist())) for task in range(len(problem.tasks))
     ]
-    leads = {read: data.draw(st.integers(0, 4)) for read in range(facts.reads.items.size)}
+    leads = {read: data.draw(st.integers(-4, 4)) for read in range(facts.reads.items.size)}
 
     judged = Evaluator(problem, routes, facts).judge(candidate(facts, cores, leads), "test")
 
