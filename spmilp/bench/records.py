@@ -63,8 +63,8 @@ class Record:
         The most memory that the process had until the solver's answer.
     course
         See :class:`~spmilp.comparison.run.Run`.
-    peer, peer_objective
-        Another tool and its figure for the same input.
+    peer, peer_objective, peer_source
+        Another tool, its figure for the same input, and where that comes from.
     reason
         Why there is no accepted plan.
     """
@@ -87,6 +87,7 @@ class Record:
     course: tuple[Moment, ...] = ()
     peer: str = ""
     peer_objective: int | None = None
+    peer_source: str = ""
     reason: str = ""
 
     @property

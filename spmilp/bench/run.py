@@ -205,9 +205,10 @@ def _record(row: Row, facts: Facts | None, solver: str, seed: int, said: Convers
         "seed": seed,
         "setting": _setting(row, facts),
         "described": row.described,
-        "peer": "" if row.peer is None else row.peer.name,
-        "peer_objective": None if row.peer is None else row.peer.value,
     }
+    if row.peer is not None:
+        peer = row.peer
+        common |= {"peer": peer.name, "peer_objective": peer.value, "peer_source": peer.source}
     if said.outcome is None or facts is None:
         return Record(
             facts=facts,

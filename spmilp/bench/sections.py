@@ -25,6 +25,12 @@ WIDE = 0.2
 MOST_ENDS = 40
 """Runs without a plan that are listed; the others are counted."""
 
+AGAINST = (
+    "Geometric mean of the objective of the solver at the top over that of the solver on the left, "
+    "where both have a plan: above 1, the one on the left is better. "
+    f"`{BEST_GREEDY}` is the best one-pass rule of each row."
+)
+
 Columns = Mapping[str, tuple[str, str]]
 
 SUMMARY: Columns = {
@@ -167,14 +173,9 @@ def _baselines(name: str, part: pd.DataFrame) -> Iterator[Section]:
     ratios = baseline_frame(named).reset_index()
     if len(ratios) < 2:
         return
-    note = (
-        "Geometric mean of the objective of the solver at the top over that of the solver on the "
-        "left, where both have a plan: above 1, the one on the left is better."
-    )
-    if BEST_GREEDY in set(named["solver"]):
-        note += f" `{BEST_GREEDY}` is the best one-pass rule of each row."
     columns = {str(column): (f"{column} ÷", RATIO) for column in ratios.columns[1:]}
     title = f"Against each other, {name}"
+    note = AGAINST if name == "all rows" else ""
     yield section(title, note, ratios, {"solver": ("solver", TEXT), **columns})
 
 

@@ -37,7 +37,7 @@ def with_best_greedy(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the runs, and those of each class of rows that is not empty and not everything."""
+    """Yield the runs, and those of each class of rows that says more than what came before it."""
     yield "all rows", frame
     balanced = frame["class"] == Kind.BALANCED
     tight = frame["tight"].fillna(value=False).astype(bool)
@@ -48,8 +48,10 @@ def groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         "traffic-bound rows": frame["class"] == Kind.TRAFFIC,
         "compute-bound rows": frame["class"] == Kind.COMPUTE,
     }
+    seen = {(False,) * len(frame), (True,) * len(frame)}
     for name, mask in parts.items():
-        if mask.any() and not mask.all():
+        if tuple(mask) not in seen:
+            seen.add(tuple(mask))
             yield name, frame[mask]
 
 
@@ -137,7 +139,10 @@ def instance_frame(frame: pd.DataFrame) -> pd.DataFrame:
     best = own.sort_values("gap", kind="stable", na_position="last").groupby("instance").head(1)
     about = best.set_index("instance")[["tasks", "class", "tight", "bound", "gap", "roofline_gap"]]
     tight = about.pop("tight").fillna(value=False).astype(bool)
-    about["class"] = about["class"].where(~tight, about["class"] + ", tight")
+    about["class"] = [
+        f"{kind}, tight" if is_tight else kind
+        for kind, is_tight in zip(about["class"], tight, strict=True)
+    ]
     objectives = frame.pivot_table(
         index="instance", columns="solver", values="objective", sort=False
     )

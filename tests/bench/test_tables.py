@@ -136,7 +136,6 @@ def test_rows_are_summarised_by_class() -> None:
         "all rows": {"x", "y"},
         "balanced rows": {"x"},
         "rows with tight memory": {"y"},
-        "traffic-bound rows": {"y"},
     }
 
 
@@ -149,6 +148,16 @@ def test_each_instance_is_a_row_with_what_every_solver_found() -> None:
     assert table.loc["y", "class"] == "traffic-bound, tight"
     assert table.loc["y", "gap"] == pytest.approx(0.4)
     assert pd.isna(table.loc["y", "auto"])
+
+
+def test_an_instance_of_which_nothing_is_known_is_a_row_too() -> None:
+    skipped = record("z", facts=None, objective=None, bound=None, status="skipped", course=())
+    frame = runs_frame([skipped])
+    table = instance_frame(frame)
+
+    assert table["instance"].tolist() == ["z"]
+    assert table[["class", "bound", "gap"]].isna().all(axis=None)
+    assert "| z | list | skipped |" in markdown(list(sections_of(frame)), "Benchmark", ["."])
 
 
 def test_wide_gaps_name_the_best_run_of_an_instance() -> None:
