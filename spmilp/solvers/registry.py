@@ -13,6 +13,12 @@ def _list() -> Solver:
     return ListScheduler()
 
 
+def _lns() -> Solver:
+    from spmilp.solvers.lns.solver import LnsSolver
+
+    return LnsSolver()
+
+
 def _search() -> Solver:
     from spmilp.solvers.local_search.solver import LocalSearch
 
@@ -48,6 +54,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "auto": _list,
     "list": _list,
     "search": _search,
+    "lns": _lns,
     "cpsat": _cpsat,
     "bruteforce": _bruteforce,
     "milp": _milp("highs"),

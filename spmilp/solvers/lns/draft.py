@@ -1,0 +1,71 @@
+"""A plan as flat arrays: what is decided, apart from times, and what its order follows from.
+
+An *activity* is a task or a transfer, tasks first. It reads residencies and fills others; a task
+fills its scratch, too. A residency lasts from the start of the activity that fills it (or from
+cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
+"""
+
+from typing import NamedTuple
+
+from spmilp.solvers.list_scheduler.records import Ints
+
+
+class Rows(NamedTuple):
+    """A list of numbers for each of many things: ``items[begin[i]:begin[i + 1]]``."""
+
+    begin: Ints
+    items: Ints
+
+
+class Draft(NamedTuple):
+    """The decisions of a plan; see the module.
+
+    Attributes
+    ----------
+    cycles
+        Of each activity; 0 for a transfer that has been dropped.
+    demands, amounts
+        The resources of each activity (cores, then engines, then links) and how much it holds.
+    capacity
+        Of each resource; rates in a unit of which all are whole multiples.
+    reads, fills
+        Residencies that each activity reads and fills.
+    before, after
+        Tasks that each activity follows without data, and those that follow it.
+    users
+        Activities that read each residency.
+    filler
+        The activity that fills each residency; -1 when it is there at cycle 0.
+    memory, offset, bytes
+        Of each residency.
+    lasting
+        Whether each residency stays until all ends.
+    slice
+        Of each residency; -1 for scratch.
+    part
+        The slice that each activity moves; -1 for tasks.
+    """
+
+    cycles: Ints
+    demands: Rows
+    amounts: Ints
+    capacity: Ints
+    reads: Rows
+    fills: Rows
+    before: Rows
+    after: Rows
+    users: Rows
+    filler: Ints
+    memory: Ints
+    offset: Ints
+    bytes: Ints
+    lasting: Ints
+    slice: Ints
+    part: Ints
+
+
+class Tenants(NamedTuple):
+    """Which residencies had the bytes of each just before, and which have them just after."""
+
+    earlier: Rows
+    later: Rows

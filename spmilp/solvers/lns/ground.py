@@ -1,0 +1,79 @@
+"""What stays the same while a plan's times and offsets change."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.lns.draft import Draft, Tenants
+from spmilp.solvers.lns.lifetimes import Kin, kin_of, lifetimes, makespan_of
+from spmilp.solvers.lns.places import followers_at_places, homes_of
+from spmilp.solvers.lns.reading import draft_of, starts_of
+from spmilp.solvers.lns.tenants import Flags, tenants_of
+from spmilp.units import MemoryIdx, ResidencyIdx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """The memories of a machine, and the order of what lies in its DRAMs.
+
+    Parameters
+    ----------
+    packed
+        Memories in which offsets are chosen anew: all but DRAMs.
+    usable
+        Bytes of each of them; ``NEVER`` for the others.
+    counted
+        The residencies whose addresses say whom they follow. In DRAMs without limit there are none:
+        there, addresses are given out at the end.
+    placed
+        Pairs of residencies at their places in tensors, one before the other.
+    kept
+        The order of tenants where addresses are never chosen anew.
+    dram_is_free
+        Whether no DRAM has a limit.
+    """
+
+    problem: Problem
+    plan: Plan
+    kin: Kin
+    packed: tuple[MemoryIdx, ...]
+    usable: Ints
+    counted: Flags
+    placed: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
+    kept: Tenants
+    dram_is_free: bool
+
+    def tenants(self, draft: Draft, start: Ints) -> Tenants:
+        """Return who follows whom on the same bytes."""
+        return tenants_of(draft, start, self.counted, self.placed)
+
+
+def ground_of(problem: Problem, plan: Plan) -> tuple[Ground, Draft, Ints]:
+    """Return what stays, and the draft and the start cycles of a valid plan."""
+    draft, start = draft_of(problem, plan), starts_of(plan)
+    memories = problem.machine.memories
+    dram_is_free = all(memory.size is None for memory in problem.machine.drams)
+    is_dram = np.array([memory.kind is MemoryKind.DRAM for memory in memories])
+    begins, ends = lifetimes(draft, start, makespan_of(draft, start))
+    homes = homes_of(problem, draft)
+    placed = tuple(followers_at_places(problem, draft, homes, begins, ends))
+    in_dram = is_dram[draft.memory]
+    kept = in_dram & (homes == NONE) & (not dram_is_free)
+    ground = Ground(
+        problem=problem,
+        plan=plan,
+        kin=kin_of(draft),
+        packed=tuple(np.flatnonzero(~is_dram).tolist()),
+        usable=numbers(
+            NEVER if memory.kind is MemoryKind.DRAM else memory.usable or 0 for memory in memories
+        ),
+        counted=~in_dram | kept,
+        placed=placed,
+        kept=tenants_of(draft, start, kept, placed),
+        dram_is_free=dram_is_free,
+    )
+    return ground, draft, start

@@ -1,0 +1,271 @@
+"""Times from order where addresses are left open: each memory has so many bytes, wherever they lie.
+
+Both passes start from times at which all bytes fit (those of a valid plan, or of another pass), and
+keep that: an activity moves only as far as there is room for what it fills (or reads) all the way.
+What comes out are times that an offset packing may find addresses for, or not.
+"""
+
+import numpy as np
+
+from spmilp.compiled import compiled, part
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
+from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.lns.draft import Draft, Tenants
+from spmilp.solvers.lns.lifetimes import Kin, lifetimes
+from spmilp.solvers.lns.sequence import next_start
+from spmilp.solvers.lns.timelines import first_room, hold, line_of_memories, line_of_resources
+
+
+def loosely_left(
+    draft: Draft, kin: Kin, kept: Tenants, limit: Ints, start: Ints, last: int
+) -> Ints:
+    """Return start cycles in which each activity, taken in turn, starts as early as it can.
+
+    None begins later than in ``start``.
+
+    Parameters
+    ----------
+    kept
+        Who follows whom where addresses stay as they are.
+    limit
+        Bytes of each memory that may be in use where an activity moves to; ``NEVER`` for no limit.
+    last
+        A cycle by which all has ended.
+    """
+    _, ends = lifetimes(draft, start, last)
+    room = line_of_memories(draft, limit.size)
+    _hold_what_is_there(draft, limit, ends, room)
+    turn = np.argsort(start, kind="stable")
+    found = np.zeros(start.size, np.int64)
+    line = line_of_resources(draft)
+    _place_early(draft, kin, kept, limit, line, room, turn, start, ends, found)
+    return found
+
+
+def loosely_right(
+    draft: Draft, kin: Kin, kept: Tenants, limit: Ints, start: Ints, last: int
+) -> Ints:
+    """Return start cycles in which each activity ends as late as it can, all by cycle ``last``.
+
+    The mirror image of :func:`loosely_left`; none begins earlier than in ``start``.
+    """
+    begins, _ = lifetimes(draft, start, last)
+    room = line_of_memories(draft, limit.size)
+    turn = np.argsort(-(start + draft.cycles), kind="stable")
+    found = np.full(start.size, last, np.int64)
+    line = line_of_resources(draft)
+    _place_late(draft, kin, kept, limit, line, room, turn, start, begins, last, found)
+    return found
+
+
+@compiled
+def _hold_what_is_there(draft: Draft, limit: Ints, ends: Ints, room: Timeline) -> None:
+    for held in range(draft.filler.size):
+        memory = draft.memory[held]
+        if draft.filler[held] == NONE and limit[memory] != NEVER:
+            occupy(room, memory, ZERO, ends[held], draft.bytes[held])
+
+
+@compiled
+def _place_early(
+    draft: Draft,
+    kin: Kin,
+    kept: Tenants,
+    limit: Ints,
+    line: Timeline,
+    room: Timeline,
+    turn: Ints,
+    start: Ints,
+    ends: Ints,
+    found: Ints,
+) -> None:
+    valid = np.zeros(draft.filler.size, np.int64)
+    over = np.zeros(draft.filler.size, np.int64)
+    waiting = np.diff(draft.users.begin)
+    for act in turn:
+        if draft.cycles[act] == 0:
+            continue
+        ready = ZERO
+        for i in range(draft.before.begin[act], draft.before.begin[act + 1]):
+            other = draft.before.items[i]
+            ready = max(ready, found[other] + draft.cycles[other])
+        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+            ready = max(ready, valid[draft.reads.items[i]])
+        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+            held = draft.fills.items[i]
+            # Who else reads a value that is written over has been placed, and ends before.
+            if kin.parent[held] != NONE:
+                ready = max(ready, over[kin.parent[held]])
+            for j in range(kept.earlier.begin[held], kept.earlier.begin[held + 1]):
+                ready = max(ready, over[kept.earlier.items[j]])
+        ready = _room_before(draft, kin, limit, room, act, ready, start[act])
+        begin = first_room(draft, line, act, ready)
+        hold(draft, line, act, begin)
+        found[act] = begin
+        end = begin + draft.cycles[act]
+        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+            held = draft.fills.items[i]
+            memory = draft.memory[held]
+            valid[held] = over[held] = end
+            if limit[memory] == NEVER:
+                continue
+            if waiting[held] == 0 and not draft.lasting[held]:
+                ends[held] = end
+            # What takes over bytes counts from the end of the task that writes it.
+            own = draft.bytes[held]
+            if kin.parent[held] != NONE:
+                own = max(0, own - draft.bytes[kin.parent[held]])
+            occupy(room, memory, begin, end, own)
+            if ends[held] > end:
+                occupy(room, memory, end, ends[held], draft.bytes[held])
+        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+            held = draft.reads.items[i]
+            over[held] = max(over[held], end)
+            waiting[held] -= 1
+            memory = draft.memory[held]
+            if waiting[held] > 0 or draft.lasting[held] or limit[memory] == NEVER:
+                continue
+            if over[held] < ends[held]:
+                occupy(room, memory, over[held], ends[held], -draft.bytes[held])
+                ends[held] = over[held]
+
+
+@part
+def _room_before(
+    draft: Draft, kin: Kin, limit: Ints, room: Timeline, act: int, ready: int, start: int
+) -> int:
+    """Return the first cycle from which there is room until ``start`` for what an activity fills.
+
+    From ``start`` on there is, whatever becomes of the others.
+    """
+    for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+        memory = draft.memory[draft.fills.items[i]]
+        if ready >= start or limit[memory] == NEVER:
+            continue
+        need = ZERO
+        for j in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+            held = draft.fills.items[j]
+            if draft.memory[held] == memory:
+                need += draft.bytes[held]
+                if kin.parent[held] != NONE:
+                    need -= min(draft.bytes[held], draft.bytes[kin.parent[held]])
+        steps, first = room.steps, room.resources[memory].begin
+        step = _step_at(room, memory, start - 1)
+        while step > first and steps[step].load + need <= limit[memory]:
+            if steps[step].time <= ready:
+                break
+            step -= 1
+        if need > 0 and steps[step].load + need > limit[memory]:
+            ready = max(ready, min(start, steps[step + 1].time))
+    return ready
+
+
+@compiled
+def _place_late(
+    draft: Draft,
+    kin: Kin,
+    kept: Tenants,
+    limit: Ints,
+    line: Timeline,
+    room: Timeline,
+    turn: Ints,
+    start: Ints,
+    begins: Ints,
+    last: int,
+    found: Ints,
+) -> None:
+    until = np.full(draft.filler.size, -1, np.int64)
+    for held in range(draft.filler.size):
+        memory = draft.memory[held]
+        if draft.lasting[held] and limit[memory] != NEVER:
+            until[held] = last
+            occupy(room, memory, begins[held], last, draft.bytes[held])
+    for act in turn:
+        if draft.cycles[act] == 0:
+            continue
+        latest = last
+        for i in range(draft.after.begin[act], draft.after.begin[act + 1]):
+            latest = min(latest, found[draft.after.items[i]])
+        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+            held = draft.fills.items[i]
+            for j in range(draft.users.begin[held], draft.users.begin[held + 1]):
+                latest = min(latest, found[draft.users.items[j]])
+            latest = min(latest, next_start(draft, kept.later, act, held, found))
+        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+            held = draft.reads.items[i]
+            latest = min(latest, next_start(draft, kept.later, act, held, found))
+            heir = kin.heir[held]
+            # Who reads a value that is written over must have ended before.
+            if heir != NONE and draft.filler[heir] != act:
+                latest = min(latest, found[draft.filler[heir]])
+        latest = _room_behind(draft, kin, limit, room, until, act, latest, start[act])
+        mirrored = first_room(draft, line, act, last - latest)
+        hold(draft, line, act, mirrored)
+        end = last - mirrored
+        found[act] = end - draft.cycles[act]
+        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+            held = draft.reads.items[i]
+            heir = kin.heir[held]
+            stays = heir == NONE or draft.filler[heir] != act
+            _extend(draft, limit, room, until, held, begins[held], end if stays else found[act])
+        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+            held = draft.fills.items[i]
+            _extend(draft, limit, room, until, held, begins[held], end)
+            if limit[draft.memory[held]] != NEVER and found[act] > begins[held]:
+                occupy(room, draft.memory[held], begins[held], found[act], -draft.bytes[held])
+
+
+@part
+def _extend(
+    draft: Draft, limit: Ints, room: Timeline, until: Ints, held: int, begin: int, end: int
+) -> None:
+    """Let a residency last until ``end`` at least."""
+    memory = draft.memory[held]
+    if limit[memory] == NEVER or until[held] >= end:
+        return
+    first = begin if until[held] < 0 else until[held]
+    if end > first:
+        occupy(room, memory, first, end, draft.bytes[held])
+        until[held] = end
+
+
+@part
+def _room_behind(
+    draft: Draft,
+    kin: Kin,
+    limit: Ints,
+    room: Timeline,
+    until: Ints,
+    act: int,
+    latest: int,
+    start: int,
+) -> int:
+    """Return the last cycle until which there is room for what an activity reads.
+
+    Up to the old end there is, whatever becomes of the others.
+    """
+    old_end = start + draft.cycles[act]
+    for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+        held = draft.reads.items[i]
+        memory = draft.memory[held]
+        first = max(old_end, until[held])
+        if latest <= first or limit[memory] == NEVER:
+            continue
+        need = ZERO
+        for j in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+            other = draft.reads.items[j]
+            if draft.memory[other] != memory or max(old_end, until[other]) > first:
+                continue
+            need += draft.bytes[other]
+            heir = kin.heir[other]
+            if heir != NONE and draft.filler[heir] == act:
+                need -= min(draft.bytes[other], draft.bytes[heir])
+        steps, row = room.steps, room.resources[memory]
+        step = _step_at(room, memory, first)
+        past = row.begin + row.length
+        while step < past and steps[step].time < latest:
+            if need > 0 and steps[step].load + need > limit[memory]:
+                latest = max(first, steps[step].time)
+                break
+            step += 1
+    return latest

@@ -1,0 +1,117 @@
+"""From a plan to a draft."""
+
+from collections.abc import Iterator
+from math import lcm
+
+import numpy as np
+
+from spmilp.plan.plan import Plan, Transfer
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
+from spmilp.solvers.lns.draft import Draft, Rows
+from spmilp.solvers.lns.rows import rows_of, turned_round
+
+
+def starts_of(plan: Plan) -> Ints:
+    """Return the cycle at which each task, then each transfer starts."""
+    tasks = (placement.start for placement in plan.placements)
+    return numbers([*tasks, *(move.start for move in plan.transfers)])
+
+
+def draft_of(problem: Problem, plan: Plan) -> Draft:
+    """Return the decisions of a valid plan."""
+    reads = rows_of(
+        [
+            *(placement.reads for placement in plan.placements),
+            *((move.source,) for move in plan.transfers),
+        ]
+    )
+    fills = rows_of([*_filled_by_tasks(plan), *(move.destinations for move in plan.transfers)])
+    activities = len(plan.placements) + len(plan.transfers)
+    residencies = len(plan.residencies)
+    before = rows_of([*(task.after for task in problem.tasks), *((),) * len(plan.transfers)])
+    filler = np.full(residencies, NONE, np.int64)
+    filler[fills.items] = np.repeat(np.arange(activities), np.diff(fills.begin))
+    demands, amounts = _demands(problem, plan)
+    tasks = len(plan.placements)
+    return Draft(
+        cycles=numbers(
+            [
+                *(placement.end - placement.start for placement in plan.placements),
+                *(move.end - move.start for move in plan.transfers),
+            ]
+        ),
+        demands=demands,
+        amounts=amounts,
+        capacity=_capacity(problem),
+        reads=reads,
+        fills=fills,
+        before=before,
+        after=turned_round(before, activities),
+        users=turned_round(reads, residencies),
+        filler=filler,
+        memory=numbers(stay.memory for stay in plan.residencies),
+        offset=numbers(stay.offset for stay in plan.residencies),
+        bytes=numbers(stay.bytes for stay in plan.residencies),
+        lasting=numbers(_lasting(problem, plan)),
+        slice=numbers(NONE if stay.slice is None else stay.slice for stay in plan.residencies),
+        part=numbers([*[NONE] * tasks, *(move.slice for move in plan.transfers)]),
+    )
+
+
+def _filled_by_tasks(plan: Plan) -> Iterator[tuple[int, ...]]:
+    for placement in plan.placements:
+        scratch = () if placement.scratch is None else (placement.scratch,)
+        yield (*placement.writes, *scratch)
+
+
+def _lasting(problem: Problem, plan: Plan) -> Iterator[bool]:
+    """Say of each residency whether it is an output, or lies in a DRAM from the start, to the end.
+
+    A copy that happens to be there at the end need not stay.
+    """
+    last = max((p.end for p in plan.placements), default=0)
+    last = max(last, max((move.end for move in plan.transfers), default=0))
+    for stay in plan.residencies:
+        if stay.slice is None or stay.end < last:
+            yield False
+            continue
+        buffer = problem.buffers[problem.slices[stay.slice].buffer]
+        is_output = stay.slice == buffer.index and buffer.ends_in == stay.memory
+        is_initial = stay.filled_by_task is None and stay.filled_by_transfer is None
+        yield is_output or (is_initial and buffer.place is not None)
+
+
+def _scale(problem: Problem) -> int:
+    machine = problem.machine
+    rates = [engine.rate for engine in machine.engines] + [link.rate for link in machine.links]
+    return lcm(*(rate.denominator for rate in rates))
+
+
+def _capacity(problem: Problem) -> Ints:
+    machine, scale = problem.machine, _scale(problem)
+    return numbers(
+        [
+            *(1 for _ in machine.cores),
+            *(engine.channels for engine in machine.engines),
+            *(int(link.rate * scale) for link in machine.links),
+        ]
+    )
+
+
+def _demands(problem: Problem, plan: Plan) -> tuple[Rows, Ints]:
+    machine, scale = problem.machine, _scale(problem)
+    engines = len(machine.cores)
+    links = engines + len(machine.engines)
+    which: list[tuple[int, ...]] = [(placement.core,) for placement in plan.placements]
+    amounts = [1] * len(which)
+    of_engines = [int(engine.rate * scale) for engine in machine.engines]
+    of_links = [int(link.rate * scale) for link in machine.links]
+
+    def held(move: Transfer) -> int:
+        return min([of_engines[move.engine], *(of_links[link] for link in move.route)])
+
+    for move in plan.transfers:
+        which.append((engines + move.engine, *(links + link for link in move.route)))
+        amounts += [1, *[held(move)] * len(move.route)]
+    return rows_of(which), numbers(amounts)

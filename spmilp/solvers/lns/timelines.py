@@ -1,0 +1,54 @@
+"""Empty step functions with room for all that may ever hold a resource."""
+
+import numpy as np
+
+from spmilp.compiled import part
+from spmilp.solvers.list_scheduler.records import Ints, table
+from spmilp.solvers.list_scheduler.timeline import Timeline, earliest_gap, occupy
+from spmilp.solvers.lns.draft import Draft
+
+
+def line_of_resources(draft: Draft) -> Timeline:
+    """Return the step functions of cores, engines and links."""
+    return _line(2 * np.bincount(draft.demands.items, minlength=draft.capacity.size))
+
+
+def line_of_memories(draft: Draft, memories: int) -> Timeline:
+    """Return the step functions of the bytes in use."""
+    return _line(6 * np.bincount(draft.memory, minlength=memories) + 2 * draft.users.items.size)
+
+
+def _line(breakpoints: Ints) -> Timeline:
+    most = breakpoints + 4
+    rows = table(most.size, "begin", "length", "room")
+    rows["begin"] = np.cumsum(most) - most
+    rows["length"] = 1
+    rows["room"] = most
+    steps = table(int(most.sum()), "time", "load")
+    return Timeline(steps=steps, resources=rows, used=np.array([steps.size], np.int64))
+
+
+@part
+def first_room(draft: Draft, line: Timeline, act: int, ready: int) -> int:
+    """Return the first cycle from ``ready`` on at which an activity's resources have room."""
+    cycles, demands = draft.cycles[act], draft.demands
+    start = ready
+    settled = False
+    while not settled:
+        settled = True
+        for i in range(demands.begin[act], demands.begin[act + 1]):
+            which = demands.items[i]
+            spare = draft.capacity[which] - draft.amounts[i]
+            found = earliest_gap(line, which, start, cycles, spare)
+            if found > start:
+                start = found
+                settled = False
+    return start
+
+
+@part
+def hold(draft: Draft, line: Timeline, act: int, start: int) -> None:
+    """Take an activity's resources from ``start`` on."""
+    demands = draft.demands
+    for i in range(demands.begin[act], demands.begin[act + 1]):
+        occupy(line, demands.items[i], start, start + draft.cycles[act], draft.amounts[i])

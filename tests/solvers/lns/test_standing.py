@@ -1,0 +1,80 @@
+"""Plans as partial orders: compaction and loosened times on random problems."""
+
+from hypothesis import HealthCheck, assume, given, settings
+
+from spmilp.checker.check import check
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.build import plan_of
+from spmilp.solvers.lns.ground import Ground, ground_of
+from spmilp.solvers.lns.loose import loosely_left, loosely_right
+from spmilp.solvers.lns.loosened import Filling, loosened
+from spmilp.solvers.lns.sequence import leftmost, rightmost
+from spmilp.solvers.lns.standing import Standing, compacted
+from tests.solvers.random_problems import problems
+
+MODEST = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def _plan_of(problem: Problem) -> Plan:
+    plan = ListScheduler(("near", "layers")).solve(problem, SolveOptions()).plan
+    assume(plan is not None)
+    return plan
+
+
+def _built(problem: Problem, plan: Plan, ground: Ground, standing: Standing) -> Plan:
+    return plan_of(problem, plan, standing.draft, standing.start, dram_is_free=ground.dram_is_free)
+
+
+@MODEST
+@given(problem=problems())
+def test_compaction_never_lengthens_a_plan_and_the_checker_accepts_it(problem: Problem) -> None:
+    plan = _plan_of(problem)
+    ground, draft, start = ground_of(problem, plan)
+
+    standing = compacted(ground, draft, start)
+
+    built = _built(problem, plan, ground, standing)
+    assert check(problem, built) == ()
+    assert built.claim.makespan == standing.makespan <= plan.claim.makespan
+
+
+@MODEST
+@given(problem=problems())
+def test_each_pass_moves_every_activity_one_way_only(problem: Problem) -> None:
+    plan = _plan_of(problem)
+    ground, draft, start = ground_of(problem, plan)
+    tenants = ground.tenants(draft, start)
+    last = plan.claim.makespan
+    limit = Filling(ground).limit()
+
+    early = leftmost(draft, tenants, start)
+    late = rightmost(draft, tenants, start, last)
+    loose_late = loosely_right(draft, ground.kin, ground.kept, limit, start, last)
+    loose_early = loosely_left(draft, ground.kin, ground.kept, limit, loose_late, last)
+
+    assert (early <= start).all()
+    assert (late >= start).all()
+    assert (loose_late >= start).all()
+    assert (loose_early <= loose_late).all()
+
+
+@MODEST
+@given(problem=problems())
+def test_every_loosened_standing_is_a_valid_plan_that_is_no_longer(problem: Problem) -> None:
+    plan = _plan_of(problem)
+    ground, draft, start = ground_of(problem, plan)
+    standing = compacted(ground, draft, start)
+
+    for found in loosened(ground, standing, Filling(ground)):
+        if found is not None:
+            built = _built(problem, plan, ground, found)
+            assert check(problem, built) == ()
+            assert built.claim.makespan <= standing.makespan
