@@ -14,11 +14,12 @@ from spmilp.solvers.local_search.core_moves import (
     turn_an_operator,
 )
 from spmilp.solvers.local_search.order_moves import (
+    fill_a_gap,
     pull_a_task,
     shift_a_task,
     shift_an_operator,
     sort_a_stretch,
-    sort_by_start,
+    sort_by_time,
 )
 from spmilp.solvers.local_search.situation import Situation
 from spmilp.solvers.local_search.space_moves import (
@@ -35,7 +36,8 @@ MOVES: dict[str, Move] = {
     "shift operator": shift_an_operator,
     "pull task": pull_a_task,
     "sort stretch": sort_a_stretch,
-    "sort by start": sort_by_start,
+    "sort by time": sort_by_time,
+    "fill gap": fill_a_gap,
     "move task": move_a_task,
     "move to data": move_to_the_data,
     "move to idle": move_to_an_idle_core,

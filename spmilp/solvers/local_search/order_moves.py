@@ -10,6 +10,8 @@ from spmilp.solvers.local_search.sequence import in_order_of
 from spmilp.solvers.local_search.situation import Situation
 
 NEAR_AND_FAR = (0.003, 0.03, 0.2)
+BLENDS = (0.0, 0.5, 1.0)
+FEW = 8
 STRETCHES = (0.02, 0.05, 0.15)
 
 
@@ -59,11 +61,40 @@ def sort_a_stretch(now: Situation) -> Candidate | None:
     return _reordered(now, keys)
 
 
-def sort_by_start(now: Situation) -> Candidate | None:
-    """Place the tasks in the order in which they start, some of them a little off."""
+def sort_by_time(now: Situation) -> Candidate | None:
+    """Place the tasks in the order in which they start, or could start but for their core."""
     starts = now.judged.board.tasks["start"].astype(np.float64)
+    part = BLENDS[int(now.rng.integers(len(BLENDS)))]
+    keys = part * now.ready + (1 - part) * starts
     noise = now.rng.normal(size=starts.size) * now.rng.choice([0.0, 0.002, 0.01])
-    return _reordered(now, starts + noise * starts.max(initial=0.0))
+    return _reordered(now, keys + noise * starts.max(initial=0.0))
+
+
+def fill_a_gap(now: Situation) -> Candidate | None:
+    """Let a core that waits for one task run another one first, one that is ready by then."""
+    tasks = now.judged.board.tasks
+    total = int(now.idle.sum())
+    if total == 0:
+        return None
+    waiting = int(np.searchsorted(np.cumsum(now.idle), now.rng.integers(total), side="right"))
+    core = int(tasks["core"][waiting])
+    since = int(tasks["start"][waiting] - now.idle[waiting])
+    late = np.flatnonzero((now.ready <= since) & (tasks["start"] > since))
+    late = late[late != waiting]
+    if now.rng.random() < 0.5:
+        late = late[tasks["core"][late] == core]
+    if late.size == 0:
+        return None
+    soonest = late[np.argsort(tasks["start"][late], kind="stable")]
+    task = int(soonest[int(now.rng.integers(min(FEW, soonest.size)))])
+    keys = now.position.astype(np.float64)
+    keys[task] = min(keys[task], keys[waiting] - 0.5)
+    unit = now.facts.units[int(now.facts.unit_of[task])]
+    if any(core not in now.facts.able[other] for other in unit.tolist()):
+        return None
+    cores = now.candidate.cores.copy()
+    cores[unit] = core
+    return replace(now.candidate, order=in_order_of(now.facts, keys), cores=cores)
 
 
 def _reordered(now: Situation, keys: NDArray[np.float64]) -> Candidate | None:

@@ -21,6 +21,14 @@ class Situation:
     ----------
     others
         Candidates from which a part may be taken over.
+    position
+        Of each task in the order.
+    critical
+        Tasks that hold the schedule up, the latest first.
+    ready
+        For each task the cycle at which all that it follows has ended.
+    idle
+        For each task the cycles that its core is idle before it.
     """
 
     facts: Facts
@@ -29,12 +37,25 @@ class Situation:
     rng: np.random.Generator
     position: Ints = field(init=False)
     critical: Ints = field(init=False)
+    ready: Ints = field(init=False)
+    idle: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         order = self.judged.candidate.order
         self.position = np.empty(order.size, np.int64)
         self.position[order] = np.arange(order.size)
         self.critical = critical_tasks(self.facts, self.judged.board)
+        tasks = self.judged.board.tasks
+        before = self.facts.before
+        self.ready = np.zeros(order.size, np.int64)
+        follower = np.repeat(np.arange(order.size), np.diff(before.begins))
+        np.maximum.at(self.ready, follower, tasks["end"][before.items])
+        by_core = np.lexsort((tasks["start"], tasks["core"]))
+        ends = np.where(
+            np.diff(tasks["core"][by_core], prepend=-1) == 0, np.roll(tasks["end"][by_core], 1), 0
+        )
+        self.idle = np.empty(order.size, np.int64)
+        self.idle[by_core] = tasks["start"][by_core] - ends
 
     @property
     def candidate(self) -> Candidate:
