@@ -40,9 +40,13 @@ class Judged:
         The quantities in the problem's order; less is better.
     source
         What made the candidate, in words for people.
+    exact
+        Whether the candidate leads to this very schedule. If not, the scheduler chose cores on its
+        way, and with these cores from the start it would have decided otherwise here and there.
     """
 
     candidate: Candidate
     score: tuple[int, ...]
     board: Board
     source: str
+    exact: bool = True

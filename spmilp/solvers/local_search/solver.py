@@ -68,7 +68,6 @@ class _Search:
         self._has_limit = deadline is not None
         self._reason = ""
         self._others: tuple[Candidate, ...] = ()
-        self._from_list: Judged | None = None
 
     def result(self, hint: Plan | None) -> Result:
         """Search, and return the best plan."""
@@ -90,15 +89,17 @@ class _Search:
         """Find schedules to begin with, then walk with the others."""
         try:
             evaluator = Evaluator(self._problem, self._routes, self._facts)
-            start = self._begin(evaluator, hint)
-            if start is not None:
+            starts = self._begin(evaluator, hint)
+            if starts:
                 helpers = [
-                    Thread(target=self._help, args=(start, number), daemon=True)
+                    Thread(
+                        target=self._help, args=(starts[number % len(starts)], number), daemon=True
+                    )
                     for number in range(1, self._options.workers)
                 ]
                 for helper in helpers:
                     helper.start()
-                self._go(evaluator, start, 0)
+                self._go(evaluator, starts[0], 0)
                 for helper in helpers:
                     helper.join()
         except BaseException as error:
@@ -112,17 +113,18 @@ class _Search:
         except BaseException as error:
             self._team.fail(error)
 
-    def _begin(self, evaluator: Evaluator, hint: Plan | None) -> Judged | None:
-        """Judge the starts; return the best of those whose cores are fixed."""
+    def _begin(self, evaluator: Evaluator, hint: Plan | None) -> list[Judged]:
+        """Judge the starts; return the best one for each worker, cores fixed."""
         starts = Starts(self._problem, self._facts, evaluator, hint)
-        best: Judged | None = None
+        best: list[Judged] = []
         if not self._team.is_over():
             for judged in starts:
                 if judged is not None:
                     self._team.offer(judged)
-                    from_list = judged.source.startswith("list")
-                    if not from_list and (best is None or judged.score < best.score):
-                        best = judged
+                    if judged.exact:
+                        best.append(judged)
+                        best.sort(key=lambda one: one.score)
+                        del best[self._options.workers :]
                 if self._team.is_over():
                     break
         self._reason = starts.reason

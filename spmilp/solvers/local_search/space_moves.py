@@ -10,6 +10,8 @@ from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.sequence import leads_by_share
 from spmilp.solvers.local_search.situation import Situation
 
+WHOLE = 0.4
+"""How often all loads are set anew."""
 LEADS = (0, 1, 2, 3, 5, 8, 13, 21, -1, -2, -3, -5, -8, -13, -21)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
@@ -25,12 +27,14 @@ def load_an_operator_ahead(now: Situation) -> Candidate | None:
 
 
 def load_by_share(now: Situation) -> Candidate | None:
-    """Set bytes aside anew: as much as fills a share of each memory, for a stretch of tasks."""
+    """Load ahead anew what fills a share of each memory, for all tasks or a stretch of them."""
     share = SHARES[int(now.rng.integers(len(SHARES)))]
     sign = 1 if now.rng.random() < 0.5 else -1
     found = sign * leads_by_share(now.facts, now.candidate.order, now.candidate.cores, share)
     count = now.position.size
     first, last = sorted(now.rng.integers(0, count + 1, 2).tolist())
+    if now.rng.random() < WHOLE:
+        first, last = 0, count
     reader = np.repeat(np.arange(count), np.diff(now.facts.reads.begins))
     inside = (now.position[reader] >= first) & (now.position[reader] < last)
     return _changed(now, np.where(inside, found, now.candidate.leads))

@@ -12,7 +12,9 @@ from spmilp.solvers.local_search.facts import Facts
 from spmilp.solvers.local_search.hint import candidate_of
 from spmilp.solvers.local_search.sequence import leads_by_share
 
-KEPT = 4
+MOST_KEPT = 4
+TASKS_KEPT = 8_000
+"""Of all candidates that are tried with loads ahead."""
 SHARES = (0.15, 0.3, 0.5, 0.7, -0.15, -0.3, -0.5)
 
 
@@ -53,7 +55,8 @@ class Starts:
             yield self._judge(candidate_of(self._facts, self._hint, usual), "search hint")
         for found in self._portfolio:
             yield None if found is None else self._remembered(found)
-        for candidate in self.candidates[:KEPT]:
+        kept = min(MOST_KEPT, max(1, TASKS_KEPT // len(self._problem.tasks)))
+        for candidate in self.candidates[:kept]:
             yield self._evaluator.judge(candidate, "search start")
             for share in SHARES:
                 leads = leads_by_share(self._facts, candidate.order, candidate.cores, abs(share))
@@ -74,4 +77,6 @@ class Starts:
         name = f"list {found.trial}"
         if all(other != name for _, other, _ in self._first):
             self._first.append((found.score, name, candidate))
-        return Judged(candidate=candidate, score=found.score, board=found.board, source=name)
+        return Judged(
+            candidate=candidate, score=found.score, board=found.board, source=name, exact=False
+        )

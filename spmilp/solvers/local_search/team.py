@@ -33,10 +33,14 @@ class Team:
         self._news: SimpleQueue[Progress] = SimpleQueue()
         self._failure: BaseException | None = None
         self.best: Judged | None = None
+        self.best_to_go_on_from: Judged | None = None
 
     def offer(self, judged: Judged) -> bool:
         """Make a schedule the best one if it is; return whether it is."""
         with self._lock:
+            base = self.best_to_go_on_from
+            if judged.exact and (base is None or judged.score < base.score):
+                self.best_to_go_on_from = judged
             if self.best is not None and judged.score >= self.best.score:
                 return False
             old = None if self.best is None else self.best.score[0]

@@ -28,6 +28,8 @@ class WalkOptions:
         258(1), 2017).
     patience
         Steps without a better schedule after which the walk goes back to the best one.
+    exchange
+        Steps after which a walk goes on from the best schedule of all when that is another's.
     moves
         The moves in use, by name.
     steps
@@ -36,6 +38,7 @@ class WalkOptions:
 
     history: int = 30
     patience: int = 300
+    exchange: int = 60
     moves: tuple[str, ...] = tuple(MOVES)
     steps: int | None = None
 
@@ -108,7 +111,7 @@ class Walk:
         self._choice.learn(name, gain)
         self._history[slot] = self._now.judged.score
         self._since_best += 1
-        if self._since_best >= self._options.patience:
+        if self._since_best >= self._options.patience or self._is_left_behind(number):
             self._go_back()
 
     def _draw(self) -> tuple[str, Candidate]:
@@ -121,10 +124,15 @@ class Walk:
         # There may be nothing to move (one task on one core): then only weights are left.
         return "change weight", MOVES["change weight"](self._now) or self._now.candidate
 
+    def _is_left_behind(self, number: int) -> bool:
+        best = self._team.best_to_go_on_from
+        at_exchange = number % self._options.exchange == self._options.exchange - 1
+        return at_exchange and best is not None and best.score < self._best
+
     def _go_back(self) -> None:
         """Go on from the best schedule of all."""
         self._since_best = 0
-        best = self._team.best
+        best = self._team.best_to_go_on_from
         if best is not None:
             self._now = self._situation(best)
             self._best = best.score
