@@ -11,7 +11,7 @@ from spmilp.machine.fields import what_is_wrong
 from spmilp.plan import derived
 from spmilp.plan.model import FORMAT, VERSION, PlanModel
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
-from spmilp.problem.documents import as_text, collector_paused, row
+from spmilp.problem.documents import Rows, as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
@@ -47,12 +47,10 @@ def plan_text(plan: Plan, problem: Problem) -> str:
             f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "
             f"{sha256}"
         )
-    document = plan_document(plan, problem, sha256)
     try:
-        PlanModel.model_validate(document)
+        return as_text(plan_document(plan, problem, sha256), PlanModel)
     except ValidationError as error:
         raise ValueError(f"plan of {problem.name}: {what_is_wrong(error)}") from error
-    return as_text(document)
 
 
 def plan_document(plan: Plan, problem: Problem, sha256: str) -> dict[str, Any]:
@@ -63,9 +61,9 @@ def plan_document(plan: Plan, problem: Problem, sha256: str) -> dict[str, Any]:
         "meta": _meta(problem, sha256),
         "solve": _solve(plan, problem),
         "tensors": _tensors(plan, problem),
-        "tasks": [_task(problem, placement) for placement in plan.placements],
-        "residencies": [_residency(problem, stay) for stay in plan.residencies],
-        "transfers": [_transfer(problem, plan, move) for move in plan.transfers],
+        "tasks": Rows(lambda placement: _task(problem, placement), plan.placements),
+        "residencies": Rows(lambda stay: _residency(problem, stay), plan.residencies),
+        "transfers": Rows(lambda move: _transfer(problem, plan, move), plan.transfers),
         "cores": derived.of_cores(problem, plan),
     }
 

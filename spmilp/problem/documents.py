@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import getitem
@@ -15,6 +15,9 @@ from spmilp.errors import FileError
 from spmilp.machine.fields import FileModel, field_names, what_is_wrong
 
 M = TypeVar("M", bound=FileModel)
+T = TypeVar("T")
+
+ROWS_AT_A_TIME = 4096
 
 
 class _Header(BaseModel):
@@ -81,12 +84,41 @@ def read_document(path: Path | str, data: bytes, model: type[M], name: str, vers
         raise FileError(f"{path}: {error}") from error
 
 
-def as_text(document: Mapping[str, Any]) -> str:
+class Rows:
+    """A table whose rows are made when asked for: a large one is never there as a whole."""
+
+    def __init__(self, make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> None:
+        self._make = make
+        self._items = items
+
+    def parts(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield all rows, some thousands at a time."""
+        for first in range(0, len(self._items), ROWS_AT_A_TIME):
+            yield [self._make(item) for item in self._items[first : first + ROWS_AT_A_TIME]]
+
+
+def as_text(document: Mapping[str, Any], model: type[BaseModel] | None = None) -> str:
     """Return JSON in ASCII: one line for each plain field and each row of a table.
 
     The same document gives the same text, on every machine.
+
+    Parameters
+    ----------
+    model
+        What the document must be; tables are :class:`Rows` there.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If it is not.
     """
-    return f"{_expanded(document, 0)}\n"
+    try:
+        return "".join((*_pieces(document, model), "\n"))
+    except ValidationError:
+        if model is not None:
+            # Only the whole document has rows with their own numbers, for the message.
+            model.model_validate({name: _whole(value) for name, value in document.items()})
+        raise
 
 
 def schema_text(model: type[BaseModel], title: str) -> str:
@@ -102,6 +134,31 @@ def schema_text(model: type[BaseModel], title: str) -> str:
 def row(**values: Any) -> dict[str, Any]:
     """Return the fields of a row that say something: neither ``None`` nor an empty tuple."""
     return {name: value for name, value in values.items() if value is not None and value != ()}
+
+
+def _pieces(document: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[str]:
+    """Yield the text of a document piece by piece, each of them validated."""
+    plain = {name: [] if isinstance(value, Rows) else value for name, value in document.items()}
+    if model is not None:
+        model.model_validate(plain)
+    yield "{"
+    for number, (name, value) in enumerate(document.items()):
+        yield f"{',' if number else ''}\n  {json.dumps(name)}: "
+        if not isinstance(value, Rows):
+            yield _expanded(value, 1)
+            continue
+        begin = "[\n    "
+        for part in value.parts():
+            if model is not None:
+                model.model_validate({**plain, name: part})
+            yield begin + ",\n    ".join(map(json.dumps, part))
+            begin = ",\n    "
+        yield "[]" if begin[0] == "[" else "\n  ]"
+    yield "\n}" if document else "}"
+
+
+def _whole(value: Any) -> Any:
+    return [row for part in value.parts() for row in part] if isinstance(value, Rows) else value
 
 
 def _expanded(value: Any, depth: int) -> str:

@@ -1,12 +1,16 @@
 """The shape of a copy: what a DMA descriptor needs to move a slice between two layouts."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from operator import mul
 
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Extents, SliceIdx
+
+SHAPES_KEPT = 4096
+"""A network has many tiles of few shapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class StridedCopy:
         return 1 + len(self.loops)
 
 
+@lru_cache(maxsize=SHAPES_KEPT)
 def row_major_strides(shape: Extents, item: Bytes) -> tuple[Bytes, ...]:
     """Return the bytes between neighbours along each axis of a packed row-major array."""
     return tuple(accumulate(reversed(shape[1:]), mul, initial=item))[::-1] if shape else ()
@@ -95,9 +100,16 @@ def layout_at_place(problem: Problem, slice_: SliceIdx) -> Layout:
 
 def strided_copy(extent: Extents, item: Bytes, source: Layout, destination: Layout) -> StridedCopy:
     """Return the fewest runs that move a box of ``extent`` elements from one layout to another."""
+    return _copy(extent, item, source.strides, destination.strides)
+
+
+@lru_cache(maxsize=SHAPES_KEPT)
+def _copy(
+    extent: Extents, item: Bytes, source: tuple[Bytes, ...], destination: tuple[Bytes, ...]
+) -> StridedCopy:
     run = item
     loops: list[tuple[int, Bytes, Bytes]] = []
-    sides = zip(extent, source.strides, destination.strides, strict=True)
+    sides = zip(extent, source, destination, strict=True)
     for count, from_stride, to_stride in reversed(list(sides)):
         if count == 1:
             continue

@@ -1,6 +1,5 @@
 """Write ``problem.json``."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from pydantic import ValidationError
 from spmilp.files import sha256_of, write_atomically
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.fields import what_is_wrong
-from spmilp.problem.documents import as_text, collector_paused, row
+from spmilp.problem.documents import Rows, as_text, collector_paused, row
 from spmilp.problem.model import FORMAT, VERSION, ProblemModel
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, Tile
 
@@ -54,16 +53,16 @@ def problem_text(problem: Problem) -> str:
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
         "objective": [quantity.value for quantity in problem.objective.order],
         "machine": machine_to_json(problem.machine),
-        "tensors": [_tensor(tensor) for tensor in problem.tensors],
-        "buffers": [_buffer(buffer) for buffer in problem.buffers],
-        "slices": list(_slices(problem)),
-        "tasks": [_task(task) for task in problem.tasks],
+        "tensors": Rows(_tensor, problem.tensors),
+        "buffers": Rows(_buffer, problem.buffers),
+        # Whole buffers are known from the buffers.
+        "slices": Rows(_slice, problem.slices[len(problem.buffers) :]),
+        "tasks": Rows(_task, problem.tasks),
     }
     try:
-        ProblemModel.model_validate(document)
+        return as_text(document, ProblemModel)
     except ValidationError as error:
         raise ValueError(f"problem {problem.name}: {what_is_wrong(error)}") from error
-    return as_text(document)
 
 
 def _tensor(tensor: DramTensor) -> dict[str, Any]:
@@ -94,12 +93,6 @@ def _buffer(buffer: Buffer) -> dict[str, Any]:
             tile=_tile(buffer.tile),
         ),
     }
-
-
-def _slices(problem: Problem) -> Iterator[dict[str, Any]]:
-    """Yield the slices that are not whole buffers; those are known from the buffers."""
-    for slice_ in problem.slices[len(problem.buffers) :]:
-        yield _slice(slice_)
 
 
 def _slice(slice_: Slice) -> dict[str, Any]:
