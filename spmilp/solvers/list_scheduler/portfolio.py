@@ -10,7 +10,7 @@ from spmilp.solvers.list_scheduler.board import Board, Stop, Weights
 from spmilp.solvers.list_scheduler.orders import ORDERS
 from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.list_scheduler.run import Runner
-from spmilp.solvers.list_scheduler.score import score
+from spmilp.solvers.list_scheduler.score import Scorer
 
 FIRST_WEIGHTS = {
     Quantity.MAKESPAN: Weights(dram=2.0),
@@ -71,6 +71,7 @@ class Portfolio:
     ) -> None:
         self._problem = problem
         self._runner = runner
+        self._score = Scorer(problem)
         self._greedy = greedy
         self._orders: dict[str, Ints] = {}
         self._assignments: dict[str, Ints] = {}
@@ -110,5 +111,5 @@ class Portfolio:
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, board)
             return None
-        self._scores[trial] = score(self._problem, board)
+        self._scores[trial] = self._score(board)
         return Found(self._scores[trial], trial, order, board)

@@ -7,69 +7,67 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.list_scheduler.extract import makespan_of
-from spmilp.solvers.list_scheduler.records import NONE, SET_ASIDE, Ints
+from spmilp.solvers.list_scheduler.records import SET_ASIDE
 
 
 def score(problem: Problem, board: Board) -> tuple[int, ...]:
     """Return the schedule's quantities in the problem's order; less is better."""
-    measures = {
-        Quantity.MAKESPAN: _makespan,
-        Quantity.DRAM_TRAFFIC: _dram_traffic,
-        Quantity.ENERGY: _energy,
-        Quantity.PEAK_SPM: _peak_spm,
-    }
-    return tuple(measures[quantity](problem, board) for quantity in problem.objective.order)
+    return Scorer(problem)(board)
 
 
-def _makespan(_problem: Problem, board: Board) -> int:
-    return makespan_of(board)
+class Scorer:
+    """Values schedules of one problem."""
 
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        kinds = len(problem.machine.kinds)
+        energies = [[one or 0 for one in task.energy or (0,) * kinds] for task in problem.tasks]
+        self._energies = np.array(energies, np.int64).reshape(len(problem.tasks), kinds)
+        self._is_spm = np.array([one.kind is MemoryKind.SPM for one in problem.machine.memories])
+        self._per_byte: dict[tuple[int, int], int] = {}
+        self._measures = {
+            Quantity.MAKESPAN: makespan_of,
+            Quantity.DRAM_TRAFFIC: self._dram_traffic,
+            Quantity.ENERGY: self._energy,
+            Quantity.PEAK_SPM: self._peak_spm,
+        }
 
-def _dram_traffic(_problem: Problem, board: Board) -> int:
-    is_dram = board.memories["is_dram"] == 1
-    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-    memory = board.residencies["memory"]
-    touches = is_dram[memory[moves["source"]]] | is_dram[memory[moves["destination"]]]
-    return int(board.slices["bytes"][moves["slice"]][touches].sum())
+    def __call__(self, board: Board) -> tuple[int, ...]:
+        """Return the schedule's quantities in the problem's order; less is better."""
+        return tuple(self._measures[quantity](board) for quantity in self._problem.objective.order)
 
+    def _dram_traffic(self, board: Board) -> int:
+        is_dram = board.memories["is_dram"] == 1
+        moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
+        memory = board.residencies["memory"]
+        touches = is_dram[memory[moves["source"]]] | is_dram[memory[moves["destination"]]]
+        return int(board.slices["bytes"][moves["slice"]][touches].sum())
 
-def _energy(problem: Problem, board: Board) -> int:
-    tasks = sum(
-        task.energy[problem.machine.cores[int(core)].kind] or 0
-        for task, core in zip(problem.tasks, board.tasks["core"], strict=True)
-        if task.energy
-    )
-    moved = zip(_pairs(board), _bytes_of_pairs(board).tolist(), strict=True)
-    return tasks + sum(_energy_per_byte(problem, board, pair) * n for pair, n in moved if n)
+    def _energy(self, board: Board) -> int:
+        kind = board.cores["kind"][board.tasks["core"]]
+        tasks = int(self._energies[np.arange(kind.size), kind].sum())
+        moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
+        memory = board.residencies["memory"]
+        memories = len(board.memories)
+        ends = memory[moves["source"]] * memories + memory[moves["destination"]]
+        used, of_pair = np.unique(ends, return_inverse=True)
+        total = np.zeros(used.size, np.int64)
+        np.add.at(total, of_pair, board.slices["bytes"][moves["slice"]])
+        pairs = (divmod(pair, memories) for pair in used.tolist())
+        moved = zip(pairs, total.tolist(), strict=True)
+        return tasks + sum(self._energy_per_byte(board, pair) * count for pair, count in moved)
 
+    def _energy_per_byte(self, board: Board, pair: tuple[int, int]) -> int:
+        if pair not in self._per_byte:
+            machine = self._problem.machine
+            row = board.pairs[int(board.pair_at[pair])]
+            links = board.links[row["links_from"] : row["links_to"]] - len(machine.engines)
+            ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
+            way = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
+            self._per_byte[pair] = ends + way
+        return self._per_byte[pair]
 
-def _pairs(board: Board) -> list[tuple[int, int]]:
-    known = np.argwhere(board.pair_at != NONE)
-    pairs = [(int(source), int(destination)) for source, destination in known]
-    return sorted(pairs, key=lambda pair: int(board.pair_at[pair]))
-
-
-def _bytes_of_pairs(board: Board) -> Ints:
-    """Return the bytes moved between each pair of memories."""
-    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-    memory = board.residencies["memory"]
-    total = np.zeros(board.pairs.size, np.int64)
-    pairs = board.pair_at[memory[moves["source"]], memory[moves["destination"]]]
-    np.add.at(total, pairs, board.slices["bytes"][moves["slice"]])
-    return total
-
-
-def _energy_per_byte(problem: Problem, board: Board, pair: tuple[int, int]) -> int:
-    machine = problem.machine
-    position = int(board.pair_at[pair])
-    row = board.pairs[position]
-    links = board.links[row["links_from"] : row["links_to"]] - len(machine.engines)
-    ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
-    return ends + sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
-
-
-def _peak_spm(problem: Problem, board: Board) -> int:
-    rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
-    is_spm = np.array([memory.kind is MemoryKind.SPM for memory in problem.machine.memories])
-    rows = rows[rows["slice"] != SET_ASIDE]
-    return int((rows["offset"] + rows["bytes"])[is_spm[rows["memory"]]].max(initial=0))
+    def _peak_spm(self, board: Board) -> int:
+        rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
+        rows = rows[rows["slice"] != SET_ASIDE]
+        return int((rows["offset"] + rows["bytes"])[self._is_spm[rows["memory"]]].max(initial=0))

@@ -9,7 +9,7 @@ from spmilp.solvers.list_scheduler.board import Board, Stop
 from spmilp.solvers.list_scheduler.extract import makespan_of
 from spmilp.solvers.list_scheduler.records import NEVER
 from spmilp.solvers.list_scheduler.run import Runner
-from spmilp.solvers.list_scheduler.score import score
+from spmilp.solvers.list_scheduler.score import Scorer
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.facts import Facts
 from spmilp.solvers.local_search.sequence import steps_of
@@ -23,6 +23,7 @@ class Evaluator:
 
     def __init__(self, problem: Problem, routes: Routes, facts: Facts) -> None:
         self._problem = problem
+        self._score = Scorer(problem)
         self._facts = facts
         self.runner = Runner(problem, routes)
         self.count = 0
@@ -44,7 +45,7 @@ class Evaluator:
         stop, board = self.runner.run(steps, candidate.cores, candidate.weights, latest)
         if stop is not Stop.DONE or (by_makespan and makespan_of(board) > latest):
             return None
-        found = score(self._problem, board)
+        found = self._score(board)
         if limit is not None and found > limit:
             return None
         return Judged(candidate=candidate, score=found, board=board, source=source)
