@@ -168,6 +168,7 @@ def _listen(worker: Worker, clock: _Clock) -> Conversation:
     said = Conversation()
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(worker, lines), daemon=True).start()
+    threading.Thread(target=_end_what_is_left, args=(worker,), daemon=True).start()
     while True:
         try:
             line = lines.get(timeout=clock.left())
@@ -198,6 +199,12 @@ def _read_lines(worker: Worker, lines: "queue.Queue[bytes]") -> None:
     lines.put(b"")
 
 
+def _end_what_is_left(worker: Worker) -> None:
+    """End what a worker has started once it has ended itself; else that would hold its pipes."""
+    worker.wait()
+    _kill(worker)
+
+
 def _how_it_ended(code: int | None, errors: Path) -> tuple[str, str]:
     """Return status and reason of a worker that has left no answer."""
     if code is not None and code < 0:
@@ -214,9 +221,7 @@ def _last_line(file: Path) -> str:
 
 
 def _kill(worker: Worker) -> None:
-    """End a worker and all that it has started."""
-    if worker.poll() is not None:
-        return
+    """End a worker and all that it has started, also what has outlived it."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(worker.pid, signal.SIGKILL)

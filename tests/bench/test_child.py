@@ -130,6 +130,28 @@ def test_no_worker_lives_on_when_all_are_ended(tmp_path: Path) -> None:
         asked.ask(request(tmp_path))
 
 
+def test_what_a_worker_has_started_ends_with_it(tmp_path: Path) -> None:
+    child = "[sys.executable, '-c', 'import time; time.sleep(60)']"
+    script = f"import subprocess; p = subprocess.Popen({child}); open('{tmp_path}/pid', 'w').write("
+    said = ask(tmp_path, script + "str(p.pid)); os._exit(3)")
+    pid = int((tmp_path / "pid").read_text())
+
+    assert said.status == "crashed"
+    deadline = monotonic() + 20
+    while _is_running(pid) and monotonic() < deadline:
+        sleep(0.02)
+    assert not _is_running(pid)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie, whose parent need not be in a hurry."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
 def test_nothing_but_errors_is_left_behind(tmp_path: Path) -> None:
     ask(tmp_path, 'say(\'{"event": "ended"}\')')
     assert [path.suffix for path in tmp_path.iterdir()] == [".err"]
