@@ -7,7 +7,6 @@ from spmilp.packing import Item, PackingOptions, PackingProblem, pack
 from spmilp.solvers.list_scheduler.machine_tables import alignment_of
 from spmilp.solvers.list_scheduler.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft
-from spmilp.solvers.lns.lifetimes import Kin
 from spmilp.units import MemoryIdx
 
 LIMITS = PackingOptions(node_limit=30_000, cliques=False, conflict=False)
@@ -15,7 +14,7 @@ LIMITS = PackingOptions(node_limit=30_000, cliques=False, conflict=False)
 
 
 def pack_memory(
-    machine: Machine, memory: Memory, draft: Draft, kin: Kin, begins: Ints, ends: Ints
+    machine: Machine, memory: Memory, draft: Draft, begins: Ints, ends: Ints
 ) -> tuple[Ints, Ints] | None:
     """Return the residencies in a memory and an offset for each; ``None`` if none were found.
 
@@ -43,7 +42,7 @@ def pack_memory(
         reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
         together=tuple(
             (position[parent], i)
-            for i, parent in enumerate(kin.parent[held].tolist())
+            for i, parent in enumerate(draft.parent[held].tolist())
             if parent != NONE
         ),
     )
@@ -55,7 +54,6 @@ def pack_all(
     machine: Machine,
     memories: tuple[MemoryIdx, ...],
     draft: Draft,
-    kin: Kin,
     begins: Ints,
     ends: Ints,
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
@@ -63,7 +61,7 @@ def pack_all(
     offset = draft.offset.copy()
     without = []
     for index in memories:
-        found = pack_memory(machine, machine.memories[index], draft, kin, begins, ends)
+        found = pack_memory(machine, machine.memories[index], draft, begins, ends)
         if found is None:
             without.append(index)
         else:

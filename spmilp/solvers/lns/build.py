@@ -1,19 +1,25 @@
 """From a draft with times back to a plan."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
 
 from spmilp.plan.measures import claim_of, measure
-from spmilp.plan.plan import Plan
+from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.list_scheduler.dram import dram_addresses
 from spmilp.solvers.list_scheduler.records import Ints
-from spmilp.solvers.lns.draft import Draft
+from spmilp.solvers.lns.draft import Draft, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
+from spmilp.solvers.lns.reading import pools_of
+from spmilp.units import CoreIdx
 
 
 def plan_of(problem: Problem, plan: Plan, draft: Draft, start: Ints, *, dram_is_free: bool) -> Plan:
-    """Return a plan with the decisions of another one, and the times and offsets of a draft of it.
+    """Return a plan with the decisions of a draft that was read from another plan.
 
     Parameters
     ----------
@@ -25,34 +31,11 @@ def plan_of(problem: Problem, plan: Plan, draft: Draft, start: Ints, *, dram_is_
     DoesNotFitError
         If they are, and a DRAM with a limit is too small.
     """
-    last = makespan_of(draft, start)
-    begins, ends = (column.tolist() for column in lifetimes(draft, start, last))
-    first = start.tolist()
-    over = (start + draft.cycles).tolist()
-    tasks = len(plan.placements)
-    residencies = [
-        replace(stay, offset=offset, start=begin, end=end)
-        for stay, offset, begin, end in zip(
-            plan.residencies, draft.offset.tolist(), begins, ends, strict=True
-        )
-    ]
-    tensors = plan.tensors
+    builder = _Builder(problem, plan, draft, start)
+    residencies, tensors = builder.residencies(), plan.tensors
     if dram_is_free:
         tensors, residencies = dram_addresses(problem, residencies)
-    channels = least_free_numbers(
-        (move.engine, first[tasks + move.index], over[tasks + move.index])
-        for move in plan.transfers
-    )
-    placements = tuple(
-        replace(placement, start=first[placement.task], end=over[placement.task])
-        for placement in plan.placements
-    )
-    transfers = tuple(
-        replace(move, start=begin, end=end, channel=channel)
-        for move, begin, end, channel in zip(
-            plan.transfers, first[tasks:], over[tasks:], channels, strict=True
-        )
-    )
+    placements, transfers = builder.placements(), builder.transfers()
     measures = measure(problem, placements, residencies, transfers)
     return replace(
         plan,
@@ -62,3 +45,88 @@ def plan_of(problem: Problem, plan: Plan, draft: Draft, start: Ints, *, dram_is_
         tensors=tensors,
         claim=claim_of(measures, plan.claim.bound, plan.claim.bound_source),
     )
+
+
+class _Builder:
+    def __init__(self, problem: Problem, plan: Plan, draft: Draft, start: Ints) -> None:
+        self._problem = problem
+        self._plan = plan
+        self._draft = draft
+        self._start: list[int] = start.tolist()
+        self._end: list[int] = (start + draft.cycles).tolist()
+        self._lives = lifetimes(draft, start, makespan_of(draft, start))
+        self._tasks = len(plan.placements)
+        self._stays = np.flatnonzero(is_alive(draft)).tolist()
+        self._moves = (np.flatnonzero(draft.cycles[self._tasks :] > 0)).tolist()
+        self._stay_at = {old: new for new, old in enumerate(self._stays)}
+        self._move_at = {old: new for new, old in enumerate(self._moves)}
+        begin, items = draft.reads
+        self._reads = [items[a:b].tolist() for a, b in pairwise(begin)]
+
+    def residencies(self) -> list[Residency]:
+        """Return those that are left, with their times and offsets."""
+        offset = self._draft.offset.tolist()
+        begins, ends = (column.tolist() for column in self._lives)
+        found = []
+        for new, old in enumerate(self._stays):
+            stay = self._plan.residencies[old]
+            filler = stay.filled_by_transfer
+            found.append(
+                replace(
+                    stay,
+                    index=new,
+                    offset=offset[old],
+                    start=begins[old],
+                    end=ends[old],
+                    filled_by_transfer=None if filler is None else self._move_at[filler],
+                )
+            )
+        return found
+
+    def placements(self) -> tuple[Placement, ...]:
+        """Return the tasks; those of a pool take turns on its cores."""
+        cores = self._cores()
+        return tuple(
+            replace(
+                placement,
+                core=cores[placement.task],
+                start=self._start[placement.task],
+                end=self._end[placement.task],
+                reads=self._renumbered(self._reads[placement.task]),
+                writes=self._renumbered(placement.writes),
+                scratch=None if placement.scratch is None else self._stay_at[placement.scratch],
+            )
+            for placement in self._plan.placements
+        )
+
+    def transfers(self) -> tuple[Transfer, ...]:
+        """Return those that are left."""
+        old = [self._plan.transfers[index] for index in self._moves]
+        start = [self._start[self._tasks + index] for index in self._moves]
+        end = [self._end[self._tasks + index] for index in self._moves]
+        channels = least_free_numbers(
+            (move.engine, begin, over) for move, begin, over in zip(old, start, end, strict=True)
+        )
+        return tuple(
+            replace(
+                move,
+                index=new,
+                source=self._stay_at[self._reads[self._tasks + move.index][0]],
+                destinations=self._renumbered(move.destinations),
+                channel=channels[new],
+                start=start[new],
+                end=end[new],
+            )
+            for new, move in enumerate(old)
+        )
+
+    def _cores(self) -> list[CoreIdx]:
+        pools = pools_of(self._problem.machine)
+        of_task = self._draft.demands.items[self._draft.demands.begin[: self._tasks]].tolist()
+        numbers = least_free_numbers(
+            (pool, self._start[task], self._end[task]) for task, pool in enumerate(of_task)
+        )
+        return [pools[pool][number] for pool, number in zip(of_task, numbers, strict=True)]
+
+    def _renumbered(self, residencies: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self._stay_at[one] for one in residencies)

@@ -7,12 +7,15 @@ class Clock:
     """Counts down from a limit in seconds; ``None`` for none."""
 
     def __init__(self, seconds: float | None) -> None:
-        self._until = None if seconds is None else monotonic() + seconds
+        self._began = monotonic()
+        self._seconds = seconds
 
-    def seconds_left(self) -> float | None:
-        """Return the seconds that are left, 0 when time is over; ``None`` without limit."""
-        return None if self._until is None else max(0.0, self._until - monotonic())
+    def seconds_left(self, share: float = 1.0) -> float | None:
+        """Return the seconds until a share of the limit is used; ``None`` without limit."""
+        if self._seconds is None:
+            return None
+        return max(0.0, self._began + share * self._seconds - monotonic())
 
-    def is_over(self) -> bool:
-        """Say whether the time is over."""
-        return self.seconds_left() == 0.0
+    def is_over(self, share: float = 1.0) -> bool:
+        """Say whether that share is used."""
+        return self.seconds_left(share) == 0.0

@@ -5,9 +5,14 @@ fills its scratch, too. A residency lasts from the start of the activity that fi
 cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from spmilp.solvers.list_scheduler.records import Ints
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.solvers.list_scheduler.records import NONE, Ints
+
+Flags: TypeAlias = NDArray[np.bool_]
 
 
 class Rows(NamedTuple):
@@ -23,9 +28,10 @@ class Draft(NamedTuple):
     Attributes
     ----------
     cycles
-        Of each activity; 0 for a transfer that has been dropped.
+        Of each activity; 0 for a transfer that was dropped, which reads nothing.
     demands, amounts
-        The resources of each activity (cores, then engines, then links) and how much it holds.
+        The resources of each activity and how much of them it holds; first come pools of equal
+        cores, then engines, then links.
     capacity
         Of each resource; rates in a unit of which all are whole multiples.
     reads, fills
@@ -44,6 +50,9 @@ class Draft(NamedTuple):
         Of each residency; -1 for scratch.
     part
         The slice that each activity moves; -1 for tasks.
+    parent, heir
+        The residency whose bytes each takes over in place, and the one that it hands them to; -1
+        for none.
     """
 
     cycles: Ints
@@ -62,6 +71,8 @@ class Draft(NamedTuple):
     lasting: Ints
     slice: Ints
     part: Ints
+    parent: Ints
+    heir: Ints
 
 
 class Tenants(NamedTuple):
@@ -69,3 +80,9 @@ class Tenants(NamedTuple):
 
     earlier: Rows
     later: Rows
+
+
+def is_alive(draft: Draft) -> Flags:
+    """Say which residencies there are: not those that dropped transfers filled."""
+    alive: Flags = (draft.filler == NONE) | (draft.cycles[draft.filler] > 0)
+    return alive

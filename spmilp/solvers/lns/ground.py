@@ -8,11 +8,11 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
-from spmilp.solvers.lns.draft import Draft, Tenants
-from spmilp.solvers.lns.lifetimes import Kin, kin_of, lifetimes, makespan_of
+from spmilp.solvers.lns.draft import Draft, Flags, Tenants, is_alive
+from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.places import followers_at_places, homes_of
 from spmilp.solvers.lns.reading import draft_of, starts_of
-from spmilp.solvers.lns.tenants import Flags, tenants_of
+from spmilp.solvers.lns.tenants import tenants_of
 from spmilp.units import MemoryIdx, ResidencyIdx
 
 
@@ -39,7 +39,6 @@ class Ground:
 
     problem: Problem
     plan: Plan
-    kin: Kin
     packed: tuple[MemoryIdx, ...]
     usable: Ints
     counted: Flags
@@ -49,7 +48,7 @@ class Ground:
 
     def tenants(self, draft: Draft, start: Ints) -> Tenants:
         """Return who follows whom on the same bytes."""
-        return tenants_of(draft, start, self.counted, self.placed)
+        return tenants_of(draft, start, self.counted & is_alive(draft), self.placed)
 
 
 def ground_of(problem: Problem, plan: Plan) -> tuple[Ground, Draft, Ints]:
@@ -66,7 +65,6 @@ def ground_of(problem: Problem, plan: Plan) -> tuple[Ground, Draft, Ints]:
     ground = Ground(
         problem=problem,
         plan=plan,
-        kin=kin_of(draft),
         packed=tuple(np.flatnonzero(~is_dram).tolist()),
         usable=numbers(
             NEVER if memory.kind is MemoryKind.DRAM else memory.usable or 0 for memory in memories

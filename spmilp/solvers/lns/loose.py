@@ -11,14 +11,12 @@ from spmilp.compiled import compiled, part
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Tenants
-from spmilp.solvers.lns.lifetimes import Kin, lifetimes
+from spmilp.solvers.lns.lifetimes import lifetimes
 from spmilp.solvers.lns.sequence import next_start
 from spmilp.solvers.lns.timelines import first_room, hold, line_of_memories, line_of_resources
 
 
-def loosely_left(
-    draft: Draft, kin: Kin, kept: Tenants, limit: Ints, start: Ints, last: int
-) -> Ints:
+def loosely_left(draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int) -> Ints:
     """Return start cycles in which each activity, taken in turn, starts as early as it can.
 
     None begins later than in ``start``.
@@ -38,13 +36,11 @@ def loosely_left(
     turn = np.argsort(start, kind="stable")
     found = np.zeros(start.size, np.int64)
     line = line_of_resources(draft)
-    _place_early(draft, kin, kept, limit, line, room, turn, start, ends, found)
+    _place_early(draft, kept, limit, line, room, turn, start, ends, found)
     return found
 
 
-def loosely_right(
-    draft: Draft, kin: Kin, kept: Tenants, limit: Ints, start: Ints, last: int
-) -> Ints:
+def loosely_right(draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int) -> Ints:
     """Return start cycles in which each activity ends as late as it can, all by cycle ``last``.
 
     The mirror image of :func:`loosely_left`; none begins earlier than in ``start``.
@@ -54,7 +50,7 @@ def loosely_right(
     turn = np.argsort(-(start + draft.cycles), kind="stable")
     found = np.full(start.size, last, np.int64)
     line = line_of_resources(draft)
-    _place_late(draft, kin, kept, limit, line, room, turn, start, begins, last, found)
+    _place_late(draft, kept, limit, line, room, turn, start, begins, last, found)
     return found
 
 
@@ -69,7 +65,6 @@ def _hold_what_is_there(draft: Draft, limit: Ints, ends: Ints, room: Timeline) -
 @compiled
 def _place_early(
     draft: Draft,
-    kin: Kin,
     kept: Tenants,
     limit: Ints,
     line: Timeline,
@@ -94,11 +89,11 @@ def _place_early(
         for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
             held = draft.fills.items[i]
             # Who else reads a value that is written over has been placed, and ends before.
-            if kin.parent[held] != NONE:
-                ready = max(ready, over[kin.parent[held]])
+            if draft.parent[held] != NONE:
+                ready = max(ready, over[draft.parent[held]])
             for j in range(kept.earlier.begin[held], kept.earlier.begin[held + 1]):
                 ready = max(ready, over[kept.earlier.items[j]])
-        ready = _room_before(draft, kin, limit, room, act, ready, start[act])
+        ready = _room_before(draft, limit, room, act, ready, start[act])
         begin = first_room(draft, line, act, ready)
         hold(draft, line, act, begin)
         found[act] = begin
@@ -113,8 +108,8 @@ def _place_early(
                 ends[held] = end
             # What takes over bytes counts from the end of the task that writes it.
             own = draft.bytes[held]
-            if kin.parent[held] != NONE:
-                own = max(0, own - draft.bytes[kin.parent[held]])
+            if draft.parent[held] != NONE:
+                own = max(0, own - draft.bytes[draft.parent[held]])
             occupy(room, memory, begin, end, own)
             if ends[held] > end:
                 occupy(room, memory, end, ends[held], draft.bytes[held])
@@ -132,7 +127,7 @@ def _place_early(
 
 @part
 def _room_before(
-    draft: Draft, kin: Kin, limit: Ints, room: Timeline, act: int, ready: int, start: int
+    draft: Draft, limit: Ints, room: Timeline, act: int, ready: int, start: int
 ) -> int:
     """Return the first cycle from which there is room until ``start`` for what an activity fills.
 
@@ -147,8 +142,8 @@ def _room_before(
             held = draft.fills.items[j]
             if draft.memory[held] == memory:
                 need += draft.bytes[held]
-                if kin.parent[held] != NONE:
-                    need -= min(draft.bytes[held], draft.bytes[kin.parent[held]])
+                if draft.parent[held] != NONE:
+                    need -= min(draft.bytes[held], draft.bytes[draft.parent[held]])
         steps, first = room.steps, room.resources[memory].begin
         step = _step_at(room, memory, start - 1)
         while step > first and steps[step].load + need <= limit[memory]:
@@ -163,7 +158,6 @@ def _room_before(
 @compiled
 def _place_late(
     draft: Draft,
-    kin: Kin,
     kept: Tenants,
     limit: Ints,
     line: Timeline,
@@ -194,18 +188,18 @@ def _place_late(
         for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
             held = draft.reads.items[i]
             latest = min(latest, next_start(draft, kept.later, act, held, found))
-            heir = kin.heir[held]
+            heir = draft.heir[held]
             # Who reads a value that is written over must have ended before.
             if heir != NONE and draft.filler[heir] != act:
                 latest = min(latest, found[draft.filler[heir]])
-        latest = _room_behind(draft, kin, limit, room, until, act, latest, start[act])
+        latest = _room_behind(draft, limit, room, until, act, latest, start[act])
         mirrored = first_room(draft, line, act, last - latest)
         hold(draft, line, act, mirrored)
         end = last - mirrored
         found[act] = end - draft.cycles[act]
         for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
             held = draft.reads.items[i]
-            heir = kin.heir[held]
+            heir = draft.heir[held]
             stays = heir == NONE or draft.filler[heir] != act
             _extend(draft, limit, room, until, held, begins[held], end if stays else found[act])
         for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
@@ -232,7 +226,6 @@ def _extend(
 @part
 def _room_behind(
     draft: Draft,
-    kin: Kin,
     limit: Ints,
     room: Timeline,
     until: Ints,
@@ -257,7 +250,7 @@ def _room_behind(
             if draft.memory[other] != memory or max(old_end, until[other]) > first:
                 continue
             need += draft.bytes[other]
-            heir = kin.heir[other]
+            heir = draft.heir[other]
             if heir != NONE and draft.filler[heir] == act:
                 need -= min(draft.bytes[other], draft.bytes[heir])
         steps, row = room.steps, room.resources[memory]

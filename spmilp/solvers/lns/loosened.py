@@ -1,6 +1,7 @@
 """New times with all addresses open, then new addresses."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,13 +10,17 @@ from spmilp.solvers.lns.addresses import pack_all
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
+from spmilp.solvers.lns.reloads import without_reloads
 from spmilp.solvers.lns.standing import Standing, compacted
 
 ROUNDS = 6
 """Passes to the right and back at most."""
 
-TRIES = 16
+TRIES = 12
 """Packings at most in a row."""
+
+TRIES_AT_ONCE = 4
+"""Packings of the same times, pressed together a little less tightly each time."""
 
 FIRST_SHARE = 0.9
 """Of each memory, at most, is filled at first: what is fuller is often not packed."""
@@ -48,44 +53,57 @@ class Filling:
         self._share = np.minimum(1.0, self._share * MORE)
 
 
-def loosened(ground: Ground, standing: Standing, filling: Filling) -> Iterator[Standing | None]:
+def opened(ground: Ground, standing: Standing, limit: Ints, rounds: int = ROUNDS) -> Standing:
+    """Return a standing that ends no later, for whose times there may be no addresses.
+
+    Times are improved by passes to the right and to the left, in which memories are full or not
+    wherever the bytes lie; where all is as late as it can be, reloads that have become needless
+    are dropped.
+    """
+    draft, early, makespan = standing.draft, standing.start, standing.makespan
+    for _ in range(rounds):
+        later = loosely_right(draft, ground.kept, limit, early, makespan)
+        draft = without_reloads(ground, draft, later, makespan, limit)
+        early = loosely_left(draft, ground.kept, limit, later, makespan)
+        before, makespan = makespan, makespan_of(draft, early)
+        if makespan == before:
+            break
+    return Standing(draft, early, makespan)
+
+
+def loosened(
+    ground: Ground, standing: Standing, filling: Filling, loose: Standing | None = None
+) -> Iterator[Standing | None]:
     """Yield better and better standings; ``None`` after each attempt that led to none.
 
-    Times are improved by passes to the right and to the left in which memories are full or not,
-    wherever the bytes lie; then offsets are looked for.
+    Parameters
+    ----------
+    loose
+        Times that end no later than those of ``standing``, perhaps without addresses, to try first.
     """
+    failed = 0
     for _ in range(TRIES):
-        times = loose_times(ground, standing, filling)
-        found = addressed(ground, standing, times, filling)
+        loose = opened(ground, loose or standing, filling.limit())
+        found = addressed(ground, loose, filling)
         yield found
         if found is None:
+            failed += 1
+            if failed == TRIES_AT_ONCE:
+                loose, failed = None, 0
             continue
         filling.raise_all()
         if found.makespan >= standing.makespan:
             return
-        standing = found
+        standing, loose, failed = found, None, 0
 
 
-def loose_times(ground: Ground, standing: Standing, filling: Filling) -> Ints:
-    """Return start cycles with no later end, for which there may be no addresses."""
-    draft, limit = standing.draft, filling.limit()
-    early, makespan = standing.start, standing.makespan
-    for _ in range(ROUNDS):
-        later = loosely_right(draft, ground.kin, ground.kept, limit, early, makespan)
-        early = loosely_left(draft, ground.kin, ground.kept, limit, later, makespan)
-        before, makespan = makespan, makespan_of(draft, early)
-        if makespan == before:
-            break
-    return early
-
-
-def addressed(ground: Ground, standing: Standing, times: Ints, filling: Filling) -> Standing | None:
+def addressed(ground: Ground, loose: Standing, filling: Filling) -> Standing | None:
     """Return a standing with those times or better ones; ``None`` if no addresses were found."""
-    draft = standing.draft
-    begins, ends = lifetimes(draft, times, makespan_of(draft, times))
+    draft = loose.draft
+    begins, ends = lifetimes(draft, loose.start, loose.makespan)
     machine = ground.problem.machine
-    offset, without = pack_all(machine, ground.packed, draft, ground.kin, begins, ends)
+    offset, without = pack_all(machine, ground.packed, draft, begins, ends)
     if without:
         filling.lower(without)
         return None
-    return compacted(ground, draft._replace(offset=offset), times)
+    return compacted(ground, replace(loose, draft=draft._replace(offset=offset)))

@@ -5,17 +5,28 @@ from math import lcm
 
 import numpy as np
 
+from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
 from spmilp.solvers.lns.draft import Draft, Rows
+from spmilp.solvers.lns.kin import kin_of
 from spmilp.solvers.lns.rows import rows_of, turned_round
+from spmilp.units import CoreIdx, KindIdx, MemoryIdx
 
 
 def starts_of(plan: Plan) -> Ints:
     """Return the cycle at which each task, then each transfer starts."""
     tasks = (placement.start for placement in plan.placements)
     return numbers([*tasks, *(move.start for move in plan.transfers)])
+
+
+def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
+    """Return the cores of each kind at each memory: to a task they are all the same."""
+    pools: dict[tuple[KindIdx, MemoryIdx], list[CoreIdx]] = {}
+    for core in machine.cores:
+        pools.setdefault((core.kind, core.memory), []).append(core.index)
+    return tuple(tuple(cores) for cores in pools.values())
 
 
 def draft_of(problem: Problem, plan: Plan) -> Draft:
@@ -34,6 +45,10 @@ def draft_of(problem: Problem, plan: Plan) -> Draft:
     filler[fills.items] = np.repeat(np.arange(activities), np.diff(fills.begin))
     demands, amounts = _demands(problem, plan)
     tasks = len(plan.placements)
+    memory = numbers(stay.memory for stay in plan.residencies)
+    offset = numbers(stay.offset for stay in plan.residencies)
+    size = numbers(stay.bytes for stay in plan.residencies)
+    parent, heir = kin_of(reads, fills, memory, offset, size)
     return Draft(
         cycles=numbers(
             [
@@ -50,12 +65,14 @@ def draft_of(problem: Problem, plan: Plan) -> Draft:
         after=turned_round(before, activities),
         users=turned_round(reads, residencies),
         filler=filler,
-        memory=numbers(stay.memory for stay in plan.residencies),
-        offset=numbers(stay.offset for stay in plan.residencies),
-        bytes=numbers(stay.bytes for stay in plan.residencies),
+        memory=memory,
+        offset=offset,
+        bytes=size,
         lasting=numbers(_lasting(problem, plan)),
         slice=numbers(NONE if stay.slice is None else stay.slice for stay in plan.residencies),
         part=numbers([*[NONE] * tasks, *(move.slice for move in plan.transfers)]),
+        parent=parent,
+        heir=heir,
     )
 
 
@@ -92,7 +109,7 @@ def _capacity(problem: Problem) -> Ints:
     machine, scale = problem.machine, _scale(problem)
     return numbers(
         [
-            *(1 for _ in machine.cores),
+            *(len(cores) for cores in pools_of(machine)),
             *(engine.channels for engine in machine.engines),
             *(int(link.rate * scale) for link in machine.links),
         ]
@@ -101,9 +118,11 @@ def _capacity(problem: Problem) -> Ints:
 
 def _demands(problem: Problem, plan: Plan) -> tuple[Rows, Ints]:
     machine, scale = problem.machine, _scale(problem)
-    engines = len(machine.cores)
+    pools = pools_of(machine)
+    pool_of = {core: pool for pool, cores in enumerate(pools) for core in cores}
+    engines = len(pools)
     links = engines + len(machine.engines)
-    which: list[tuple[int, ...]] = [(placement.core,) for placement in plan.placements]
+    which: list[tuple[int, ...]] = [(pool_of[placement.core],) for placement in plan.placements]
     amounts = [1] * len(which)
     of_engines = [int(engine.rate * scale) for engine in machine.engines]
     of_links = [int(link.rate * scale) for link in machine.links]

@@ -1,79 +1,153 @@
 """One run of the search: the best plan so far, and what is done to it."""
 
+from dataclasses import dataclass
+
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions
+from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
-from spmilp.solvers.lns.ground import ground_of
-from spmilp.solvers.lns.loosened import Filling, loosened
+from spmilp.solvers.lns.ground import Ground, ground_of
+from spmilp.solvers.lns.loosened import Filling, loosened, opened
 from spmilp.solvers.lns.standing import Standing, compacted
+from spmilp.solvers.lns.starts import Starts
 from spmilp.units import Cycles
+
+FIRST_ROUNDS = 2
+"""Passes for each start, before one is chosen."""
+
+SHARE_OF_CHOICE = 0.45
+"""Of the time, at most, until one start is chosen."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A start: its plan compacted, and how short it becomes with all addresses open."""
+
+    ground: Ground
+    standing: Standing
+    loose: Standing
+    filling: Filling
 
 
 class Session:
-    """Improves a valid plan until the time is over, the gap is reached, or nothing is left to try.
+    """Looks for a plan of the least makespan until the time is over or nothing is left to try.
 
     Parameters
     ----------
-    plan
-        A plan that the checker accepts; no worse one is returned.
     bound
-        Proven lower bound on the makespan, in cycles.
+        Proven lower bound on the makespan.
+    hint
+        A plan that the checker accepts, or ``None``.
     """
 
     def __init__(
-        self, problem: Problem, plan: Plan, bound: Cycles, options: SolveOptions, clock: Clock
+        self,
+        problem: Problem,
+        bound: Bound,
+        options: SolveOptions,
+        clock: Clock,
+        hint: Plan | None,
     ) -> None:
         self._problem = problem
-        self._plan = plan
         self._bound = bound
         self._options = options
         self._clock = clock
-        self._best: Standing | None = None
+        self._hint = hint
+        self._starts = Starts(problem, bound, clock)
+        self._told: Cycles | None = None
+        self._best: Candidate | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no plan, where there is none."""
+        return self._starts.reason
 
     def search(self) -> None:
-        """Improve the plan."""
-        ground, draft, start = ground_of(self._problem, self._plan)
-        self._ground = ground
-        standing = compacted(ground, draft, start)
-        self._keep(standing, "compacted")
-        filling = Filling(ground)
-        for found in loosened(ground, standing, filling):
+        """Choose between the starts, and improve the best."""
+        if self._hint is not None:
+            self._tell(self._hint.claim.makespan, "hint")
+        for makespan in self._starts.schedule():
+            self._tell(makespan, "list")
+            if self._is_done():
+                return
+        candidates = self._candidates()
+        for candidate in sorted(candidates, key=lambda one: one.loose.makespan):
+            if self._is_done() or candidate.loose.makespan >= self._makespan():
+                return
+            self._loosen(candidate)
+
+    def plan(self) -> Plan | None:
+        """Return the best plan that the checker accepts."""
+        best = self._best
+        if best is not None:
+            plan = self._built(best)
+            if plan is not None and not check(self._problem, plan):
+                return plan
+            return best.ground.plan
+        plans = [*self._starts.plans()] if self._hint is None else [self._hint]
+        return min(plans, key=lambda plan: plan.claim.makespan, default=None)
+
+    def _candidates(self) -> list[Candidate]:
+        """Return what the starts promise; each is compacted and offered."""
+        found: list[Candidate] = []
+        hints = [] if self._hint is None else [self._hint]
+        for plan in (*hints, *self._starts.plans()):
+            if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
+                break
+            ground, draft, start = ground_of(self._problem, plan)
+            standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
+            filling = Filling(ground)
+            loose = opened(ground, standing, filling.limit(), FIRST_ROUNDS)
+            candidate = Candidate(ground, standing, loose, filling)
+            self._offer(candidate, "compacted")
+            found.append(candidate)
+        return found
+
+    def _loosen(self, candidate: Candidate) -> None:
+        ground, filling = candidate.ground, candidate.filling
+        for found in loosened(ground, candidate.standing, filling, candidate.loose):
             if found is not None:
-                self._keep(found, "loosened")
+                self._offer(Candidate(ground, found, found, filling), "loosened")
             if self._is_done():
                 return
 
-    def plan(self) -> Plan:
-        """Return the best plan that the checker accepts."""
-        best = self._best
-        if best is None or best.makespan >= self._plan.claim.makespan:
-            return self._plan
+    def _built(self, best: Candidate) -> Plan | None:
+        standing, ground = best.standing, best.ground
         try:
-            plan = plan_of(
+            return plan_of(
                 self._problem,
-                self._plan,
-                best.draft,
-                best.start,
-                dram_is_free=self._ground.dram_is_free,
+                ground.plan,
+                standing.draft,
+                standing.start,
+                dram_is_free=ground.dram_is_free,
             )
         except DoesNotFitError:
-            return self._plan
-        return self._plan if check(self._problem, plan) else plan
+            return None
 
-    def _keep(self, found: Standing, source: str) -> None:
-        known = self._plan.claim.makespan if self._best is None else self._best.makespan
-        if self._best is not None and found.makespan >= known:
+    def _offer(self, candidate: Candidate, source: str) -> None:
+        if self._best is None or candidate.standing.makespan < self._best.standing.makespan:
+            self._best = candidate
+            self._tell(candidate.standing.makespan, source)
+
+    def _makespan(self) -> Cycles:
+        return 2**62 if self._best is None else self._best.standing.makespan
+
+    def _tell(self, makespan: Cycles, source: str) -> None:
+        if self._told is not None and makespan >= self._told:
             return
-        self._best = found
-        if found.makespan < known and self._options.on_progress is not None:
+        self._told = makespan
+        if self._options.on_progress is not None:
             self._options.on_progress(
-                Progress(incumbent=found.makespan, bound=self._bound, source=f"lns {source}")
+                Progress(incumbent=makespan, bound=self._bound.value, source=f"lns {source}")
             )
 
     def _is_done(self) -> bool:
-        value = self._plan.claim.makespan if self._best is None else self._best.makespan
-        return self._clock.is_over() or value - self._bound <= self._options.gap * value
+        if self._clock.is_over():
+            return True
+        if self._told is None:
+            return False
+        return self._told - self._bound.value <= self._options.gap * self._told

@@ -1,6 +1,5 @@
 """Large-neighbourhood search as a solver."""
 
-from contextlib import suppress
 from dataclasses import replace
 
 from spmilp.checker.check import check
@@ -10,20 +9,18 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
+from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.session import Session
 
-SHARE_OF_START = 0.3
-"""Of the time limit, at most, for the list scheduler's plan to start from."""
-
 
 class LnsSolver:
-    """Improves the makespan of a plan by its partial order.
+    """Improves the makespan of plans by their partial order.
 
-    The start is a valid hint, or else the list scheduler's plan. No worse plan is returned, and
-    none that the checker does not accept. Only the makespan is made smaller; where it is not
-    the first objective, the start is the answer.
+    The starts are a valid hint and the schedules of the list scheduler. No plan is returned that is
+    worse than any of them, or that the checker does not accept. Only the makespan is made smaller;
+    where it is not the first objective, the hint or the list scheduler's plan is the answer.
     """
 
     name = "lns"
@@ -31,32 +28,53 @@ class LnsSolver:
     def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
         """Return the best plan found."""
         clock = Clock(options.time_limit)
-        start = self._start(problem, options, hint)
-        if start.plan is None or problem.objective.first is not Quantity.MAKESPAN:
-            return start
-        session = Session(problem, start.plan, start.bound, options, clock)
-        with suppress(KeyboardInterrupt):
-            session.search()
-        plan = session.plan()
-        is_optimal = plan.claim.makespan == start.bound
-        return replace(
-            start,
-            plan=replace(plan, solver=self.name, options=()),
-            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
-        )
-
-    def _start(self, problem: Problem, options: SolveOptions, hint: Plan | None) -> Result:
-        """Return a valid hint with the bound on it, else the list scheduler's plan."""
-        if hint is None or check(problem, hint):
-            limit = options.time_limit
-            share = None if limit is None else limit * SHARE_OF_START
-            return ListScheduler().solve(problem, replace(options, time_limit=share))
+        if hint is not None and check(problem, hint):
+            hint = None
+        if problem.objective.first is not Quantity.MAKESPAN:
+            return _without_search(problem, options, hint)
         bound = best_bound(problem)
-        claim = replace(hint.claim, bound=bound.value, bound_source=bound.name)
-        value = claimed(claim).of(problem.objective.first)
+        reason = why_it_cannot_fit(problem)
+        if reason:
+            status = SolveStatus.INFEASIBLE
+            return Result(
+                status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
+            )
+        session = Session(problem, bound, options, clock, hint)
+        plan = None
+        try:
+            session.search()
+        except KeyboardInterrupt:
+            plan = session.plan()
+            if plan is None:
+                raise
+        plan = plan or session.plan()
+        if plan is None:
+            return Result(
+                status=SolveStatus.UNKNOWN,
+                plan=None,
+                bound=bound.value,
+                bound_source=bound.name,
+                reason=session.reason,
+            )
+        is_optimal = plan.claim.makespan == bound.value
+        claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
         return Result(
-            status=SolveStatus.OPTIMAL if value == bound.value else SolveStatus.FEASIBLE,
-            plan=replace(hint, claim=claim),
+            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
+            plan=replace(plan, claim=claim, solver=self.name, options=()),
             bound=bound.value,
             bound_source=bound.name,
         )
+
+
+def _without_search(problem: Problem, options: SolveOptions, hint: Plan | None) -> Result:
+    """Return the better of a hint and the list scheduler's plan."""
+    found = ListScheduler().solve(problem, options)
+    if hint is None:
+        return found
+    quantities = problem.objective.order
+    if found.plan is not None:
+        own, given = claimed(found.plan.claim), claimed(hint.claim)
+        if [own.of(q) for q in quantities] <= [given.of(q) for q in quantities]:
+            return found
+    claim = replace(hint.claim, bound=found.bound, bound_source=found.bound_source)
+    return replace(found, plan=replace(hint, claim=claim), status=SolveStatus.FEASIBLE, reason="")

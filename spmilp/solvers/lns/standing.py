@@ -22,13 +22,14 @@ class Standing:
     makespan: Cycles
 
 
-def compacted(ground: Ground, draft: Draft, start: Ints) -> Standing:
-    """Return the draft with better times, its decisions and addresses as they are.
+def compacted(ground: Ground, standing: Standing) -> Standing:
+    """Return a standing with better times, its decisions and addresses as they are.
 
     All is taken as late as it can be, then as early as it can be, until that gains nothing: the
     double justification of Valls, Ballestín and Quintanilla (European Journal of Operational
     Research 165, 2005). The makespan never grows.
     """
+    draft, start = standing.draft, standing.start
     tenants = ground.tenants(draft, start)
     early = leftmost(draft, tenants, start)
     makespan = makespan_of(draft, early)

@@ -4,15 +4,13 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.compiled import compiled
 from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
-from spmilp.solvers.lns.draft import Draft, Tenants
+from spmilp.solvers.lns.draft import Draft, Flags, Tenants
 from spmilp.solvers.lns.rows import rows_from_pairs, turned_round
 from spmilp.units import ResidencyIdx
 
-Flags: TypeAlias = NDArray[np.bool_]
 Pairs: TypeAlias = Iterable[tuple[ResidencyIdx, ResidencyIdx]]
 
 

@@ -39,7 +39,7 @@ def test_compaction_never_lengthens_a_plan_and_the_checker_accepts_it(problem: P
     plan = _plan_of(problem)
     ground, draft, start = ground_of(problem, plan)
 
-    standing = compacted(ground, draft, start)
+    standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
 
     built = _built(problem, plan, ground, standing)
     assert check(problem, built) == ()
@@ -57,8 +57,8 @@ def test_each_pass_moves_every_activity_one_way_only(problem: Problem) -> None:
 
     early = leftmost(draft, tenants, start)
     late = rightmost(draft, tenants, start, last)
-    loose_late = loosely_right(draft, ground.kin, ground.kept, limit, start, last)
-    loose_early = loosely_left(draft, ground.kin, ground.kept, limit, loose_late, last)
+    loose_late = loosely_right(draft, ground.kept, limit, start, last)
+    loose_early = loosely_left(draft, ground.kept, limit, loose_late, last)
 
     assert (early <= start).all()
     assert (late >= start).all()
@@ -71,7 +71,7 @@ def test_each_pass_moves_every_activity_one_way_only(problem: Problem) -> None:
 def test_every_loosened_standing_is_a_valid_plan_that_is_no_longer(problem: Problem) -> None:
     plan = _plan_of(problem)
     ground, draft, start = ground_of(problem, plan)
-    standing = compacted(ground, draft, start)
+    standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
 
     for found in loosened(ground, standing, Filling(ground)):
         if found is not None:
