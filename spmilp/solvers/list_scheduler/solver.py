@@ -34,9 +34,9 @@ class ListScheduler:
 
     def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
         """Return the best plan of the portfolio (a ``hint`` is of no use to it)."""
-        bound = best_bound(problem)
         reason = why_it_cannot_fit(problem)
         if reason:
+            bound = best_bound(problem)
             return Result(
                 status=SolveStatus.INFEASIBLE,
                 plan=None,
@@ -44,7 +44,7 @@ class ListScheduler:
                 bound_source=bound.name,
                 reason=reason,
             )
-        return _Search(problem, options, bound, self.name, self._greedy).result()
+        return _Search(problem, options, self.name, self._greedy).result()
 
 
 def greedy_name(assignment: str, order: str) -> str:
@@ -57,7 +57,6 @@ class _Search:
         self,
         problem: Problem,
         options: SolveOptions,
-        bound: Bound,
         name: str,
         greedy: tuple[str, str] | None,
     ) -> None:
@@ -65,7 +64,7 @@ class _Search:
         self._name = name
         self._greedy = greedy
         self._options = options
-        self._bound = bound
+        self._bound = Bound("zero", problem.objective.first, 0)
         self._routes = Routes(problem.machine)
         self._portfolio = Portfolio(problem, Runner(problem, self._routes), greedy)
         self._best: Found | None = None
@@ -98,14 +97,23 @@ class _Search:
         )
 
     def _run_trials(self) -> None:
-        if self._is_over():
-            return
-        for found in self._portfolio:
-            if found is not None and (self._best is None or found.score < self._best.score):
-                self._best = found
-                self._tell(found)
-            if self._is_over():
+        """Run one trial, then find the bound, which may take longer, then run the others."""
+        trials = iter(self._portfolio)
+        if not self._time_is_over():
+            self._take(next(trials, None))
+        self._bound = best_bound(self._problem)
+        if self._best is not None:
+            self._tell(self._best)
+        while not self._is_over():
+            try:
+                self._take(next(trials))
+            except StopIteration:
                 return
+
+    def _take(self, found: Found | None) -> None:
+        if found is not None and (self._best is None or found.score < self._best.score):
+            self._best = found
+            self._tell(found)
 
     def _tell(self, found: Found) -> None:
         if self._options.on_progress is not None:
@@ -114,8 +122,11 @@ class _Search:
                 Progress(incumbent=found.score[0], bound=self._bound.value, source=source)
             )
 
+    def _time_is_over(self) -> bool:
+        return self._deadline is not None and monotonic() > self._deadline
+
     def _is_over(self) -> bool:
-        if self._deadline is not None and monotonic() > self._deadline:
+        if self._time_is_over():
             return True
         if self._best is None:
             return False
