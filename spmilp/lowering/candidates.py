@@ -90,11 +90,13 @@ class CandidateMaker:
             raise cannot_run(probe.group, probe.dtype, self._machine.kinds)
         sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
         found: dict[TileGrid, Candidate] = {}
-        for limit in self._limits(sizes, live):
-            for splits_reduction in (False, True):
+        limits = self._limits(sizes, live)
+        for splits_reduction in (False, True):
+            finer = _Finer(probe, splits_reduction)
+            for limit in limits:
                 for counts in _base_counts(probe, len(able)):
                     for tiling in _rounded(probe, counts, self._machine):
-                        fitting = _shrink(probe, tiling, limit, splits_reduction)
+                        fitting = finer.until_it_fits(tiling, limit)
                         if fitting is not None:
                             self._note(probe, fitting, able, found)
         if not found:
@@ -227,28 +229,40 @@ def _rounded(probe: Probe, counts: Counts, machine: Machine) -> Iterator[Tiling]
         yield Tiling(counts=counts, multiples=tuple(multiples))
 
 
-def _shrink(probe: Probe, tiling: Tiling, limit: Bytes, splits_reduction: bool) -> Tiling | None:
-    """Return a tiling cut further until its largest tile fits; ``None`` if that cannot be."""
-    while True:
-        footprint = probe.footprint(tiling)
-        if footprint.bytes <= limit:
-            return tiling
-        finer = list(_finer(probe, tiling, splits_reduction))
-        if not finer:
-            return None
-        tiling = min(finer, key=lambda one: probe.footprint(one).bytes)
+class _Finer:
+    """Cuts tilings further and further, each into the one with the smallest working set.
 
+    The way is the same for every limit, so steps are remembered.
+    """
 
-def _finer(probe: Probe, tiling: Tiling, splits_reduction: bool) -> Iterator[Tiling]:
-    """Yield the tilings with twice the tiles along one axis, or twice the parts."""
-    for axis, splits in enumerate(probe.splittable):
-        length, count = probe.shape[axis], tiling.counts[axis]
-        if splits and count < length:
-            counts = _with(axis, min(2 * count, length), tiling.counts)
-            multiples = tiling.multiples
-            if multiples and 2 * count * multiples[axis] > length:
-                multiples = _with(axis, 1, multiples)
-            yield Tiling(counts=counts, parts=tiling.parts, multiples=multiples)
-    if splits_reduction and tiling.parts < probe.reduction:
-        parts = min(2 * tiling.parts, probe.reduction)
-        yield Tiling(counts=tiling.counts, parts=parts, multiples=tiling.multiples)
+    def __init__(self, probe: Probe, splits_reduction: bool) -> None:
+        self._probe = probe
+        self._splits_reduction = splits_reduction
+        self._next: dict[Tiling, Tiling | None] = {}
+
+    def until_it_fits(self, tiling: Tiling, limit: Bytes) -> Tiling | None:
+        """Return the first tiling whose largest tile fits; ``None`` if there is none."""
+        found: Tiling | None = tiling
+        while found is not None and self._probe.footprint(found).bytes > limit:
+            if found not in self._next:
+                finer = self._one_step(found)
+                self._next[found] = min(
+                    finer, key=lambda one: self._probe.footprint(one).bytes, default=None
+                )
+            found = self._next[found]
+        return found
+
+    def _one_step(self, tiling: Tiling) -> Iterator[Tiling]:
+        """Yield the tilings with twice the tiles along one axis, or twice the parts."""
+        probe = self._probe
+        for axis, splits in enumerate(probe.splittable):
+            length, count = probe.shape[axis], tiling.counts[axis]
+            if splits and count < length:
+                counts = _with(axis, min(2 * count, length), tiling.counts)
+                multiples = tiling.multiples
+                if multiples and 2 * count * multiples[axis] > length:
+                    multiples = _with(axis, 1, multiples)
+                yield Tiling(counts=counts, parts=tiling.parts, multiples=multiples)
+        if self._splits_reduction and tiling.parts < probe.reduction:
+            parts = min(2 * tiling.parts, probe.reduction)
+            yield Tiling(counts=tiling.counts, parts=parts, multiples=tiling.multiples)

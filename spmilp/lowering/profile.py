@@ -11,6 +11,9 @@ from spmilp.lowering.candidates import Candidate
 from spmilp.lowering.probe import Boxes, Probe, output_boxes
 from spmilp.units import Bytes, MemoryIdx
 
+MANY_PAIRS = 1 << 12
+"""From so many pairs of boxes on, looking for equal intervals costs less than it saves."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -98,7 +101,27 @@ def overlaps(a: Boxes, b: Boxes) -> Floats:
     """Return the elements that each box of ``a`` shares with each box of ``b``."""
     result = np.ones((len(a), len(b)))
     for axis in range(a.shape[1]):
-        start = np.maximum(a[:, None, axis, 0], b[None, :, axis, 0])
-        stop = np.minimum(a[:, None, axis, 1], b[None, :, axis, 1])
-        result *= np.maximum(stop - start, 0)
+        if len(a) * len(b) < MANY_PAIRS:
+            result *= _shared(a[:, axis], b[:, axis])
+            continue
+        # Many boxes have the same interval along an axis, so only distinct ones are compared.
+        first, of_a = _distinct(a[:, axis])
+        second, of_b = _distinct(b[:, axis])
+        shared = _shared(first, second)
+        result *= shared if shared.size == 1 else shared[np.ix_(of_a, of_b)]
     return result
+
+
+def _shared(first: Ints, second: Ints) -> Floats:
+    """Return the lengths that each interval of ``first`` shares with each of ``second``."""
+    start = np.maximum(first[:, None, 0], second[None, :, 0])
+    stop = np.minimum(first[:, None, 1], second[None, :, 1])
+    shared: Floats = np.maximum(stop - start, 0).astype(np.float64)
+    return shared
+
+
+def _distinct(intervals: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct ones of some intervals, and for each one its position among them."""
+    keys = intervals[:, 0] << 32 | intervals[:, 1]
+    _, first, position = np.unique(keys, return_index=True, return_inverse=True)
+    return intervals[first], position
