@@ -91,7 +91,8 @@ class Board(NamedTuple):
         ``kind``, ``memory``; the cycle from which it is ``free``.
     ``memories``
         ``alignment``, ``is_dram``, ``parent`` (the next memory towards DRAM, or -1); the cycle
-        before which nothing will be placed any more (``settled``).
+        before which nothing will be placed any more (``settled``). While a core is sought for a
+        task: the cycles of loads that are ``spared`` there, and the last read ``counted``.
     ``pair_at``
         for a source and a destination memory, the row in ``pairs``, or -1.
     ``pairs``

@@ -26,6 +26,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     residency_in,
     settle_at,
 )
+from spmilp.solvers.list_scheduler.open_core import core_that_ends_first, end_of_predecessors
 from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
 from spmilp.solvers.list_scheduler.reference import by_reference
 from spmilp.solvers.list_scheduler.room import (
@@ -38,7 +39,6 @@ from spmilp.solvers.list_scheduler.room import (
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,
     RESIDENCIES_FULL,
-    cycles_on_idle_hardware,
 )
 
 TOO_LATE = int(Stop.TOO_LATE)
@@ -62,7 +62,7 @@ def decode(given: Board, order: Ints) -> int:
                 return stop
             continue
         if board.tasks[task].core == NONE:
-            board.tasks[task].core = _core_that_ends_first(board, task)
+            board.tasks[task].core = core_that_ends_first(board, task)
         stop = _place(board, task, NO)
         if stop == DOES_NOT_FIT:
             # What the task has brought so far lies badly: begin again in an empty memory.
@@ -102,40 +102,6 @@ def _place_what_is_there_at_the_start(board: Board) -> int:
 
 
 @part
-def _core_that_ends_first(board: Board, task: int) -> int:
-    """Return the core on which a task would end first, with loads on idle hardware."""
-    ready = _end_of_predecessors(board, task)
-    best, best_end = NONE, ZERO
-    for core in range(board.cores.size):
-        there = board.cores[core]
-        cycles = board.cycles[task, there.kind]
-        if cycles == NONE:
-            continue
-        memory = there.memory
-        start = max(ready, there.free)
-        loads = ZERO
-        for entry in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
-            what = board.reads[entry].slice
-            if residency_in(board, what, memory) == NONE:
-                parent = board.memories[memory].parent
-                size = board.slices[what].bytes
-                loads += cycles_on_idle_hardware(board, parent, memory, size)
-        end = max(start, ready + loads) + cycles
-        if best == NONE or end < best_end:
-            best, best_end = core, end
-    return best
-
-
-@part
-def _end_of_predecessors(board: Board, task: int) -> int:
-    end = ZERO
-    follower = board.tasks[task]
-    for entry in range(follower.before_from, follower.before_to):
-        end = max(end, board.tasks[board.lists[entry]].end)
-    return end
-
-
-@part
 def _empty_the_memory(board: Board, task: int) -> int:
     """Evict all that may go from the memory in which a task is to run, what it reads included."""
     memory = board.cores[board.tasks[task].core].memory
@@ -172,7 +138,7 @@ def _place(board: Board, task: int, compact: bool) -> int:
     placed = board.tasks[task]
     core = board.cores[placed.core]
     memory = core.memory
-    need = max(core.free, _end_of_predecessors(board, task))
+    need = max(core.free, end_of_predecessors(board, task))
     for entry in range(placed.reads_from, placed.reads_to):
         read = board.reads[entry]
         read.served_by = residency_in(board, read.slice, memory)

@@ -102,12 +102,17 @@ def _core_table(machine: Machine) -> Table:
 
 
 def _memory_table(machine: Machine, routes: Routes) -> Table:
-    memories = table(len(machine.memories), "alignment", "is_dram", "parent", "settled")
+    memories = table(
+        len(machine.memories),
+        *("alignment", "is_dram", "parent", "settled", "spared", "counted"),
+    )
     for memory in machine.memories:
         memories[memory.index] = (
             alignment_of(machine, memory.index),
             memory.kind is MemoryKind.DRAM,
             next_towards_dram(machine, routes, memory.index),
+            0,
+            0,
             0,
         )
     return memories
