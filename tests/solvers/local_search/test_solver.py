@@ -24,7 +24,7 @@ STEPS = 40
 
 
 def search(problem: Problem, steps: int = STEPS, **options: object) -> Result:
-    solver = LocalSearch(WalkOptions(steps=steps, history=5, patience=15))
+    solver = LocalSearch(WalkOptions(steps=steps, patience=15))
     return solver.solve(problem, SolveOptions(**options))  # type: ignore[arg-type]
 
 
