@@ -42,11 +42,10 @@ class LocalSearch:
         """Return the best plan found; a ``hint`` is one of the schedules to begin with."""
         limit = options.time_limit
         deadline = None if limit is None else monotonic() + limit
-        bound = best_bound(problem)
         reason = why_it_cannot_fit(problem)
         if reason:
-            return _without_plan(SolveStatus.INFEASIBLE, bound, reason)
-        return _Search(problem, options, bound, self._walk, deadline).result(hint)
+            return _without_plan(SolveStatus.INFEASIBLE, best_bound(problem), reason)
+        return _Search(problem, options, self._walk, deadline).result(hint)
 
 
 class _Search:
@@ -54,17 +53,16 @@ class _Search:
         self,
         problem: Problem,
         options: SolveOptions,
-        bound: Bound,
         walk: WalkOptions,
         deadline: float | None,
     ) -> None:
         self._problem = problem
         self._options = options
-        self._bound = bound
         self._walk = walk
         self._routes = Routes(problem.machine)
         self._facts = facts_of(problem)
-        self._team = Team(options, bound, deadline)
+        self._nothing = Bound("zero", problem.objective.first, 0)
+        self._team = Team(options, self._nothing, deadline)
         self._has_limit = deadline is not None
         self._reason = ""
         self._others: tuple[Candidate, ...] = ()
@@ -76,13 +74,15 @@ class _Search:
         leader.start()
         try:
             self._team.wait(done)
+            if self._team.bound is self._nothing:
+                self._team.prove(best_bound(self._problem))
         except KeyboardInterrupt:
             if self._team.best is None:
                 raise
         finally:
             self._team.stop()
         if self._team.best is None:
-            return _without_plan(SolveStatus.UNKNOWN, self._bound, self._reason)
+            return _without_plan(SolveStatus.UNKNOWN, self._team.bound, self._reason)
         return self._result_of(self._team.best)
 
     def _lead(self, hint: Plan | None, done: Event) -> None:
@@ -114,17 +114,22 @@ class _Search:
             self._team.fail(error)
 
     def _begin(self, evaluator: Evaluator, hint: Plan | None) -> list[Judged]:
-        """Judge the starts; return the best one for each worker, cores fixed."""
+        """Judge the starts; return the best one for each worker, cores fixed.
+
+        The bound comes after the first, for it may take longer.
+        """
         starts = Starts(self._problem, self._facts, evaluator, hint)
         best: list[Judged] = []
         if not self._team.is_over():
-            for judged in starts:
+            for number, judged in enumerate(starts):
                 if judged is not None:
                     self._team.offer(judged)
                     if judged.exact:
                         best.append(judged)
                         best.sort(key=lambda one: one.score)
                         del best[self._options.workers :]
+                if number == 0:
+                    self._team.prove(best_bound(self._problem))
                 if self._team.is_over():
                     break
         self._reason = starts.reason
@@ -147,18 +152,18 @@ class _Search:
                 self._problem,
                 self._routes,
                 best.board,
-                self._bound,
+                self._team.bound,
                 LocalSearch.name,
                 (("found by", best.source), ("seed", str(self._options.seed))),
             )
         except DoesNotFitError as error:
-            return _without_plan(SolveStatus.UNKNOWN, self._bound, str(error))
-        optimal = best.score[0] == self._bound.value
+            return _without_plan(SolveStatus.UNKNOWN, self._team.bound, str(error))
+        optimal = best.score[0] == self._team.bound.value
         return Result(
             status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
             plan=plan,
-            bound=self._bound.value,
-            bound_source=self._bound.name,
+            bound=self._team.bound.value,
+            bound_source=self._team.bound.name,
         )
 
 

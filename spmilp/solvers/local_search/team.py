@@ -20,13 +20,15 @@ class Team:
 
     Parameters
     ----------
+    bound
+        What is known at first; :meth:`prove` makes it better.
     deadline
         Of ``time.monotonic``; ``None`` without.
     """
 
     def __init__(self, options: SolveOptions, bound: Bound, deadline: float | None) -> None:
         self._options = options
-        self._bound = bound
+        self.bound = bound
         self._deadline = deadline
         self._lock = Lock()
         self._stop = Event()
@@ -45,12 +47,21 @@ class Team:
                 return False
             old = None if self.best is None else self.best.score[0]
             self.best = judged
-        value, bound = judged.score[0], self._bound.value
-        if value != old:
-            self._news.put(Progress(incumbent=value, bound=bound, source=judged.source))
+        if judged.score[0] != old:
+            self._announce(judged)
+        return True
+
+    def prove(self, bound: Bound) -> None:
+        """Make a bound known."""
+        self.bound = bound
+        if self.best is not None:
+            self._announce(self.best)
+
+    def _announce(self, judged: Judged) -> None:
+        value, bound = judged.score[0], self.bound.value
+        self._news.put(Progress(incumbent=value, bound=bound, source=judged.source))
         if value - bound <= self._options.gap * value:
             self.stop()
-        return True
 
     def is_over(self) -> bool:
         """Say whether to stop searching."""
