@@ -18,8 +18,25 @@ FIRST_LIMIT = 0.1
 OPENING_LIMIT = 0.5
 """Deterministic time for minimising in one go at first."""
 
+SECONDS = 10.0
+"""Wall time for a unit of deterministic time, of which propagation in schedules takes little."""
+
 NO_LIMIT = 2**60
 """A value that no objective reaches."""
+
+STRATEGIES = (
+    "quick_restart_no_lp",
+    "no_lp",
+    "default_lp",
+    "max_lp",
+    "quick_restart",
+    "pseudo_costs",
+)
+"""CP-SAT's strategies that take turns where there are fewer workers than strategies.
+
+With two workers CP-SAT by itself runs one of them, and looks for solutions with the other worker;
+and which strategy refutes a question soon is different from one to the next.
+"""
 
 KEPT = 8
 """Solutions kept: if the best has no addresses, an earlier one may."""
@@ -147,6 +164,7 @@ class _Inquiry:
         self._began = monotonic()
         self._low, self._high = model.low, model.high
         self._each = FIRST_LIMIT
+        self._refutes = False
         self._asked: cp_model.CpSolver | None = None
 
     def stop(self) -> None:
@@ -157,14 +175,14 @@ class _Inquiry:
 
     def prove(self) -> None:
         """Ask from below."""
+        self._refutes = self._limits.workers < len(STRATEGIES)
         self._begin()
         step = self._part(8)
         while self._goes_on():
             answer = self._ask(min(self._low + step, self._high_or_low()) - 1)
             if answer is None:
-                is_least = step <= self._part(256)
-                self._each *= 2 if is_least else 1
-                step = self._part(8) if is_least else max(1, step // 4)
+                self._each *= 1.5
+                step = max(1, step // 2)
             else:
                 step = self._part(8) if answer else 2 * step
         self._finish()
@@ -271,10 +289,12 @@ class _Inquiry:
     def _solver(self) -> cp_model.CpSolver:
         solver = _solver(self._limits)
         parameters = solver.parameters
-        left = self._seconds_left()
+        if self._refutes:
+            _let_strategies_take_turns(parameters)
+        each, left = self._each, self._seconds_left()
         if left is not None:
-            parameters.max_time_in_seconds = max(0.1, left)
-        each = self._each
+            most = min(left, each * SECONDS) if self._refutes else left
+            parameters.max_time_in_seconds = max(0.1, most)
         if self._limits.deterministic is not None:
             each = min(each, max(0.0, self._limits.deterministic - self.found.deterministic))
         parameters.max_deterministic_time = each
@@ -314,6 +334,18 @@ def _solver(limits: Limits) -> cp_model.CpSolver:
     if limits.log:
         solver.log_callback = print
     return solver
+
+
+def _let_strategies_take_turns(parameters: cp_model.SatParameters) -> None:
+    """Have all workers refute, with several strategies in turns, and none look for solutions."""
+    parameters.subsolvers.extend(STRATEGIES)
+    parameters.interleave_search = True
+    parameters.use_lns = False
+    parameters.use_feasibility_jump = False
+    parameters.use_feasibility_pump = False
+    parameters.num_violation_ls = 0
+    # Each question is presolved anew, and what further rounds find is little.
+    parameters.max_presolve_iterations = 1
 
 
 def _whole(bound: float) -> int:

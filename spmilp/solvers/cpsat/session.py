@@ -10,7 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.cpsat.addresses import Crowd, find_addresses
-from spmilp.solvers.cpsat.arrivals import Arrivals, can_relax
+from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.builder import SMALL, Builder
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.cpsat.decisions import Decisions
@@ -28,20 +28,26 @@ from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Item
 from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
-RETIMING, ARRIVALS, AROUND, PLANS, PROOF, TIES = 0.1, 0.3, 0.6, 0.75, 0.95, 0.99
+RETIMING, AROUND, PLANS, PROOF, TIES = 0.1, 0.6, 0.75, 0.95, 0.99
 """Shares of the time limit by which each step has ended."""
+
+ARRIVALS = {False: 0.2, True: 0.3}
+"""Those of the small relaxations at first, without and with what memories keep."""
+
+LAST_ARRIVALS = {False: 0.82, True: PROOF}
+"""Those of the small relaxations when plans have been looked for."""
 
 RETIMING_LIMIT = 2.0
 """Deterministic time for retiming."""
 
 ARRIVALS_LIMIT = 20.0
-"""Deterministic time for the small relaxation where nothing else limits it."""
+"""Deterministic time for a small relaxation where nothing else limits it."""
 
 AROUND_LIMIT = 0.5
 """Deterministic time for one neighbourhood."""
 
 FOLLOWED = 2
-"""Solutions of the small relaxation whose pools are tried."""
+"""Solutions of each small relaxation whose pools are tried."""
 
 ROUNDS = 12
 """Models built in one step to make packings possible."""
@@ -78,7 +84,7 @@ class Session:
         self._crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
         self._note = ""
         self._infeasible = False
-        self._arrivals_are_open = False
+        self._open_arrivals: set[bool] = set()
         self._reason = "a limit was reached before a plan was found"
         if start.reason:
             self._reason += f"; where the list scheduler got stuck: {start.reason}"
@@ -143,29 +149,35 @@ class Session:
             self._find_plans(structure, 0, RETIMING, RETIMING_LIMIT)
 
     def _follow_arrivals(self) -> None:
-        """Prove what the small relaxation can, then plan with the pools that it chose."""
-        found = self._relax_to_arrivals(ARRIVALS)
-        for decisions in [] if found is None else reversed(found.solutions[-FOLLOWED:]):
+        """Prove what the small relaxations can, then plan with the pools that they chose."""
+        solutions: list[Decisions] = []
+        for keeping, share in ARRIVALS.items():
+            found = self._relax_to_arrivals(share, keeping)
+            solutions += [] if found is None else found.solutions[-FOLLOWED:]
+        for decisions in reversed(solutions):
             self._plan_around(tuple(run.pool for run in decisions.runs), frozenset())
 
-    def _relax_to_arrivals(self, share: float) -> Found | None:
-        """Search the small relaxation for anything better than the incumbent."""
+    def _relax_to_arrivals(self, share: float, keeping: bool) -> Found | None:
+        """Search a small relaxation for anything better than the incumbent."""
         quantity = self._order[0]
         if not self._settings.arrivals or not can_relax(self._tables, quantity) or self._is_done():
             return None
         incumbent = self.incumbent
-        model = Arrivals(
+        model = ArrivalsModel(
             self._tables,
             quantity=quantity,
             horizon=self._horizon(self._builder.structure(relaxed=True), 0),
             floor=self._bound,
             best=None if incumbent is None else incumbent.values[0],
             reading=None if incumbent is None else Reading(self._problem, incumbent.plan),
+            keeping=keeping,
         )
         limit = None if self._clock.is_limited() else ARRIVALS_LIMIT
         found = self._search_for(model, self._limits(share, limit), proves=True)
         self._conclude(found)
-        self._arrivals_are_open = not found.complete
+        self._open_arrivals -= {keeping}
+        if not found.complete:
+            self._open_arrivals |= {keeping}
         return found
 
     def _improve_around(self) -> None:
@@ -198,10 +210,11 @@ class Session:
 
         A solution that is better and needs no stay late would be a plan if it had addresses. What
         has none becomes a crowd, in the plans' model as in this one, and the search begins again.
-        As long as the small relaxation is not through, it is worth more time than this one.
+        As long as the small relaxations are not through, they are worth more time than this one.
         """
-        if self._arrivals_are_open and self._clock.is_limited():
-            self._relax_to_arrivals(PROOF)
+        if self._open_arrivals and self._clock.is_limited():
+            for keeping in sorted(self._open_arrivals):
+                self._relax_to_arrivals(LAST_ARRIVALS[keeping], keeping)
             return False
         for _ in range(ROUNDS):
             found = self._run(self._structure(relaxed=True), 0, PROOF, None)
@@ -309,7 +322,12 @@ class Session:
         )
 
     def _search_for(
-        self, model: Model | Arrivals, limits: Limits, *, finds: bool = False, proves: bool = False
+        self,
+        model: Model | ArrivalsModel,
+        limits: Limits,
+        *,
+        finds: bool = False,
+        proves: bool = False,
     ) -> Found:
         """Run a model; it may find values of the first quantity, or prove bounds on it."""
 

@@ -14,7 +14,7 @@ from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Interval, Literal, Number, Variables
-from spmilp.units import Bytes, Cycles, MemoryIdx
+from spmilp.units import Cycles, MemoryIdx
 
 MOST_SETS = 6
 """Thresholds tried for each pool, engine and link."""
@@ -29,12 +29,12 @@ class Share(NamedTuple):
     taken: Literal
 
 
-class Arriving(NamedTuple):
-    """A transfer into a memory, with the bytes that it brings."""
+class Demand(NamedTuple):
+    """Blocks of a memory that something has for itself for some time."""
 
     memory: MemoryIdx
     interval: Interval
-    bytes: Bytes
+    blocks: int
 
 
 def strengthen(
@@ -60,11 +60,15 @@ def strengthen(
         _links_and_engines_have_time_for_their_transfers(model, tables, variables, paths)
     if options.working_sets:
         arriving = [
-            Arriving(key.memory, stay.transfer, tables.problem.slices[key.slice].bytes)
+            Demand(
+                key.memory,
+                stay.transfer,
+                tables.blocks(tables.problem.slices[key.slice].bytes, key.memory),
+            )
             for key, stay in variables.stays.items()
             if stay.transfer is not None and not tables.ways.at_place(key.slice, key.memory)
         ]
-        working_sets_and_arrivals_share_a_memory(model, tables, variables, arriving)
+        working_sets_and_others_share_a_memory(model, tables, variables, arriving)
     if options.stays_are_used:
         _what_nothing_uses_does_not_exist(model, tables, variables)
     if options.stays_in_turn and variables.structure.scope.relaxed and not addressed:
@@ -157,10 +161,10 @@ def fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capa
         model.add(_sum(terms) <= capacity * unit * time)
 
 
-def working_sets_and_arrivals_share_a_memory(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, arriving: Sequence[Arriving]
+def working_sets_and_others_share_a_memory(
+    model: cp_model.CpModel, tables: Tables, variables: Variables, others: Sequence[Demand]
 ) -> None:
-    """While a task runs its operands and results are there, and what arrives is none of them.
+    """While a task runs its operands and results are there; what arrives or waits is none of them.
 
     The stays say so one by one; here each task has its whole working set as one demand, with times
     that are known much better than those of stays. Operands count in the memory of a single core
@@ -170,9 +174,7 @@ def working_sets_and_arrivals_share_a_memory(
         if capacity is None:
             continue
         demands: list[tuple[Interval, int]] = [
-            (one.interval, tables.blocks(one.bytes, memory))
-            for one in arriving
-            if one.memory == memory
+            (one.interval, one.blocks) for one in others if one.memory == memory
         ]
         for task, times in enumerate(variables.tasks):
             for pool, run in times.runs.items():

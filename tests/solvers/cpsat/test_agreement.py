@@ -10,7 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.bruteforce.solver import BruteForce
-from spmilp.solvers.cpsat.arrivals import Arrivals, can_relax
+from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.cpsat.tables import Tables
@@ -55,20 +55,22 @@ def test_cpsat_proves_that_there_is_no_plan_and_says_why(number: int) -> None:
     assert " B" in result.reason or "engine" in result.reason
 
 
+@pytest.mark.parametrize("keeping", [False, True])
 @pytest.mark.parametrize("number", [n for n in WITH_PLANS if n % 4 != 3][::2])
-def test_the_relaxation_to_arrivals_is_below_the_optimum(number: int) -> None:
+def test_the_relaxation_to_arrivals_is_below_the_optimum(number: int, keeping: bool) -> None:
     problem = tiny_problem(number)
     tables, quantity = Tables(problem), problem.objective.first
     plan = BruteForce().solve(problem, SolveOptions()).plan
     assert plan is not None
     assert can_relax(tables, quantity)
-    model = Arrivals(
+    model = ArrivalsModel(
         tables,
         quantity=quantity,
         horizon=max(2_000, plan.claim.makespan),
         floor=0,
         best=None,
         reading=Reading(problem, plan),
+        keeping=keeping,
     )
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
