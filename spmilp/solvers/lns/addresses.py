@@ -6,15 +6,16 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, pack
 from spmilp.solvers.list_scheduler.machine_tables import alignment_of
 from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.draft import Draft
 from spmilp.units import MemoryIdx
 
-LIMITS = PackingOptions(node_limit=30_000, cliques=False, conflict=False)
+NODES = 30_000
 """A fraction of a second for one memory; a limit on nodes gives the same answer everywhere."""
 
 
 def pack_memory(
-    machine: Machine, memory: Memory, draft: Draft, begins: Ints, ends: Ints
+    machine: Machine, memory: Memory, draft: Draft, begins: Ints, ends: Ints, seconds: float | None
 ) -> tuple[Ints, Ints] | None:
     """Return the residencies in a memory and an offset for each; ``None`` if none were found.
 
@@ -46,7 +47,8 @@ def pack_memory(
             if parent != NONE
         ),
     )
-    found = pack(problem, LIMITS)
+    limits = PackingOptions(time_limit=seconds, node_limit=NODES, cliques=False, conflict=False)
+    found = pack(problem, limits)
     return None if found.offsets is None else (held, np.array(found.offsets, np.int64))
 
 
@@ -56,12 +58,15 @@ def pack_all(
     draft: Draft,
     begins: Ints,
     ends: Ints,
+    clock: Clock,
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
     """Return an offset for each residency, and the memories for which none were found."""
     offset = draft.offset.copy()
     without = []
     for index in memories:
-        found = pack_memory(machine, machine.memories[index], draft, begins, ends)
+        found = pack_memory(
+            machine, machine.memories[index], draft, begins, ends, clock.seconds_left()
+        )
         if found is None:
             without.append(index)
         else:

@@ -10,6 +10,16 @@ class Clock:
         self._began = monotonic()
         self._seconds = seconds
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit."""
+        return self._seconds is not None
+
+    def reserve(self, seconds: float) -> None:
+        """Be over earlier, by so many seconds, but not before half of the limit."""
+        if self._seconds is not None:
+            self._seconds = max(self._seconds / 2, self._seconds - seconds)
+
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return the seconds until a share of the limit is used; ``None`` without limit."""
         if self._seconds is None:

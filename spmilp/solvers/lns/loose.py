@@ -16,7 +16,9 @@ from spmilp.solvers.lns.sequence import next_start
 from spmilp.solvers.lns.timelines import first_room, hold, line_of_memories, line_of_resources
 
 
-def loosely_left(draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int) -> Ints:
+def loosely_left(
+    draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int, pause: Ints | None = None
+) -> Ints:
     """Return start cycles in which each activity, taken in turn, starts as early as it can.
 
     None begins later than in ``start``.
@@ -29,14 +31,18 @@ def loosely_left(draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: in
         Bytes of each memory that may be in use where an activity moves to; ``NEVER`` for no limit.
     last
         A cycle by which all has ended.
+    pause
+        Cycles for which each activity waits though it could start, as long as it starts no later.
     """
+    if pause is None:
+        pause = np.zeros(start.size, np.int64)
     _, ends = lifetimes(draft, start, last)
     room = line_of_memories(draft, limit.size)
     _hold_what_is_there(draft, limit, ends, room)
     turn = np.argsort(start, kind="stable")
     found = np.zeros(start.size, np.int64)
     line = line_of_resources(draft)
-    _place_early(draft, kept, limit, line, room, turn, start, ends, found)
+    _place_early(draft, kept, limit, line, room, turn, start, pause, ends, found)
     return found
 
 
@@ -71,6 +77,7 @@ def _place_early(
     room: Timeline,
     turn: Ints,
     start: Ints,
+    pause: Ints,
     ends: Ints,
     found: Ints,
 ) -> None:
@@ -94,6 +101,7 @@ def _place_early(
             for j in range(kept.earlier.begin[held], kept.earlier.begin[held + 1]):
                 ready = max(ready, over[kept.earlier.items[j]])
         ready = _room_before(draft, limit, room, act, ready, start[act])
+        ready = max(ready, min(start[act], ready + pause[act]))
         begin = first_room(draft, line, act, ready)
         hold(draft, line, act, begin)
         found[act] = begin

@@ -7,6 +7,7 @@ import numpy as np
 
 from spmilp.solvers.list_scheduler.records import NEVER, Ints
 from spmilp.solvers.lns.addresses import pack_all
+from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
@@ -72,7 +73,11 @@ def opened(ground: Ground, standing: Standing, limit: Ints, rounds: int = ROUNDS
 
 
 def loosened(
-    ground: Ground, standing: Standing, filling: Filling, loose: Standing | None = None
+    ground: Ground,
+    standing: Standing,
+    filling: Filling,
+    clock: Clock,
+    loose: Standing | None = None,
 ) -> Iterator[Standing | None]:
     """Yield better and better standings; ``None`` after each attempt that led to none.
 
@@ -84,7 +89,7 @@ def loosened(
     failed = 0
     for _ in range(TRIES):
         loose = opened(ground, loose or standing, filling.limit())
-        found = addressed(ground, loose, filling)
+        found = addressed(ground, loose, filling, clock)
         yield found
         if found is None:
             failed += 1
@@ -97,12 +102,12 @@ def loosened(
         standing, loose, failed = found, None, 0
 
 
-def addressed(ground: Ground, loose: Standing, filling: Filling) -> Standing | None:
+def addressed(ground: Ground, loose: Standing, filling: Filling, clock: Clock) -> Standing | None:
     """Return a standing with those times or better ones; ``None`` if no addresses were found."""
     draft = loose.draft
     begins, ends = lifetimes(draft, loose.start, loose.makespan)
     machine = ground.problem.machine
-    offset, without = pack_all(machine, ground.packed, draft, begins, ends)
+    offset, without = pack_all(machine, ground.packed, draft, begins, ends, clock)
     if without:
         filling.lower(without)
         return None

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
@@ -11,16 +13,29 @@ from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground, ground_of
-from spmilp.solvers.lns.loosened import Filling, loosened, opened
+from spmilp.solvers.lns.kicks import kicked
+from spmilp.solvers.lns.loosened import TRIES_AT_ONCE, Filling, addressed, loosened, opened
 from spmilp.solvers.lns.standing import Standing, compacted
 from spmilp.solvers.lns.starts import Starts
 from spmilp.units import Cycles
+
+SECONDS_TO_FINISH = 1e-4
+"""For each activity: to build the plan and to check it."""
 
 FIRST_ROUNDS = 2
 """Passes for each start, before one is chosen."""
 
 SHARE_OF_CHOICE = 0.45
 """Of the time, at most, until one start is chosen."""
+
+ACTIVITIES_KICKED, MOST_KICKS = 500_000, 100
+"""Without a time limit there are so many kicks that about so many activities are moved."""
+
+WORTH_PACKING = 0.001
+"""Share of the makespan that open times have to save before addresses are looked for."""
+
+PATIENCE = 12
+"""Kicks without any gain before addresses are looked for, for less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +92,10 @@ class Session:
         candidates = self._candidates()
         for candidate in sorted(candidates, key=lambda one: one.loose.makespan):
             if self._is_done() or candidate.loose.makespan >= self._makespan():
-                return
+                break
             self._loosen(candidate)
+        if self._best is not None:
+            self._kick(self._best)
 
     def plan(self) -> Plan | None:
         """Return the best plan that the checker accepts."""
@@ -99,6 +116,8 @@ class Session:
             if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
                 break
             ground, draft, start = ground_of(self._problem, plan)
+            if not found:
+                self._clock.reserve(SECONDS_TO_FINISH * start.size)
             standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
             filling = Filling(ground)
             loose = opened(ground, standing, filling.limit(), FIRST_ROUNDS)
@@ -109,11 +128,40 @@ class Session:
 
     def _loosen(self, candidate: Candidate) -> None:
         ground, filling = candidate.ground, candidate.filling
-        for found in loosened(ground, candidate.standing, filling, candidate.loose):
+        for found in loosened(ground, candidate.standing, filling, self._clock, candidate.loose):
             if found is not None:
                 self._offer(Candidate(ground, found, found, filling), "loosened")
             if self._is_done():
                 return
+
+    def _kick(self, best: Candidate) -> None:
+        """Go on from the best plan with kicks; now and then look for addresses."""
+        random = np.random.default_rng(self._options.seed)
+        ground, filling = best.ground, best.filling
+        loose = opened(ground, best.standing, filling.limit())
+        kicks = min(MOST_KICKS, ACTIVITIES_KICKED // loose.start.size)
+        idle = 0
+        while not self._is_done() and (self._clock.is_limited or kicks > 0):
+            kicks -= 1
+            before = loose.makespan
+            loose = kicked(ground, loose, filling.limit(), random)
+            idle = 0 if loose.makespan < before else idle + 1
+            gain = self._makespan() - loose.makespan
+            is_due = idle % PATIENCE == PATIENCE - 1 or kicks == 0
+            if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
+                loose = self._settle(ground, loose, filling)
+
+    def _settle(self, ground: Ground, loose: Standing, filling: Filling) -> Standing:
+        """Offer open times with addresses; return what to go on from."""
+        for _ in range(TRIES_AT_ONCE):
+            found = addressed(ground, loose, filling, self._clock)
+            if found is not None:
+                self._offer(Candidate(ground, found, found, filling), "kicked")
+                return found
+            if self._is_done():
+                break
+            loose = opened(ground, loose, filling.limit())
+        return loose if self._best is None else self._best.standing
 
     def _built(self, best: Candidate) -> Plan | None:
         standing, ground = best.standing, best.ground

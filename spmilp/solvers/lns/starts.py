@@ -7,6 +7,7 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.bounds.bound import Bound
+from spmilp.solvers.list_scheduler.board import COUNT_TRANSFERS
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.run import Runner
@@ -64,5 +65,5 @@ class Starts:
         if any(found.score == other.score for other in self._kept):
             return
         self._kept = sorted([*self._kept, found], key=lambda one: one.score)
-        activities = found.board.tasks.size + int(found.board.counts[1])
+        activities = found.board.tasks.size + int(found.board.counts[COUNT_TRANSFERS])
         del self._kept[max(2, min(MOST_KEPT, ACTIVITIES_KEPT // activities)) :]

@@ -8,6 +8,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.build import plan_of
+from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground, ground_of
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
 from spmilp.solvers.lns.loosened import Filling, loosened
@@ -16,7 +17,7 @@ from spmilp.solvers.lns.standing import Standing, compacted
 from tests.solvers.random_problems import problems
 
 MODEST = settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -73,7 +74,7 @@ def test_every_loosened_standing_is_a_valid_plan_that_is_no_longer(problem: Prob
     ground, draft, start = ground_of(problem, plan)
     standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
 
-    for found in loosened(ground, standing, Filling(ground)):
+    for found in loosened(ground, standing, Filling(ground), Clock(None)):
         if found is not None:
             built = _built(problem, plan, ground, found)
             assert check(problem, built) == ()
