@@ -88,6 +88,10 @@ class Runner:
                 return stop, board
             self._grow(stop)
 
+    def prepare(self, cores: Ints) -> None:
+        """Find the routes that runs with these cores may use; ``run`` does it where need be."""
+        self._machine_for(cores)
+
     def why_it_stopped(self, stop: Stop, board: Board) -> str:
         """Return what kept the scheduler from a plan, in words."""
         problem = self._problem
