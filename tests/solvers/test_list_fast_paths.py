@@ -1,0 +1,108 @@
+"""What the list scheduler computes quickly is what the plain way of computing it gives."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from spmilp.bench.generated import generated_problem
+from spmilp.machine.routes import Routes
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.assign import (
+    _able,
+    _along_the_chip,
+    _operators,
+    _shares,
+    dealt_out,
+    near_the_data,
+    wherever_it_ends_first,
+)
+from spmilp.solvers.list_scheduler.board import Board, Weights
+from spmilp.solvers.list_scheduler.lifetimes import residency_in
+from spmilp.solvers.list_scheduler.open_core import core_that_ends_first, end_of_predecessors
+from spmilp.solvers.list_scheduler.orders import layer_by_layer
+from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.list_scheduler.run import Runner
+from spmilp.solvers.list_scheduler.transfers import cycles_on_idle_hardware
+
+PROBLEMS = [generated_problem(90, 4, 1), generated_problem(150, 9, 2), generated_problem(70, 12)]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_each_tile_goes_to_the_core_that_touched_most_of_its_bytes(problem: Problem) -> None:
+    along = _along_the_chip(problem)
+    touched: list[set[int]] = [set() for _ in problem.slices]
+    expected = np.full(len(problem.tasks), NONE)
+    for units in _operators(problem):
+        able = _able(problem, units[0], along)
+        taken = dict.fromkeys(able, 0)
+        for unit, default in zip(units, _shares(problem, units, along), strict=True):
+            near = dict.fromkeys(able, 0)
+            for read in (problem.slices[r] for task in unit.tasks for r in task.reads):
+                for core in touched[read.index] | touched[read.buffer]:
+                    near[core] += read.bytes
+            free = [core for core in able if taken[core] < -(-len(units) // len(able))]
+            best = max(free, key=lambda c: (near[c], c == default, -taken[c]))
+            taken[best] += 1
+            for task in unit.tasks:
+                expected[task.index] = best
+                for one in (*task.reads, *task.writes):
+                    touched[one].add(best)
+
+    np.testing.assert_array_equal(near_the_data(problem), expected)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_pairs_lead_from_each_writer_to_its_readers_and_from_reader_to_reader(
+    problem: Problem,
+) -> None:
+    cores = dealt_out(problem)
+    memory_of = [problem.machine.cores[core].memory for core in cores]
+    expected = set()
+    for slice_ in problem.slices:
+        writer = problem.writers()[slice_.buffer]
+        readers = [task.index for task in problem.tasks if slice_.index in task.reads]
+        users = readers if writer is None else [writer, *readers]
+        places = list(dict.fromkeys(memory_of[task] for task in users))
+        expected |= {(places[0], other) for other in places[1:]} | set(pairwise(places))
+
+    runner = Runner(problem, Routes(problem.machine))
+
+    assert set(runner._pairs_between_readers(cores)) == expected
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_the_core_that_ends_first_is_found_as_by_asking_each_memory(problem: Problem) -> None:
+    runner = Runner(problem, Routes(problem.machine))
+    first_half, rest = np.array_split(layer_by_layer(problem), 2)
+    _, board = runner.run(first_half, wherever_it_ends_first(problem), Weights())
+
+    for task in rest[:20].tolist():
+        assert core_that_ends_first(board, task) == _by_asking_each_memory(board, task)
+
+
+def _by_asking_each_memory(board: Board, task: int) -> int:
+    ready = end_of_predecessors(board, task)
+    reads = range(board.tasks[task].reads_from, board.tasks[task].reads_to)
+    ends = {}
+    for core, there in enumerate(board.cores):
+        loads = 0
+        for what in board.reads[reads]["slice"]:
+            if residency_in(board, what, there.memory) == NONE:
+                parent = board.memories[there.memory].parent
+                size = board.slices[what].bytes
+                loads += cycles_on_idle_hardware(board, parent, there.memory, size)
+        ends[core] = max(there.free, ready + loads) + board.cycles[task, there.kind]
+    return min(ends, key=lambda core: (ends[core], core))
+
+
+def test_half_a_schedule_is_there_to_look_at() -> None:
+    problem = PROBLEMS[0]
+    half: Ints = layer_by_layer(problem)[:45]
+
+    _, board = Runner(problem, Routes(problem.machine)).run(
+        half, wherever_it_ends_first(problem), Weights()
+    )
+
+    assert board.tasks["placed"].sum() == 45
+    assert board.residencies["alive"].sum() > len(problem.tensors)
