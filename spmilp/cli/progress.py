@@ -1,10 +1,13 @@
 """One line on stderr that says what is going on, while somebody watches."""
 
+import math
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.markup import escape
+from rich.console import RenderableType
+from rich.text import Text
 
 from spmilp.cli.output import console, percent
 from spmilp.report.summary import relative_gap
@@ -15,12 +18,24 @@ class ProgressLine:
     """Says what the command does; silent unless stderr is a terminal."""
 
     def __init__(self) -> None:
-        self._status = console(stderr=True).status("") if sys.stderr.isatty() else None
+        self._text = ""
+        self._end = math.inf
+        self._status = console(stderr=True).status(self) if sys.stderr.isatty() else None
+
+    def __rich__(self) -> RenderableType:
+        """Return the line as it is now; it is drawn several times a second."""
+        left = self._end - time.perf_counter()
+        if math.isinf(left):
+            return Text(self._text)
+        return Text(f"{self._text}, {max(0.0, left):.0f} s left")
 
     def say(self, text: str) -> None:
         """Replace the line."""
-        if self._status is not None:
-            self._status.update(escape(text))
+        self._text = text
+
+    def ends_at(self, instant: float) -> None:
+        """Show the seconds left until an instant of ``time.perf_counter``."""
+        self._end = instant
 
     def starts(self, instance: str, solver: str) -> None:
         """Say which solver begins on which instance."""

@@ -49,6 +49,7 @@ def run(request: Request) -> ExitCode:
     started = time.perf_counter()
     _solver_exists(request.solver)
     with interrupts_noted() as interrupts, progress_line() as progress:
+        progress.ends_at(started + request.time_limit)
         problem, ceiling = read_source(
             request.source,
             request.machine,
@@ -62,6 +63,7 @@ def run(request: Request) -> ExitCode:
         options = _options(request, progress, started, interrupts.code is not None)
         result = pipeline.solve_problem(problem, request.solver, options)
         interrupts.finishing = True
+        progress.ends_at(math.inf)
         progress.say("checking the plan")
         mapped = pipeline.judge(problem, result)
         files = pipeline.write_outputs(mapped, outdir)

@@ -71,6 +71,8 @@ class Result:
         Proven lower bound on the problem's first quantity.
     reason
         Why there is no plan, with the object and both numbers; empty when there is one.
+    interrupted
+        Whether a ``KeyboardInterrupt`` has cut the search short.
     """
 
     status: SolveStatus
@@ -78,6 +80,7 @@ class Result:
     bound: int
     bound_source: str
     reason: str = ""
+    interrupted: bool = False
 
 
 class Solver(Protocol):

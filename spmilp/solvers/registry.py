@@ -7,6 +7,12 @@ from spmilp.errors import SpmilpError
 from spmilp.solvers.base import Solver
 
 
+def _auto() -> Solver:
+    from spmilp.solvers.auto.solver import Auto
+
+    return Auto()
+
+
 def _list() -> Solver:
     from spmilp.solvers.list_scheduler.solver import ListScheduler
 
@@ -51,7 +57,7 @@ BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
-    "auto": _list,
+    "auto": _auto,
     "list": _list,
     "search": _search,
     "lns": _lns,

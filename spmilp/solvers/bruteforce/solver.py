@@ -66,7 +66,7 @@ class _Run:
         reason = why_no_room(Given(self._problem))
         if reason:
             return self._without_plan(SolveStatus.INFEASIBLE, reason)
-        is_over = True
+        is_over, interrupted = True, False
         try:
             self._search()
         except LimitReachedError as stopped:
@@ -76,7 +76,7 @@ class _Run:
         except KeyboardInterrupt:
             if self._best is None:
                 raise
-            is_over = False
+            is_over, interrupted = False, True
         if self._best is None:
             states = self._limits.states
             if is_over:
@@ -95,6 +95,7 @@ class _Run:
             plan=replace(plan, claim=claim, options=(("tie_breakers", proven),)),
             bound=self._bound,
             bound_source=SOURCE,
+            interrupted=interrupted,
         )
 
     def _without_plan(self, status: SolveStatus, reason: str) -> Result:

@@ -1,5 +1,7 @@
 """The CP-SAT solver: plans from a model with so many stays, proofs from a relaxation."""
 
+from dataclasses import replace
+
 from spmilp.checker.check import check
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -51,9 +53,11 @@ class CpSatSolver:
         for plan in (start.plan, hint):
             if plan is not None and not check(problem, plan):
                 session.offer(plan)
+        interrupted = False
         try:
             session.search()
         except KeyboardInterrupt:
             if session.incumbent is None:
                 raise
-        return session.result()
+            interrupted = True
+        return replace(session.result(), interrupted=interrupted)

@@ -1,5 +1,6 @@
 """The list scheduler as a solver: a portfolio of orders and assignments."""
 
+from dataclasses import replace
 from time import monotonic
 
 from spmilp.errors import DoesNotFitError
@@ -73,15 +74,17 @@ class _Search:
 
     def result(self) -> Result:
         """Run the trials and return the best plan among them."""
+        interrupted = False
         try:
             self._run_trials()
         except KeyboardInterrupt:
             if self._best is None:
                 raise
+            interrupted = True
         if self._best is None:
             return self._without_plan(self._portfolio.reason)
         try:
-            return self._result_of(self._best)
+            return replace(self._result_of(self._best), interrupted=interrupted)
         except DoesNotFitError as error:
             # The way in which this scheduler spills needs more of a DRAM than there is; others
             # might need less.

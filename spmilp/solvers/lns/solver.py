@@ -40,13 +40,14 @@ class LnsSolver:
                 status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
             )
         session = Session(problem, bound, options, clock, hint)
-        plan = None
+        plan, interrupted = None, False
         try:
             session.search()
         except KeyboardInterrupt:
             plan = session.plan()
             if plan is None:
                 raise
+            interrupted = True
         plan = plan or session.plan()
         if plan is None:
             return Result(
@@ -63,6 +64,7 @@ class LnsSolver:
             plan=replace(plan, claim=claim, solver=self.name, options=()),
             bound=bound.value,
             bound_source=bound.name,
+            interrupted=interrupted,
         )
 
 

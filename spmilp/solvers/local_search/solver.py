@@ -1,5 +1,6 @@
 """Local search as a solver."""
 
+from dataclasses import replace
 from threading import Event, Thread
 from time import monotonic
 
@@ -72,6 +73,7 @@ class _Search:
         done = Event()
         leader = Thread(target=self._lead, args=(hint, done), daemon=True)
         leader.start()
+        interrupted = False
         try:
             self._team.wait(done)
             if self._team.bound is self._nothing:
@@ -79,11 +81,12 @@ class _Search:
         except KeyboardInterrupt:
             if self._team.best is None:
                 raise
+            interrupted = True
         finally:
             self._team.stop()
         if self._team.best is None:
             return _without_plan(SolveStatus.UNKNOWN, self._team.bound, self._reason)
-        return self._result_of(self._team.best)
+        return replace(self._result_of(self._team.best), interrupted=interrupted)
 
     def _lead(self, hint: Plan | None, done: Event) -> None:
         """Find schedules to begin with, then walk with the others."""

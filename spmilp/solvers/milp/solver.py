@@ -1,5 +1,7 @@
 """The MILP solver: the whole problem as a mixed-integer program, through PuLP."""
 
+from dataclasses import replace
+
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
@@ -53,9 +55,11 @@ class MilpSolver:
         for plan in (start.plan, hint):
             if plan is not None:
                 session.offer(plan)
+        interrupted = False
         try:
             session.search()
         except KeyboardInterrupt:
             if session.incumbent is None:
                 raise
-        return session.result()
+            interrupted = True
+        return replace(session.result(), interrupted=interrupted)

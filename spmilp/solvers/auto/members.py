@@ -1,0 +1,71 @@
+"""Which solvers a problem gets, in which order and for how long."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, Solver
+
+SMALL = 150
+"""Tasks up to which the exact solver is worth most of the time."""
+
+WITHOUT_LIMIT = 5.0
+"""Deterministic time for the exact solver where no time limit ends it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A solver of the portfolio.
+
+    Parameters
+    ----------
+    until
+        Share of the time limit by which it has ended.
+    make
+        Makes it for some options; its libraries are loaded only then.
+    """
+
+    name: str
+    until: float
+    make: Callable[[SolveOptions], Solver]
+
+
+def members_for(problem: Problem) -> tuple[Member, ...]:
+    """Return the solvers of a problem: each begins with the best plan of those before it.
+
+    Small problems are searched for a while, and then decided exactly. In large ones local search
+    finds the assignment and the order of tasks, and neighbourhoods of that plan are then solved
+    exactly; these know the makespan alone.
+    """
+    makes_short = problem.objective.first is Quantity.MAKESPAN
+    if len(problem.tasks) <= SMALL:
+        neighbours = (Member(name="lns", until=0.3, make=_lns),) if makes_short else ()
+        exact = Member(name="cpsat", until=1.0, make=_cpsat)
+        return (Member(name="search", until=0.15, make=_search), *neighbours, exact)
+    if makes_short:
+        return (
+            Member(name="search", until=0.5, make=_search),
+            Member(name="lns", until=1.0, make=_lns),
+        )
+    return (Member(name="search", until=1.0, make=_search),)
+
+
+def _search(options: SolveOptions) -> Solver:
+    from spmilp.solvers.local_search.solver import LocalSearch
+
+    return LocalSearch()
+
+
+def _lns(options: SolveOptions) -> Solver:
+    from spmilp.solvers.lns.solver import LnsSolver
+
+    return LnsSolver()
+
+
+def _cpsat(options: SolveOptions) -> Solver:
+    from spmilp.solvers.cpsat.options import CpSatOptions
+    from spmilp.solvers.cpsat.solver import CpSatSolver
+
+    limit = WITHOUT_LIMIT if options.time_limit is None else None
+    return CpSatSolver(CpSatOptions(deterministic_limit=limit))

@@ -1,0 +1,184 @@
+"""The portfolio: what it keeps of its members, and how it ends."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.auto import solver as module
+from spmilp.solvers.auto.members import SMALL, Member, members_for
+from spmilp.solvers.auto.solver import Auto
+from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.registry import find_solver
+from tests.solvers.chains import chain, star
+
+PROBLEM = chain(star(2, 2_048), layers=2, strips=2)
+START = ListScheduler(greedy=("blocks", "layers")).solve(PROBLEM, SolveOptions())
+BETTER = ListScheduler().solve(PROBLEM, SolveOptions())
+
+
+class Scripted:
+    """A solver that answers what it was told to."""
+
+    def __init__(self, name: str, answer: Result | BaseException, log: list[object]) -> None:
+        self.name = name
+        self._answer = answer
+        self._log = log
+
+    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+        self._log.append((self.name, hint, options.time_limit))
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        if options.on_progress is not None and self._answer.plan is not None:
+            value = self._answer.plan.claim.makespan
+            options.on_progress(
+                Progress(incumbent=value, bound=self._answer.bound, source=self.name)
+            )
+        return self._answer
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
+    """Have the portfolio consist of scripted members; return what they are asked."""
+
+    def script(*answers: Result | BaseException) -> list[object]:
+        log: list[object] = []
+        members = tuple(
+            Member(
+                name=f"m{n}",
+                until=(n + 1) / len(answers),
+                make=lambda options, n=n, answer=answer: Scripted(f"m{n}", answer, log),
+            )
+            for n, answer in enumerate(answers)
+        )
+        monkeypatch.setattr(module, "members_for", lambda problem: members)
+        return log
+
+    return script
+
+
+def shortened(result: Result, cycles: int) -> Result:
+    """Return a result whose plan claims so many cycles less."""
+    assert result.plan is not None
+    claim = replace(result.plan.claim, makespan=result.plan.claim.makespan - cycles)
+    return replace(result, plan=replace(result.plan, claim=claim))
+
+
+def test_the_first_problem_is_decided_exactly() -> None:
+    result = find_solver("auto").solve(PROBLEM, SolveOptions(time_limit=20.0))
+
+    assert result.plan is not None
+    assert BETTER.plan is not None
+    assert not check(PROBLEM, result.plan)
+    assert result.plan.claim.makespan <= BETTER.plan.claim.makespan
+    assert result.plan.claim.bound == result.bound >= BETTER.bound
+
+
+def test_each_member_begins_with_the_best_plan_so_far(play: Callable[..., list[object]]) -> None:
+    good = shortened(START, 5)
+    log = play(good, START, START)
+    result = Auto().solve(PROBLEM, SolveOptions())
+
+    assert good.plan is not None
+    assert result.plan is not None
+    assert [hint for _, hint, _ in log] == [None, good.plan, good.plan]
+    assert result.plan.claim.makespan == good.plan.claim.makespan
+
+
+def test_the_best_bound_of_all_is_in_the_claim(play: Callable[..., list[object]]) -> None:
+    play(replace(START, bound=7, bound_source="a"), replace(START, bound=9, bound_source="b"))
+    result = Auto().solve(PROBLEM, SolveOptions())
+
+    assert result.plan is not None
+    assert (result.bound, result.bound_source, result.plan.claim.bound) == (9, "b", 9)
+    assert result.status is SolveStatus.FEASIBLE
+
+
+def test_what_meets_the_bound_of_another_is_optimal(play: Callable[..., list[object]]) -> None:
+    assert START.plan is not None
+    value = START.plan.claim.makespan
+    log = play(START, replace(START, plan=None, bound=value), START)
+    result = Auto().solve(PROBLEM, SolveOptions())
+
+    assert result.status is SolveStatus.OPTIMAL
+    assert len(log) == 2
+
+
+def test_an_interrupt_in_a_member_ends_the_portfolio(play: Callable[..., list[object]]) -> None:
+    log = play(START, replace(START, interrupted=True), shortened(START, 5))
+    result = Auto().solve(PROBLEM, SolveOptions())
+
+    assert len(log) == 2
+    assert result.interrupted
+    assert result.plan is not None
+
+
+def test_an_interrupt_without_a_plan_of_the_member_keeps_the_one_before(
+    play: Callable[..., list[object]],
+) -> None:
+    play(START, KeyboardInterrupt(), shortened(START, 5))
+    result = Auto().solve(PROBLEM, SolveOptions())
+
+    assert START.plan is not None
+    assert result.plan is not None
+    assert result.interrupted
+    assert result.plan.claim.makespan == START.plan.claim.makespan
+
+
+def test_an_interrupt_before_any_plan_passes_on(play: Callable[..., list[object]]) -> None:
+    play(KeyboardInterrupt(), START)
+    with pytest.raises(KeyboardInterrupt):
+        Auto().solve(PROBLEM, SolveOptions())
+
+
+def test_a_proof_that_there_is_no_plan_ends_it(play: Callable[..., list[object]]) -> None:
+    unknown = replace(START, plan=None, status=SolveStatus.UNKNOWN, reason="stuck")
+    never = replace(unknown, status=SolveStatus.INFEASIBLE, reason="3 B short")
+    log = play(unknown, never, START)
+    result = Auto().solve(PROBLEM, SolveOptions())
+
+    assert len(log) == 2
+    assert (result.status, result.reason) == (SolveStatus.INFEASIBLE, "3 B short")
+
+
+def test_a_member_gets_what_those_before_it_left(play: Callable[..., list[object]]) -> None:
+    log = play(START, START)
+    Auto().solve(PROBLEM, SolveOptions(time_limit=100.0))
+
+    assert [round(limit) for _, _, limit in log] == [50, 100]
+
+
+def test_progress_never_goes_back(play: Callable[..., list[object]]) -> None:
+    good = replace(shortened(START, 5), bound=3)
+    play(good, replace(START, bound=1), replace(START, bound=4))
+    told: list[Progress] = []
+    Auto().solve(PROBLEM, SolveOptions(on_progress=told.append))
+
+    assert good.plan is not None
+    best = good.plan.claim.makespan
+    assert [(p.incumbent, p.bound, p.source) for p in told] == [(best, 3, "m0"), (best, 4, "m2")]
+
+
+def test_the_gap_asked_for_ends_it(play: Callable[..., list[object]]) -> None:
+    log = play(START, START)
+    Auto().solve(PROBLEM, SolveOptions(gap=1.0))
+
+    assert len(log) == 1
+
+
+@pytest.mark.parametrize("quantity", list(Quantity))
+def test_members_suit_the_problem(quantity: Quantity) -> None:
+    small = replace(PROBLEM, objective=Objective.of(quantity))
+    large = chain(star(2, 2_048), layers=SMALL // 2 + 1, strips=2)
+    large = replace(large, objective=Objective.of(quantity))
+    names = [[member.name for member in members_for(each)] for each in (small, large)]
+
+    assert [some[0] for some in names] == ["search", "search"]
+    assert (names[0][-1], "cpsat" in names[1]) == ("cpsat", False)
+    assert {"lns" in some for some in names} == {quantity is Quantity.MAKESPAN}
+    assert all(members_for(each)[-1].until == 1.0 for each in (small, large))
