@@ -1,6 +1,7 @@
 """One run of the search: the best plan so far, and what is done to it."""
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions
 from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.lns.build import plan_of
+from spmilp.solvers.lns.choice import Choice, Step
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground, ground_of
 from spmilp.solvers.lns.kicks import kicked
 from spmilp.solvers.lns.loosened import TRIES_AT_ONCE, Filling, addressed, loosened, opened
 from spmilp.solvers.lns.standing import Standing, compacted
 from spmilp.solvers.lns.starts import Starts
+from spmilp.solvers.lns.windows import Windows
 from spmilp.units import Cycles
 
 SECONDS_TO_FINISH = 1e-4
@@ -28,14 +31,14 @@ FIRST_ROUNDS = 2
 SHARE_OF_CHOICE = 0.45
 """Of the time, at most, until one start is chosen."""
 
-ACTIVITIES_KICKED, MOST_KICKS = 500_000, 100
-"""Without a time limit there are so many kicks that about so many activities are moved."""
+ACTIVITIES_MOVED, MOST_STEPS = 500_000, 100
+"""Without a time limit there are so many steps that about so many activities are moved."""
 
 WORTH_PACKING = 0.001
 """Share of the makespan that open times have to save before addresses are looked for."""
 
 PATIENCE = 12
-"""Kicks without any gain before addresses are looked for, for less."""
+"""Steps without any gain before addresses are looked for, for less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +98,7 @@ class Session:
                 break
             self._loosen(candidate)
         if self._best is not None:
-            self._kick(self._best)
+            self._step_by_step(self._best)
 
     def plan(self) -> Plan | None:
         """Return the best plan that the checker accepts."""
@@ -134,20 +137,26 @@ class Session:
             if self._is_done():
                 return
 
-    def _kick(self, best: Candidate) -> None:
-        """Go on from the best plan with kicks; now and then look for addresses."""
-        random = np.random.default_rng(self._options.seed)
-        ground, filling = best.ground, best.filling
+    def _step_by_step(self, best: Candidate) -> None:
+        """Go on from the best plan with kicks and windows; now and then look for addresses."""
+        options, ground, filling = self._options, best.ground, best.filling
+        random = np.random.default_rng(options.seed)
+        windows = Windows(ground, options.workers, options.seed)
+        choice = Choice(random, has_clock=self._clock.is_limited)
         loose = opened(ground, best.standing, filling.limit())
-        kicks = min(MOST_KICKS, ACTIVITIES_KICKED // loose.start.size)
+        steps = min(MOST_STEPS, ACTIVITIES_MOVED // loose.start.size)
         idle = 0
-        while not self._is_done() and (self._clock.is_limited or kicks > 0):
-            kicks -= 1
-            before = loose.makespan
-            loose = kicked(ground, loose, filling.limit(), random)
+        while not self._is_done() and (self._clock.is_limited or steps > 0):
+            steps -= 1
+            began, before, step = monotonic(), loose.makespan, choice.next()
+            if step is Step.KICK:
+                loose = kicked(ground, loose, filling.limit(), random)
+            else:
+                loose = windows.improve(loose, filling.limit(), self._clock.seconds_left())
+            choice.learn(step, before - loose.makespan, monotonic() - began)
             idle = 0 if loose.makespan < before else idle + 1
             gain = self._makespan() - loose.makespan
-            is_due = idle % PATIENCE == PATIENCE - 1 or kicks == 0
+            is_due = idle % PATIENCE == PATIENCE - 1 or steps == 0
             if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
                 loose = self._settle(ground, loose, filling)
 
@@ -156,7 +165,7 @@ class Session:
         for _ in range(TRIES_AT_ONCE):
             found = addressed(ground, loose, filling, self._clock)
             if found is not None:
-                self._offer(Candidate(ground, found, found, filling), "kicked")
+                self._offer(Candidate(ground, found, found, filling), "improved")
                 return found
             if self._is_done():
                 break

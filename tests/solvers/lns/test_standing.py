@@ -1,5 +1,6 @@
 """Plans as partial orders: compaction and loosened times on random problems."""
 
+import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 
 from spmilp.checker.check import check
@@ -10,10 +11,12 @@ from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground, ground_of
+from spmilp.solvers.lns.kicks import kicked
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
-from spmilp.solvers.lns.loosened import Filling, loosened
+from spmilp.solvers.lns.loosened import Filling, addressed, loosened, opened
 from spmilp.solvers.lns.sequence import leftmost, rightmost
 from spmilp.solvers.lns.standing import Standing, compacted
+from spmilp.solvers.lns.windows import Windows
 from tests.solvers.random_problems import problems
 
 MODEST = settings(
@@ -79,3 +82,25 @@ def test_every_loosened_standing_is_a_valid_plan_that_is_no_longer(problem: Prob
             built = _built(problem, plan, ground, found)
             assert check(problem, built) == ()
             assert built.claim.makespan <= standing.makespan
+
+
+@MODEST
+@given(problem=problems())
+def test_kicks_and_windows_lead_to_times_that_end_no_later_and_are_valid_once_packed(
+    problem: Problem,
+) -> None:
+    plan = _plan_of(problem)
+    ground, draft, start = ground_of(problem, plan)
+    filling = Filling(ground)
+    loose = opened(ground, Standing(draft, start, plan.claim.makespan), filling.limit())
+    random = np.random.default_rng(0)
+    windows = Windows(ground, workers=1, seed=0)
+
+    for _ in range(2):
+        before = loose.makespan
+        loose = windows.improve(kicked(ground, loose, filling.limit(), random), filling.limit(), 1)
+        assert loose.makespan <= before
+
+    found = addressed(ground, loose, filling, Clock(None))
+    if found is not None:
+        assert check(problem, _built(problem, plan, ground, found)) == ()
