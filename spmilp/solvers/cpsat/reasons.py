@@ -8,6 +8,8 @@ from spmilp.solvers.cpsat.room import Room
 from spmilp.solvers.cpsat.structure import Structure
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Variables
+from spmilp.solvers.impossible import what_cannot_be, what_is_short
+from spmilp.units import Bytes, MemoryIdx
 
 SECONDS = 10.0
 """Deterministic time for finding out how many bytes are short."""
@@ -16,39 +18,18 @@ SECONDS = 10.0
 def why_impossible(tables: Tables, builder: Builder, seed: int) -> str:
     """Return why the relaxation has no solution: what cannot be reached, or the bytes short."""
     structure = builder.structure(relaxed=True)
-    return _what_cannot_run(tables, structure) or _what_is_short(tables, structure, seed)
+    ending = {stay[:2] for stay in structure.shapes}
+    reason = what_cannot_be(
+        tables.problem,
+        runs=lambda task: bool(structure.scope.pools[task]),
+        is_served=lambda task, position: bool(structure.servers[task, position]),
+        ends=lambda buffer, memory: (buffer, memory) in ending,
+    )
+    return reason or what_is_short(tables.problem, _bytes_short(tables, structure, seed))
 
 
-def _what_cannot_run(tables: Tables, structure: Structure) -> str:
-    """Return a task without a core, an operand without a way, or a buffer that cannot end."""
-    problem = tables.problem
-    for task in problem.tasks:
-        if not structure.scope.pools[task.index]:
-            sizes = [problem.buffers[written].bytes for written in task.writes]
-            largest = max([task.scratch, *sizes])
-            return (
-                f"task {task.name}: no memory of a core that can run it has {largest} B in one "
-                "piece for a result or its scratch; use smaller tiles or a larger scratchpad"
-            )
-        for position, read in enumerate(task.reads):
-            if not structure.servers[task.index, position]:
-                slice_ = problem.slices[read]
-                name = problem.buffers[slice_.buffer].name
-                return (
-                    f"task {task.name}: no engine can bring {name} ({slice_.bytes} B) to a core "
-                    "that can run the task; check the engines' reach, longest transfer and "
-                    "dimensions"
-                )
-    for buffer in problem.buffers:
-        there = any(stay[:2] == (buffer.index, buffer.ends_in) for stay in structure.shapes)
-        if buffer.ends_in is not None and not there:
-            name = problem.machine.memories[buffer.ends_in].name
-            return f"buffer {buffer.name} ({buffer.bytes} B): no engine can bring it to {name}"
-    return ""
-
-
-def _what_is_short(tables: Tables, structure: Structure, seed: int) -> str:
-    """Give every memory more room, and return which need it at the least."""
+def _bytes_short(tables: Tables, structure: Structure, seed: int) -> dict[MemoryIdx, Bytes] | None:
+    """Give every memory more room, and return how much each needs at the least."""
     model = cp_model.CpModel()
     variables = Variables(model, tables, structure, structure.cycles_in_turn(tables))
     room = Room(model, tables, variables, {}, everywhere=False, may_grow=True)
@@ -61,13 +42,5 @@ def _what_is_short(tables: Tables, structure: Structure, seed: int) -> str:
     solver.parameters.max_deterministic_time = SECONDS
     solver.parameters.catch_sigint_signal = False
     if solver.solve(model) != cp_model.OPTIMAL:
-        return "no plan exists: the tasks' operands and results do not fit the memories"
-    short = [
-        f"{memories[memory].name} is {solver.value(blocks) * memories[memory].alignment} B short"
-        for memory, blocks in sorted(room.growth.items())
-        if solver.value(blocks)
-    ]
-    return (
-        f"no plan exists: {' and '.join(short)} for all operands and results that have to lie "
-        "there at one time, in any order of the tasks; use smaller tiles or a larger memory"
-    )
+        return None
+    return {m: solver.value(more) * memories[m].alignment for m, more in room.growth.items()}
