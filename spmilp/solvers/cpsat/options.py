@@ -18,6 +18,10 @@ class CpSatOptions:
         Prove with open stays where the number of stays limits the model.
     arrivals
         First prove with the small relaxation of :mod:`~spmilp.solvers.cpsat.arrivals`.
+    kept
+        Then with that relaxation and what memories keep for later readers.
+    turns
+        With few workers several strategies take turns in proofs, and none looks for solutions.
     neighbourhoods
         First improve the plan with most tasks kept in their pools of cores.
     cores_in_order
@@ -51,6 +55,8 @@ class CpSatOptions:
     retime: bool = True
     relax: bool = True
     arrivals: bool = True
+    kept: bool = True
+    turns: bool = True
     neighbourhoods: bool = True
     cores_in_order: bool = True
     stays_in_turn: bool = True

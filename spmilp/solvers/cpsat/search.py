@@ -67,6 +67,8 @@ class Limits:
         Wall time and deterministic time; ``None`` for no limit.
     enough
         A solution of at most this value ends the run.
+    turns
+        Whether the solver's strategies take turns in proofs where workers are few.
     """
 
     seconds: float | None
@@ -74,6 +76,7 @@ class Limits:
     workers: int
     seed: int
     enough: int | None = None
+    turns: bool = True
     log: bool = False
 
 
@@ -175,7 +178,7 @@ class _Inquiry:
 
     def prove(self) -> None:
         """Ask from below."""
-        self._refutes = self._limits.workers < len(STRATEGIES)
+        self._refutes = self._limits.turns and self._limits.workers < len(STRATEGIES)
         self._begin()
         step = self._part(8)
         while self._goes_on():

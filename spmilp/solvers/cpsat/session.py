@@ -159,8 +159,10 @@ class Session:
 
     def _relax_to_arrivals(self, share: float, keeping: bool) -> Found | None:
         """Search a small relaxation for anything better than the incumbent."""
-        quantity = self._order[0]
-        if not self._settings.arrivals or not can_relax(self._tables, quantity) or self._is_done():
+        quantity, wanted = self._order[0], self._settings.arrivals
+        if keeping:
+            wanted = self._settings.kept
+        if not wanted or not can_relax(self._tables, quantity) or self._is_done():
             return None
         incumbent = self.incumbent
         model = ArrivalsModel(
@@ -318,6 +320,7 @@ class Session:
             deterministic=self._clock.deterministic_left(deterministic),
             workers=self._options.workers,
             seed=self._options.seed,
+            turns=self._settings.turns,
             log=self._settings.log,
         )
 
