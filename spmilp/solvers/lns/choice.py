@@ -1,5 +1,6 @@
 """Which kind of step comes next: the one that has saved most for its time, as a rule."""
 
+from collections.abc import Sequence
 from enum import Enum
 
 import numpy as np
@@ -27,8 +28,11 @@ class Step(Enum):
 class Choice:
     """Learns from the cycles that steps save for each second."""
 
-    def __init__(self, random: np.random.Generator, *, has_clock: bool) -> None:
+    def __init__(
+        self, random: np.random.Generator, kinds: Sequence[Step], *, has_clock: bool
+    ) -> None:
         self._random = random
+        self._kinds = kinds
         self._has_clock = has_clock
         self._count = dict.fromkeys(Step, 0)
         self._saved = dict.fromkeys(Step, 0.0)
@@ -36,6 +40,8 @@ class Choice:
 
     def next(self) -> Step:
         """Return the kind of the next step."""
+        if len(self._kinds) == 1:
+            return self._kinds[0]
         if not self._has_clock:
             due = sum(self._count.values()) % (KICKS_PER_WINDOW + 1) == KICKS_PER_WINDOW
             return Step.WINDOW if due else Step.KICK

@@ -35,6 +35,8 @@ class Ground:
         The order of tenants where addresses are never chosen anew.
     dram_is_free
         Whether no DRAM has a limit.
+    drops_reloads
+        Whether transfers may be dropped.
     """
 
     problem: Problem
@@ -45,13 +47,16 @@ class Ground:
     placed: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
     kept: Tenants
     dram_is_free: bool
+    drops_reloads: bool
 
     def tenants(self, draft: Draft, start: Ints) -> Tenants:
         """Return who follows whom on the same bytes."""
         return tenants_of(draft, start, self.counted & is_alive(draft), self.placed)
 
 
-def ground_of(problem: Problem, plan: Plan) -> tuple[Ground, Draft, Ints]:
+def ground_of(
+    problem: Problem, plan: Plan, *, drops_reloads: bool = True
+) -> tuple[Ground, Draft, Ints]:
     """Return what stays, and the draft and the start cycles of a valid plan."""
     draft, start = draft_of(problem, plan), starts_of(plan)
     memories = problem.machine.memories
@@ -73,5 +78,6 @@ def ground_of(problem: Problem, plan: Plan) -> tuple[Ground, Draft, Ints]:
         placed=placed,
         kept=tenants_of(draft, start, kept, placed),
         dram_is_free=dram_is_free,
+        drops_reloads=drops_reloads,
     )
     return ground, draft, start

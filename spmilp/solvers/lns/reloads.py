@@ -18,6 +18,8 @@ def without_reloads(ground: Ground, draft: Draft, start: Ints, last: int, limit:
     Two stays of a slice in a memory become one, if there is room for it in the time between. Then
     nobody may be left to read what other transfers bring: these are dropped, too.
     """
+    if not ground.drops_reloads:
+        return draft
     begins, ends = lifetimes(draft, start, last)
     order = np.lexsort((begins, draft.slice, draft.memory))
     room = line_of_memories(draft, limit.size)

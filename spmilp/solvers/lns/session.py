@@ -17,6 +17,7 @@ from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground, ground_of
 from spmilp.solvers.lns.kicks import kicked
 from spmilp.solvers.lns.loosened import TRIES_AT_ONCE, Filling, addressed, loosened, opened
+from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.standing import Standing, compacted
 from spmilp.solvers.lns.starts import Starts
 from spmilp.solvers.lns.windows import Windows
@@ -31,7 +32,7 @@ FIRST_ROUNDS = 2
 SHARE_OF_CHOICE = 0.45
 """Of the time, at most, until one start is chosen."""
 
-ACTIVITIES_MOVED, MOST_STEPS = 500_000, 100
+ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
 """Without a time limit there are so many steps that about so many activities are moved."""
 
 WORTH_PACKING = 0.001
@@ -69,12 +70,14 @@ class Session:
         options: SolveOptions,
         clock: Clock,
         hint: Plan | None,
+        settings: LnsOptions,
     ) -> None:
         self._problem = problem
         self._bound = bound
         self._options = options
         self._clock = clock
         self._hint = hint
+        self._settings = settings
         self._starts = Starts(problem, bound, clock)
         self._told: Cycles | None = None
         self._best: Candidate | None = None
@@ -93,6 +96,8 @@ class Session:
             if self._is_done():
                 return
         candidates = self._candidates()
+        if not self._settings.opening:
+            return
         for candidate in sorted(candidates, key=lambda one: one.loose.makespan):
             if self._is_done() or candidate.loose.makespan >= self._makespan():
                 break
@@ -118,7 +123,11 @@ class Session:
         for plan in (*hints, *self._starts.plans()):
             if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
                 break
-            ground, draft, start = ground_of(self._problem, plan)
+            if found and not self._settings.starts:
+                break
+            ground, draft, start = ground_of(
+                self._problem, plan, drops_reloads=self._settings.reloads
+            )
             if not found:
                 self._clock.reserve(SECONDS_TO_FINISH * start.size)
             standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
@@ -142,7 +151,11 @@ class Session:
         options, ground, filling = self._options, best.ground, best.filling
         random = np.random.default_rng(options.seed)
         windows = Windows(ground, options.workers, options.seed)
-        choice = Choice(random, has_clock=self._clock.is_limited)
+        wanted = ((Step.KICK, self._settings.kicks), (Step.WINDOW, self._settings.windows))
+        kinds = [step for step, is_wanted in wanted if is_wanted]
+        if not kinds:
+            return
+        choice = Choice(random, kinds, has_clock=self._clock.is_limited)
         loose = opened(ground, best.standing, filling.limit())
         steps = min(MOST_STEPS, ACTIVITIES_MOVED // loose.start.size)
         idle = 0

@@ -12,6 +12,7 @@ from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.session import Session
 
 
@@ -24,6 +25,9 @@ class LnsSolver:
     """
 
     name = "lns"
+
+    def __init__(self, settings: LnsOptions | None = None) -> None:
+        self._settings = settings or LnsOptions()
 
     def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
         """Return the best plan found."""
@@ -39,7 +43,7 @@ class LnsSolver:
             return Result(
                 status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
             )
-        session = Session(problem, bound, options, clock, hint)
+        session = Session(problem, bound, options, clock, hint, self._settings)
         plan, interrupted = None, False
         try:
             session.search()

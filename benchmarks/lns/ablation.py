@@ -1,0 +1,65 @@
+"""What each part of the large-neighbourhood search buys on whole networks.
+
+Usage: python -m benchmarks.lns.ablation [MODEL@MACHINE ...] [--limit SECONDS] [--only COLUMN ...]
+
+For each network the makespan of the list scheduler, then of the search with ever more of its parts,
+each from the beginning and with the same time limit; one worker. ``all`` is the search as it is.
+"""
+
+import argparse
+from pathlib import Path
+
+from spmilp.checker.check import check
+from spmilp.pipeline import problem_from_model
+from spmilp.solvers.base import SolveOptions, Solver
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.options import LnsOptions
+from spmilp.solvers.lns.solver import LnsSolver
+
+MODELS = Path(__file__).parents[2] / "models"
+ROWS = (
+    "resnet8_int8@mesh4x4",
+    "resnet8_int8@edge16",
+    "ds_cnn_int8@epiphany3",
+    "gpt2_block_f32@edge16",
+    "mobilenetv2_f32@mesh4x4",
+    "resnet18_f32@edge16",
+)
+NO_STEPS = {"kicks": False, "windows": False}
+COLUMNS: dict[str, Solver] = {
+    "list": ListScheduler(),
+    "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
+    "opened": LnsSolver(LnsOptions(starts=False, reloads=False, **NO_STEPS)),
+    "without reloads": LnsSolver(LnsOptions(starts=False, **NO_STEPS)),
+    "several starts": LnsSolver(LnsOptions(**NO_STEPS)),
+    "kicks": LnsSolver(LnsOptions(windows=False)),
+    "windows": LnsSolver(LnsOptions(kicks=False)),
+    "all": LnsSolver(),
+}
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("rows", nargs="*", default=ROWS)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each")
+    parser.add_argument("--only", nargs="*", default=[*COLUMNS], choices=[*COLUMNS])
+    given = parser.parse_args()
+    print("| network | bound |", " | ".join(given.only), "|")
+    print("|---|--:|" + "--:|" * len(given.only))
+    for row in given.rows:
+        model, machine = row.split("@")
+        path = model if ":" in model else str(MODELS / f"{model}.onnx")
+        problem = problem_from_model(path, machine)
+        cells, bound = [], 0
+        for name in given.only:
+            result = COLUMNS[name].solve(problem, SolveOptions(time_limit=given.limit))
+            bound = max(bound, result.bound)
+            plan = result.plan
+            is_valid = plan is not None and not check(problem, plan)
+            cells.append(f"{plan.claim.makespan:,}" if plan and is_valid else "-")
+        print(f"| {row} | {bound:,} |", " | ".join(cells), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
