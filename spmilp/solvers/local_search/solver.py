@@ -23,14 +23,17 @@ from spmilp.solvers.local_search.team import Team
 from spmilp.solvers.local_search.walk import Walk, WalkOptions
 
 TASKS_PLACED = 1_000_000
+SHARE_OF_PORTFOLIO = 0.3
+"""Of a time limit: the first rules of the portfolio are almost as good as all of them."""
 FEWEST_STEPS, MOST_STEPS = 30, 4_000
 
 
 class LocalSearch:
     """Improves what the list scheduler decides on, with its schedules as the judge.
 
-    It begins with all that the ``list`` solver tries, so it is never worse. Without a time limit
-    the number of steps depends on the number of tasks alone. Each worker walks on its own, from a
+    It begins with all that the ``list`` solver tries, so it is never worse; but where that takes
+    most of a time limit, it leaves the last trials out. Without a time limit the number of steps
+    depends on the number of tasks alone. Each worker walks on its own, from a
     seed of its own, and goes on from the best schedule of all when it is stuck.
     """
 
@@ -65,6 +68,10 @@ class _Search:
         self._nothing = Bound("zero", problem.objective.first, 0)
         self._team = Team(options, self._nothing, deadline)
         self._has_limit = deadline is not None
+        self._portfolio_until: float | None = None
+        if deadline is not None and options.time_limit is not None:
+            rest = (1 - SHARE_OF_PORTFOLIO) * options.time_limit
+            self._portfolio_until = deadline - rest
         self._reason = ""
         self._others: tuple[Candidate, ...] = ()
 
@@ -121,7 +128,7 @@ class _Search:
 
         The bound comes after the first, for it may take longer.
         """
-        starts = Starts(self._problem, self._facts, evaluator, hint)
+        starts = Starts(self._problem, self._facts, evaluator, hint, self._portfolio_until)
         best: list[Judged] = []
         if not self._team.is_over():
             for number, judged in enumerate(starts):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import monotonic
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -25,15 +26,23 @@ class Starts:
     ----------
     hint
         A plan to begin with, besides.
+    until
+        Of ``time.monotonic``: when to leave what is left of the portfolio; ``None`` for never.
     """
 
     def __init__(
-        self, problem: Problem, facts: Facts, evaluator: Evaluator, hint: Plan | None
+        self,
+        problem: Problem,
+        facts: Facts,
+        evaluator: Evaluator,
+        hint: Plan | None,
+        until: float | None,
     ) -> None:
         self._problem = problem
         self._facts = facts
         self._evaluator = evaluator
         self._hint = hint
+        self._until = until
         self._portfolio = Portfolio(problem, evaluator.runner)
         self._first: list[tuple[tuple[int, ...], str, Candidate]] = []
 
@@ -55,6 +64,8 @@ class Starts:
             yield self._judge(candidate_of(self._facts, self._hint, usual), "search hint")
         for found in self._portfolio:
             yield None if found is None else self._remembered(found)
+            if self._first and self._until is not None and monotonic() > self._until:
+                break
         kept = min(MOST_KEPT, max(1, TASKS_KEPT // len(self._problem.tasks)))
         for candidate in self.candidates[:kept]:
             yield self._evaluator.judge(candidate, "search start")

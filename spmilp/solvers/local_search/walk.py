@@ -37,7 +37,7 @@ class WalkOptions:
         Of each walk without a time limit; ``None`` for as many as the number of tasks allows.
     """
 
-    patience: int = 100
+    patience: int = 50
     kicks: int = 3
     slack: float = 0.01
     exchange: int = 60
@@ -127,8 +127,8 @@ class Walk:
             candidate = MOVES[name](self._now)
             if candidate is not None:
                 return name, candidate
-        # There may be nothing to move (one task on one core): then only weights are left.
-        return "change weight", MOVES["change weight"](self._now) or self._now.candidate
+        # There may be nothing to move (one task on one core).
+        return self._options.moves[0], self._now.candidate
 
     def _is_left_behind(self, number: int) -> bool:
         best = self._team.best_to_go_on_from
