@@ -9,11 +9,16 @@ class Clock:
     def __init__(self, seconds: float | None) -> None:
         self._began = monotonic()
         self._seconds = seconds
+        self._is_stopped = False
 
     @property
     def is_limited(self) -> bool:
         """Whether there is a limit."""
         return self._seconds is not None
+
+    def stop(self) -> None:
+        """Be over now."""
+        self._is_stopped = True
 
     def reserve(self, seconds: float) -> None:
         """Be over earlier, by so many seconds, but not before half of the limit."""
@@ -22,6 +27,8 @@ class Clock:
 
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return the seconds until a share of the limit is used; ``None`` without limit."""
+        if self._is_stopped:
+            return 0.0
         if self._seconds is None:
             return None
         return max(0.0, self._began + share * self._seconds - monotonic())

@@ -87,6 +87,11 @@ class Session:
         """Why there is no plan, where there is none."""
         return self._starts.reason
 
+    @property
+    def has_plan(self) -> bool:
+        """Whether anything has been found."""
+        return self._told is not None
+
     def search(self) -> None:
         """Choose between the starts, and improve the best."""
         if self._hint is not None:

@@ -15,6 +15,9 @@ from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.session import Session
 
+PATIENCE = 1.0
+"""Seconds for the step at hand after an interrupt."""
+
 
 class LnsSolver:
     """Improves the makespan of plans by their partial order.
