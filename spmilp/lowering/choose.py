@@ -1,6 +1,5 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections import ChainMap
 from collections.abc import Mapping
 
 from spmilp.frontend.graph import Group, Network
@@ -139,7 +138,7 @@ def _options(landscape: Landscape, parent: int | None, current: Choice) -> list[
     if parent is None:
         return [current]
     profiles = landscape.profiles(landscape.network.groups[parent])
-    return [ChainMap({parent: profile}, dict(current)) for profile in profiles]
+    return [{**current, parent: profile} for profile in profiles]
 
 
 def _descended(landscape: Landscape, chosen: Choice) -> Choice:
@@ -154,7 +153,7 @@ def _descended(landscape: Landscape, chosen: Choice) -> Choice:
         before = value
         for group in groups:
             for profile in landscape.profiles(group):
-                trial = ChainMap({group.index: profile}, best)
+                trial = {**best, group.index: profile}
                 changed = {
                     g.index: landscape.time(g, trial[g.index], trial)
                     for g in (group, *readers[group.index])

@@ -61,6 +61,8 @@ class Inflows:
 
     def of(self, profile: Profile, number: int, source: Source) -> Inflow:
         """Return the inflow of an input."""
+        if source.producer is None:
+            number = profile.alike[number]
         key = profile, number, source
         if key not in self._known:
             self._known[key] = self._compute(*key)

@@ -49,6 +49,15 @@ class Profile:
         return self.homes[self._positions]
 
     @cached_property
+    def alike(self) -> Mapping[int, int]:
+        """For each input, the first one of which tiles read the same boxes of equal elements."""
+        first: dict[tuple[bytes, Bytes], int] = {}
+        return {
+            number: first.setdefault((boxes.tobytes(), self.items[number]), number)
+            for number, boxes in self.reads.items()
+        }
+
+    @cached_property
     def used(self) -> Ints:
         """The cores that have a tile, as positions in ``candidate.cores``, sorted."""
         return np.unique(self._positions)
