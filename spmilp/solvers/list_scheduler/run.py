@@ -73,8 +73,8 @@ class Runner:
         Parameters
         ----------
         order
-            Every task once, each after all that it follows; between them, where bytes are set aside
-            ahead of time, the number of tasks plus one of the problem's reads in task order.
+            Every task once, each after all that it follows; between them what is done ahead, see
+            :func:`~spmilp.solvers.list_scheduler.decode.decode`.
         cores
             For each task its core, or -1 to let the scheduler choose.
         latest
