@@ -62,8 +62,10 @@ def pack_all(
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
     """Return an offset for each residency, and the memories for which none were found."""
     offset = draft.offset.copy()
-    without = []
-    for index in memories:
+    without: list[MemoryIdx] = []
+    for position, index in enumerate(memories):
+        if clock.is_over():
+            return offset, memories[position:]
         found = pack_memory(
             machine, machine.memories[index], draft, begins, ends, clock.seconds_left()
         )

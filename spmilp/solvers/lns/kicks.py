@@ -3,6 +3,7 @@
 import numpy as np
 
 from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import makespan_of
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
@@ -15,7 +16,9 @@ LEAST_WAIT, MOST_WAIT = -3.5, -1.5
 """Powers of ten: the longest wait of a kick as a share of the makespan."""
 
 
-def kicked(ground: Ground, loose: Standing, limit: Ints, random: np.random.Generator) -> Standing:
+def kicked(
+    ground: Ground, loose: Standing, limit: Ints, clock: Clock, random: np.random.Generator
+) -> Standing:
     """Return a standing with open addresses that ends no later, from another order of activities.
 
     In a pass to the left, a random few wait though they could start, and others go before them.
@@ -28,4 +31,4 @@ def kicked(ground: Ground, loose: Standing, limit: Ints, random: np.random.Gener
     waits = random.random(later.size) < SHARE_THAT_WAITS
     pause = np.where(waits, random.random(later.size) * longest, 0.0).astype(np.int64)
     early = loosely_left(draft, ground.kept, limit, later, makespan, pause)
-    return opened(ground, Standing(draft, early, makespan_of(draft, early)), limit, rounds=1)
+    return opened(ground, Standing(draft, early, makespan_of(draft, early)), limit, clock, rounds=1)

@@ -54,7 +54,9 @@ class Filling:
         self._share = np.minimum(1.0, self._share * MORE)
 
 
-def opened(ground: Ground, standing: Standing, limit: Ints, rounds: int = ROUNDS) -> Standing:
+def opened(
+    ground: Ground, standing: Standing, limit: Ints, clock: Clock, rounds: int = ROUNDS
+) -> Standing:
     """Return a standing that ends no later, for whose times there may be no addresses.
 
     Times are improved by passes to the right and to the left, in which memories are full or not
@@ -67,7 +69,7 @@ def opened(ground: Ground, standing: Standing, limit: Ints, rounds: int = ROUNDS
         draft = without_reloads(ground, draft, later, makespan, limit)
         early = loosely_left(draft, ground.kept, limit, later, makespan)
         before, makespan = makespan, makespan_of(draft, early)
-        if makespan == before:
+        if makespan == before or clock.is_over():
             break
     return Standing(draft, early, makespan)
 
@@ -88,7 +90,7 @@ def loosened(
     """
     failed = 0
     for _ in range(TRIES):
-        loose = opened(ground, loose or standing, filling.limit())
+        loose = opened(ground, loose or standing, filling.limit(), clock)
         found = addressed(ground, loose, filling, clock)
         yield found
         if found is None:

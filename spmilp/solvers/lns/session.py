@@ -137,7 +137,7 @@ class Session:
                 self._clock.reserve(SECONDS_TO_FINISH * start.size)
             standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
             filling = Filling(ground)
-            loose = opened(ground, standing, filling.limit(), FIRST_ROUNDS)
+            loose = opened(ground, standing, filling.limit(), self._clock, FIRST_ROUNDS)
             candidate = Candidate(ground, standing, loose, filling)
             self._offer(candidate, "compacted")
             found.append(candidate)
@@ -161,16 +161,16 @@ class Session:
         if not kinds:
             return
         choice = Choice(random, kinds, has_clock=self._clock.is_limited)
-        loose = opened(ground, best.standing, filling.limit())
+        loose = opened(ground, best.standing, filling.limit(), self._clock)
         steps = min(MOST_STEPS, ACTIVITIES_MOVED // loose.start.size)
         idle = 0
         while not self._is_done() and (self._clock.is_limited or steps > 0):
             steps -= 1
             began, before, step = monotonic(), loose.makespan, choice.next()
             if step is Step.KICK:
-                loose = kicked(ground, loose, filling.limit(), random)
+                loose = kicked(ground, loose, filling.limit(), self._clock, random)
             else:
-                loose = windows.improve(loose, filling.limit(), self._clock.seconds_left())
+                loose = windows.improve(loose, filling.limit(), self._clock)
             choice.learn(step, before - loose.makespan, monotonic() - began)
             idle = 0 if loose.makespan < before else idle + 1
             gain = self._makespan() - loose.makespan
@@ -187,7 +187,7 @@ class Session:
                 return found
             if self._is_done():
                 break
-            loose = opened(ground, loose, filling.limit())
+            loose = opened(ground, loose, filling.limit(), self._clock)
         return loose if self._best is None else self._best.standing
 
     def _built(self, best: Candidate) -> Plan | None:

@@ -4,6 +4,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import makespan_of
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
@@ -34,7 +35,7 @@ class Windows:
         self._random = np.random.default_rng(seed)
         self._size = float(FIRST_SIZE)
 
-    def improve(self, loose: Standing, limit: Ints, seconds: float | None) -> Standing:
+    def improve(self, loose: Standing, limit: Ints, clock: Clock) -> Standing:
         """Solve one window; return a standing that ends no later."""
         ground, draft, makespan = self._ground, loose.draft, loose.makespan
         late = loosely_right(draft, ground.kept, limit, loose.start, makespan)
@@ -43,12 +44,12 @@ class Windows:
             return Standing(draft, early, makespan_of(draft, early))
         first, until = self._choose(draft.cycles, early, late)
         window = Window(ground, draft, early, late, first, until)
-        found = self._solve(WindowModel(window), seconds)
+        found = self._solve(WindowModel(window), clock.seconds_left())
         if found is None:
             return Standing(draft, early, makespan)
         times = window.result(*found)
         better = Standing(draft, times, makespan_of(draft, times))
-        return opened(ground, better, limit, rounds=1)
+        return opened(ground, better, limit, clock, rounds=1)
 
     def _choose(self, cycles: Ints, early: Ints, late: Ints) -> tuple[int, int]:
         """Return the cycles of a window that begins at some activity without slack."""

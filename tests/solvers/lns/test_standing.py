@@ -91,16 +91,18 @@ def test_kicks_and_windows_lead_to_times_that_end_no_later_and_are_valid_once_pa
 ) -> None:
     plan = _plan_of(problem)
     ground, draft, start = ground_of(problem, plan)
-    filling = Filling(ground)
-    loose = opened(ground, Standing(draft, start, plan.claim.makespan), filling.limit())
+    filling, clock = Filling(ground), Clock(None)
+    limit = filling.limit()
+    loose = opened(ground, Standing(draft, start, plan.claim.makespan), limit, clock)
     random = np.random.default_rng(0)
     windows = Windows(ground, workers=1, seed=0)
 
     for _ in range(2):
         before = loose.makespan
-        loose = windows.improve(kicked(ground, loose, filling.limit(), random), filling.limit(), 1)
+        loose = kicked(ground, loose, limit, clock, random)
+        loose = windows.improve(loose, limit, clock)
         assert loose.makespan <= before
 
-    found = addressed(ground, loose, filling, Clock(None))
+    found = addressed(ground, loose, filling, clock)
     if found is not None:
         assert check(problem, _built(problem, plan, ground, found)) == ()
