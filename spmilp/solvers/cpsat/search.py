@@ -24,19 +24,30 @@ SECONDS = 10.0
 NO_LIMIT = 2**60
 """A value that no objective reaches."""
 
-STRATEGIES = (
-    "quick_restart_no_lp",
-    "no_lp",
-    "default_lp",
-    "max_lp",
-    "quick_restart",
-    "pseudo_costs",
-)
-"""CP-SAT's strategies that take turns where there are fewer workers than strategies.
+STRATEGIES: dict[str, dict[str, object]] = {
+    "quick_restart_no_lp": {
+        "search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH,
+        "linearization_level": 0,
+    },
+    "default_lp": {"linearization_level": 1},
+    "no_lp": {"linearization_level": 0},
+    "max_lp": {"linearization_level": 2},
+    "quick_restart": {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH},
+}
+"""CP-SAT's strategies that take turns where there are fewer workers, by its own names for them.
 
 With two workers CP-SAT by itself runs one of them, and looks for solutions with the other worker;
-and which strategy refutes a question soon is different from one to the next.
+and which strategy refutes a question soon is different from one to the next. The parameters are
+those with which a single worker follows the strategy. (``interleave_search`` would let them take
+turns within one question, but ends long after its limit, and ends the process where a limit strikes
+while it loads the model.)
 """
+
+STARTERS = (
+    *("fj", "fs_random", "fs_random_no_lp"),
+    *("fs_random_quick_restart", "fs_random_quick_restart_no_lp"),
+)
+"""CP-SAT's strategies that look for a first solution."""
 
 KEPT = 8
 """Solutions kept: if the best has no addresses, an earlier one may."""
@@ -68,7 +79,8 @@ class Limits:
     enough
         A solution of at most this value ends the run.
     turns
-        Whether the solver's strategies take turns in proofs where workers are few.
+        Whether the solver's strategies take turns in proofs where workers are few, and none looks
+        for solutions.
     """
 
     seconds: float | None
@@ -168,6 +180,7 @@ class _Inquiry:
         self._low, self._high = model.low, model.high
         self._each = FIRST_LIMIT
         self._refutes = False
+        self._turn = 0
         self._asked: cp_model.CpSolver | None = None
 
     def stop(self) -> None:
@@ -184,6 +197,7 @@ class _Inquiry:
         while self._goes_on():
             answer = self._ask(min(self._low + step, self._high_or_low()) - 1)
             if answer is None:
+                self._turn += self._limits.workers
                 self._each *= 1.5
                 step = max(1, step // 2)
             else:
@@ -293,7 +307,7 @@ class _Inquiry:
         solver = _solver(self._limits)
         parameters = solver.parameters
         if self._refutes:
-            _let_strategies_take_turns(parameters)
+            _only_refute(parameters, self._limits.workers, self._turn)
         each, left = self._each, self._seconds_left()
         if left is not None:
             most = min(left, each * SECONDS) if self._refutes else left
@@ -339,16 +353,24 @@ def _solver(limits: Limits) -> cp_model.CpSolver:
     return solver
 
 
-def _let_strategies_take_turns(parameters: cp_model.SatParameters) -> None:
-    """Have all workers refute, with several strategies in turns, and none look for solutions."""
-    parameters.subsolvers.extend(STRATEGIES)
-    parameters.interleave_search = True
+def _only_refute(parameters: cp_model.SatParameters, workers: int, turn: int) -> None:
+    """Have all workers refute, each with the strategy whose turn it is, and none find solutions."""
+    names = [list(STRATEGIES)[(turn + n) % len(STRATEGIES)] for n in range(workers)]
+    # Each question is presolved anew, and what further rounds find is little.
+    parameters.max_presolve_iterations = 1
+    parameters.interleave_search = False
+    if workers == 1:
+        for name, value in STRATEGIES[names[0]].items():
+            setattr(parameters, name, value)
+        return
+    # CP-SAT keeps one worker for what looks for solutions: one more, then, with nothing to do.
+    parameters.num_workers = workers + 1
+    parameters.subsolvers.extend(names)
+    parameters.ignore_subsolvers.extend(STARTERS)
     parameters.use_lns = False
     parameters.use_feasibility_jump = False
     parameters.use_feasibility_pump = False
     parameters.num_violation_ls = 0
-    # Each question is presolved anew, and what further rounds find is little.
-    parameters.max_presolve_iterations = 1
 
 
 def _whole(bound: float) -> int:
