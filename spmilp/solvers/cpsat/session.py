@@ -102,6 +102,10 @@ class Session:
 
     def search(self) -> None:
         """Improve and prove the first objective, then improve the others in turn."""
+        tables = self._tables
+        if not all(tables.pools_of(task.index) for task in self._problem.tasks):
+            self._is_impossible()
+            return
         literals = self._builder.structure(relaxed=False).literals
         if literals > self._settings.literals:
             self._note = f"about {literals} literals > {self._settings.literals}: only retimed"
@@ -291,12 +295,16 @@ class Session:
     def _conclude(self, found: Found) -> None:
         """Take bound and plan of a run whose model leaves nothing out that could be better."""
         if found.infeasible and self.incumbent is None:
-            self._infeasible = True
-            self._reason = why_impossible(self._tables, self._builder, self._options.seed)
+            self._is_impossible()
         elif found.infeasible and self.incumbent is not None:
             self._raise_bound(self.incumbent.values[0])
         elif found.bound is not None:
             self._raise_bound(found.bound)
+
+    def _is_impossible(self) -> None:
+        """Note that no plan exists, and why."""
+        self._infeasible = True
+        self._reason = why_impossible(self._tables, self._builder, self._options.seed)
 
     def _run(
         self,
