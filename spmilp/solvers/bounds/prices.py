@@ -57,41 +57,67 @@ def prices_of_shares(
 
 
 def prices_of_covers(
-    rows: Sequence[tuple[int, Sequence[int]]], costs: Sequence[int], limits: Sequence[int]
+    rows: Sequence[tuple[int, Sequence[tuple[int, Fraction]]]],
+    costs: Sequence[int],
+    limits: Sequence[int],
 ) -> list[Fraction]:
     """Return a price for each row of a covering problem.
 
-        min sum_j costs[j] z[j]  with  sum_{j in row} z[j] >= needed,  0 <= z[j] <= limits[j]
+        min sum_j costs[j] z[j]  with  sum_j factor[j] z[j] >= needed for each row,
+        0 <= z[j] <= limits[j]
 
     The dual value of prices ``y`` is ``sum y needed - sum_j limits[j] max(0, y(j) - costs[j])``,
-    with ``y(j)`` the sum over the rows with column ``j``.
+    with ``y(j)`` the sum of price times factor of ``j`` over the rows.
 
     Parameters
     ----------
     rows
-        ``(needed, columns)``.
+        ``(needed, ((column, factor), ...))``, with factors above 0 and at most 1.
     """
     needed = np.array([each for each, _ in rows], np.float64)
     matrix = np.zeros((len(rows), len(costs)))
-    for number, (_, columns) in enumerate(rows):
-        matrix[number, list(columns)] = 1.0
+    for number, (_, factors) in enumerate(rows):
+        for column, factor in factors:
+            matrix[number, column] = float(factor)
     cost, limit = np.array(costs, np.float64), np.array(limits, np.float64)
-    cheapest = float(cost.min())
-    # The row that needs most, at the least cost of any byte, is a bound to begin with.
+    alone = np.array(
+        [_price_alone(row, each, cost, limit) for row, each in zip(matrix, needed, strict=True)]
+    )
+    values = [
+        _cover_value(price * unit, needed, matrix, cost, limit)
+        for price, unit in zip(alone, np.eye(len(rows)), strict=True)
+    ]
+    # The row that costs most alone is a bound to begin with.
+    first = int(np.argmax(values))
     prices = np.zeros(len(rows))
-    prices[int(needed.argmax())] = cheapest
-    best, best_prices = _cover_value(prices, needed, matrix, cost, limit), prices
+    prices[first] = alone[first]
+    best, best_prices = values[first], prices
     for step in range(STEPS):
         over = prices @ matrix > cost
-        slope = needed - matrix @ (limit * over)
+        # Prices of rows with small factors are high: steps are in proportion.
+        slope = alone * (needed - matrix @ (limit * over))
         size = float(np.linalg.norm(slope))
         if size == 0.0:
             break
-        prices = np.maximum(0.0, prices + slope / size * (2 * cheapest / (1 + step / 10)))
+        prices = np.maximum(0.0, prices + alone * slope / size * (2 / (1 + step / 10)))
         value = _cover_value(prices, needed, matrix, cost, limit)
         if value > best:
             best, best_prices = value, prices
     return [_price(float(price)) for price in best_prices]
+
+
+def _price_alone(row: Floats, needed: float, cost: Floats, limit: Floats) -> float:
+    """Return the price of a row that is the best when all others have none.
+
+    The columns with the least cost for what they cover are bought until they suffice; the price is
+    that of the last one.
+    """
+    columns = np.flatnonzero(row)
+    rates = cost[columns] / row[columns]
+    order = np.argsort(rates, kind="stable")
+    covered = np.cumsum((row * limit)[columns][order])
+    last = min(int(np.searchsorted(covered, needed)), columns.size - 1)
+    return float(rates[order][last])
 
 
 def _cover_value(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import ceil
+from math import ceil, gcd
 from typing import NamedTuple
 
 from spmilp.machine.machine import MemoryKind
@@ -17,28 +17,48 @@ MOST_TASKS = 1000
 
 
 class Squeeze(NamedTuple):
-    """A task beside which not everything finds room: the bytes too many, and what may go."""
+    """A task beside which not everything finds room: the bytes too many, and what may go.
+
+    Parameters
+    ----------
+    live
+        Each buffer with the bytes that must return if it goes.
+    """
 
     excess: Bytes
-    live: tuple[BufferIdx, ...]
+    live: tuple[tuple[BufferIdx, Bytes], ...]
 
 
 def spill_bound(problem: Problem) -> Bytes:
     """Return bytes of DRAM traffic beyond the compulsory ones.
 
     While task ``t`` runs, its working set lies on the chip. So does, or else lies in DRAM only,
-    what tasks before ``t`` have written and tasks after ``t`` read (of each such buffer the largest
-    slice that one of them reads), and what tasks on both sides read of a buffer that comes from
-    DRAM. Let ``z[b]`` be the bytes of buffer ``b`` that, during some task, lie in DRAM only though
-    they have been on the chip and must come back. For each ``t``, with all memories on the chip
-    taken as one,
+    what tasks before ``t`` have written and tasks after ``t`` read (of each such buffer ``b`` the
+    largest slice that one of them reads, of ``w[t, b]`` bytes), and what tasks on both sides read
+    of a buffer that comes from DRAM. With all memories on the chip taken as one, what lies in DRAM
+    only when ``t`` starts has in total at least
 
-        sum z[b] over the buffers live at t  >=  working set(t) + sum of their bytes - capacity.
+        excess(t) = working set(t) + sum of w[t, b] over the buffers live at t - capacity
 
-    Such a byte of a written buffer has been stored, and is loaded; if the buffer must end in DRAM
-    anyway, the store is compulsory. Such a byte of a buffer that comes from DRAM is loaded twice.
-    The least sum of these costs is bounded by weak duality: for any prices ``y[t] >= 0`` it is at
-    least ``sum y[t] excess(t) - sum_b bytes(b) max(0, sum of y[t] over t with b live - cost(b))``.
+    bytes, and, as it is a sum of some ``w[t, b]``, at least the next multiple of their greatest
+    common divisor. A slice is moved as a whole, out of itself or its buffer: one that does not lie
+    on the chip as a whole returns as a whole. Let ``z[b]`` be the largest ``w[t, b]`` over the
+    tasks at which that slice of ``b`` is not on the chip. One such slice can cover no more than the
+    excess; hence, for each ``t``,
+
+        sum of z[b] min(1, excess(t) / w[t, b]) over the buffers live at t  >=  excess(t).
+
+    (The same step makes covers of knapsacks strong: R. D. Carr et al., "Strengthening integrality
+    gaps for capacitated network design and covering problems", SODA 2000.)
+
+    Those bytes of a written buffer have been stored, and are loaded; if the buffer must end in DRAM
+    anyway, the store is compulsory. Those of a buffer that comes from DRAM are loaded twice. The
+    least sum of these costs is bounded by weak duality: with ``a[t, b]`` for the factors above, for
+    any prices ``y[t] >= 0`` it is at least
+
+        sum y[t] excess(t) - sum_b bytes(b) max(0, sum y[t] a[t, b] over t with b live - cost(b)),
+
+    and, as all costs are integers, at least the next multiple of the divisor that all ``w`` share.
     """
     machine = problem.machine
     ways = Ways(problem)
@@ -47,25 +67,30 @@ def spill_bound(problem: Problem) -> Bytes:
     ):
         return 0
     squeezes = list(_squeezes(problem, ways))
-    buffers = sorted({buffer for squeeze in squeezes for buffer in squeeze.live})
+    buffers = sorted({buffer for squeeze in squeezes for buffer, _ in squeeze.live})
     if not buffers:
         return 0
     column = {buffer: number for number, buffer in enumerate(buffers)}
     costs = [_cost(problem, ways, buffer) for buffer in buffers]
     sizes = [problem.buffers[buffer].bytes for buffer in buffers]
-    rows = [(squeeze.excess, [column[b] for b in squeeze.live]) for squeeze in squeezes]
+    rows = [
+        (excess, [(column[b], Fraction(min(excess, size), size)) for b, size in live])
+        for excess, live in squeezes
+    ]
     prices = prices_of_covers(rows, costs, sizes)
     gained = sum(
         (price * excess for price, (excess, _) in zip(prices, rows, strict=True)), Fraction(0)
     )
     paid = [Fraction(-cost) for cost in costs]
-    for price, (_, columns) in zip(prices, rows, strict=True):
-        for number in columns:
-            paid[number] += price
+    for price, (_, factors) in zip(prices, rows, strict=True):
+        if price:
+            for number, factor in factors:
+                paid[number] += price * factor
     lost = sum(
         (size * over for size, over in zip(sizes, paid, strict=True) if over > 0), Fraction(0)
     )
-    return max(0, ceil(gained - lost))
+    grain = gcd(*(size for squeeze in squeezes for _, size in squeeze.live))
+    return max(0, ceil((gained - lost) / grain) * grain)
 
 
 def _squeezes(problem: Problem, ways: Ways) -> Iterator[Squeeze]:
@@ -104,7 +129,8 @@ def _squeezes(problem: Problem, ways: Ways) -> Iterator[Squeeze]:
                 live[buffer] = max(problem.slices[read].bytes for read in wanted)
         excess = sum(needs.pieces(task)) + sum(live.values()) - capacity
         if excess > 0 and live:
-            yield Squeeze(excess, tuple(sorted(live)))
+            grain = gcd(*live.values())
+            yield Squeeze(-(-excess // grain) * grain, tuple(sorted(live.items())))
 
 
 def _all_before(problem: Problem) -> list[set[TaskIdx]]:
