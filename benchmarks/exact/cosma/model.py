@@ -132,9 +132,8 @@ class _Cosma:
         """Equations 2 and 3; at a tensor's first step there is nothing before."""
         for tensor, step in self._preserved:
             before = (tensor, step - 1)
-            new = self._created.get(before, 0) + self._preserved.get(before, 0)
-            back = self._retrieved.get(before, 0)
-            self._model.add(self._preserved[tensor, step] <= new + back)
+            new = sum(kind.get(before, 0) for kind in (self._created, self._preserved))
+            self._model.add(self._preserved[tensor, step] <= self._resident(*before))
             self._model.add(self._spilled[tensor, step] <= new)
 
     def _what_is_retrieved_was_spilled(self) -> None:
