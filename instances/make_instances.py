@@ -78,7 +78,9 @@ def _spm(problem: Problem, spec: Spec) -> Bytes:
 
 def _largest_working_set(problem: Problem) -> Bytes:
     alignment = max(memory.alignment for memory in problem.machine.spms)
-    return max(working_set(problem, task, alignment) for task in problem.tasks)
+    return max(
+        working_set(task, problem.slices, problem.buffers, alignment) for task in problem.tasks
+    )
 
 
 def _dram_rate(problem: Problem, ratio: float) -> Fraction:
