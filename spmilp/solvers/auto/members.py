@@ -7,8 +7,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, Solver
 
-SMALL = 150
-"""Tasks up to which the exact solver is worth most of the time."""
+SMALL = {True: 150, False: 400}
+"""Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""
 
 WITHOUT_LIMIT = 5.0
 """Deterministic time for the exact solver where no time limit ends it."""
@@ -39,7 +39,7 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     exactly; these know the makespan alone.
     """
     makes_short = problem.objective.first is Quantity.MAKESPAN
-    if len(problem.tasks) <= SMALL:
+    if len(problem.tasks) <= SMALL[makes_short]:
         neighbours = (Member(name="lns", until=0.3, make=_lns),) if makes_short else ()
         exact = Member(name="cpsat", until=1.0, make=_cpsat)
         return (Member(name="search", until=0.15, make=_search), *neighbours, exact)

@@ -11,7 +11,9 @@ class CpSatOptions:
     ----------
     addresses_in_model
         Whether the model knows every address (``no_overlap_2d``) rather than only what a packing
-        has shown to be needed. The peak is always made small with addresses.
+        has shown to be needed. The peak is always made small with addresses. ``None``: where
+        traffic or energy is to be small and all tasks work in one memory, for there much of a plan
+        is its packing.
     retime
         First keep the decisions of the list scheduler's plan, and choose all times anew.
     relax
@@ -51,7 +53,7 @@ class CpSatOptions:
         Print the solver's own log.
     """
 
-    addresses_in_model: bool = False
+    addresses_in_model: bool | None = None
     retime: bool = True
     relax: bool = True
     arrivals: bool = True

@@ -386,7 +386,11 @@ class Session:
     def _knows_addresses(self, position: int) -> bool:
         """Say whether every address in a scratchpad is in the model, as the peak needs it."""
         wanted = Quantity.PEAK_SPM in self._order[: position + 1]
-        return wanted or self._settings.addresses_in_model
+        asked = self._settings.addresses_in_model
+        if asked is None:
+            moves_bytes = self._order[0] in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
+            asked = moves_bytes and len({pool.memory for pool in self._tables.pools}) == 1
+        return wanted or asked
 
     def _horizon(self, structure: Structure, position: int) -> Cycles:
         """Return a cycle by which some best plan has ended.

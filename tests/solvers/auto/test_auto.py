@@ -174,7 +174,7 @@ def test_the_gap_asked_for_ends_it(play: Callable[..., list[object]]) -> None:
 @pytest.mark.parametrize("quantity", list(Quantity))
 def test_members_suit_the_problem(quantity: Quantity) -> None:
     small = replace(PROBLEM, objective=Objective.of(quantity))
-    large = chain(star(2, 2_048), layers=SMALL // 2 + 1, strips=2)
+    large = chain(star(2, 2_048), layers=max(SMALL.values()) // 2 + 1, strips=2)
     large = replace(large, objective=Objective.of(quantity))
     names = [[member.name for member in members_for(each)] for each in (small, large)]
 
