@@ -1,6 +1,7 @@
 """Rules about bytes, one test for each way to break one in the worked example."""
 
 from dataclasses import replace
+from typing import Any
 
 from checker.worked_example import (
     DRAM,
@@ -26,13 +27,13 @@ def _with(*stays: Residency) -> Plan:
     return replace(PLAN, residencies=(*PLAN.residencies, *stays))
 
 
-def _machine(memory: int, **fields: object) -> Machine:
+def _machine(memory: int, **fields: Any) -> Machine:
     memories = list(MACHINE.memories)
-    memories[memory] = replace(memories[memory], **fields)  # type: ignore[arg-type]
+    memories[memory] = replace(memories[memory], **fields)
     return replace(MACHINE, memories=tuple(memories))
 
 
-def _with_memory(memory: int, **fields: object) -> Problem:
+def _with_memory(memory: int, **fields: Any) -> Problem:
     return with_machine(memories=_machine(memory, **fields).memories)
 
 

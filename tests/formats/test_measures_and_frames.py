@@ -18,7 +18,7 @@ from spmilp.plan.measures import (
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Place, Problem, Slice, Task
-from spmilp.units import Box
+from spmilp.units import Box, SliceIdx
 
 
 def _measure(problem: Problem, plan: Plan) -> Measures:
@@ -63,9 +63,9 @@ def test_compulsory_traffic_counts_overlapping_slices_once() -> None:
     assert compulsory_dram_traffic(read) == 48 + 32 + 32 + 32
 
 
-def _without(task: object, slice_: int) -> object:
-    reads = tuple(read for read in task.reads if read != slice_)  # type: ignore[attr-defined]
-    return replace(task, reads=reads)  # type: ignore[type-var]
+def _without(task: Task, slice_: SliceIdx) -> Task:
+    reads = tuple(read for read in task.reads if read != slice_)
+    return replace(task, reads=reads)
 
 
 def test_what_nobody_reads_need_not_be_loaded() -> None:

@@ -9,6 +9,7 @@ start in a scratchpad, engines with few dimensions, short transfers or congruent
 
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 from spmilp.machine.machine import (
     ByteRange,
@@ -109,7 +110,7 @@ def tiny_machine(random: Random) -> Machine:
     )  # fmt: skip
 
 
-def _contents(random: Random, machine: Machine, count: int) -> dict[str, tuple]:  # type: ignore[type-arg]
+def _contents(random: Random, machine: Machine, count: int) -> dict[str, tuple[Any, ...]]:
     inputs = random.randint(1, 2)
     buffers: list[Buffer] = []
     tensors: list[DramTensor] = []

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -86,9 +87,9 @@ def test_nothing_is_in_place_of_what_somebody_else_reads_later() -> None:
     assert solve(forced).status is SolveStatus.INFEASIBLE
 
 
-def pipeline(target: Quantity = Quantity.MAKESPAN, **machine_options: object) -> Problem:
+def pipeline(target: Quantity = Quantity.MAKESPAN, **machine_options: Any) -> Problem:
     """Return two tasks for cores of different kinds; the second reads what the first writes."""
-    draft = Draft(machine(64, 64, kinds=2, **machine_options)).buffer("x", 16)  # type: ignore[arg-type]
+    draft = Draft(machine(64, 64, kinds=2, **machine_options)).buffer("x", 16)
     draft.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
     return draft.problem(target)
 
@@ -226,12 +227,14 @@ def test_an_engine_that_wants_congruent_addresses_finds_them_or_there_is_no_plan
 def test_an_engine_of_one_dimension_cannot_gather_rows() -> None:
     draft = Draft(machine(64)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"])
     problem = draft.problem()
-    grid = replace(problem.buffers[0], shape=(4, 4))
+    place = problem.buffers[0].place
+    assert place is not None
+    grid = replace(problem.buffers[0], shape=(4, 4), place=replace(place, start=(0, 4)))
     tensor = replace(problem.tensors[0], shape=(4, 8))
     rows = replace(
         problem,
         tensors=(tensor,),
-        buffers=(replace(grid, place=replace(grid.place, start=(0, 4))),),  # type: ignore[type-var]
+        buffers=(grid,),
         slices=(replace(problem.slices[0], start=(0, 0), extent=(4, 4)),),
     )
     plain = tuple(replace(e, dimensions=1) for e in rows.machine.engines)

@@ -55,7 +55,7 @@ def test_a_program_without_a_solution_is_infeasible(backend: str) -> None:
     assert (found.infeasible, found.values, found.bound) == (True, None, None)
 
 
-class Stopped(pulp.LpSolver):  # type: ignore[misc]
+class Stopped(pulp.LpSolver):
     """A solver that a limit has stopped with a solution, which PuLP calls optimal."""
 
     name = "STOPPED"
@@ -134,7 +134,7 @@ def test_pulp_and_its_solvers_stay_out_of_this_process() -> None:
 
 def test_a_failure_over_there_says_where_and_the_next_call_works() -> None:
     with pytest.raises(RuntimeError, match="AttributeError"):
-        process.model_file(None, ".lp")  # type: ignore[arg-type]
+        process.model_file(None, ".lp")
 
     assert run(knapsack(), "HiGHS", LIMITS).bound == 3
 

@@ -1,8 +1,9 @@
 """What a memory keeps for the tasks that will read it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+import networkx as nx
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
@@ -120,13 +121,8 @@ class Kept:
 
 def _ancestors(tables: Tables) -> list[frozenset[TaskIdx]]:
     """Return, for each task, all that must have ended before it starts."""
-    found: list[frozenset[TaskIdx]] = [frozenset()] * len(tables.problem.tasks)
-    for task in tables.problem.topological_order():
-        found[task] = frozenset(_with_all(tables.predecessors[task], found))
-    return found
-
-
-def _with_all(tasks: tuple[TaskIdx, ...], found: list[frozenset[TaskIdx]]) -> Iterator[TaskIdx]:
-    for task in tasks:
-        yield task
-        yield from found[task]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(tables.problem.tasks)))
+    for task, predecessors in enumerate(tables.predecessors):
+        graph.add_edges_from((before, task) for before in predecessors)
+    return [frozenset(nx.ancestors(graph, task)) for task in sorted(graph)]
