@@ -12,7 +12,7 @@ from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Tenants
 from spmilp.solvers.lns.lifetimes import lifetimes
-from spmilp.solvers.lns.sequence import next_start
+from spmilp.solvers.lns.sequence import earliest, latest
 from spmilp.solvers.lns.timelines import first_room, hold, line_of_memories, line_of_resources
 
 
@@ -87,19 +87,7 @@ def _place_early(
     for act in turn:
         if draft.cycles[act] == 0:
             continue
-        ready = ZERO
-        for i in range(draft.before.begin[act], draft.before.begin[act + 1]):
-            other = draft.before.items[i]
-            ready = max(ready, found[other] + draft.cycles[other])
-        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
-            ready = max(ready, valid[draft.reads.items[i]])
-        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
-            held = draft.fills.items[i]
-            # Who else reads a value that is written over has been placed, and ends before.
-            if draft.parent[held] != NONE:
-                ready = max(ready, over[draft.parent[held]])
-            for j in range(kept.earlier.begin[held], kept.earlier.begin[held + 1]):
-                ready = max(ready, over[kept.earlier.items[j]])
+        ready = earliest(draft, kept.earlier, act, found, valid, over)
         ready = _room_before(draft, limit, room, act, ready, start[act])
         ready = max(ready, min(start[act], ready + pause[act]))
         begin = first_room(draft, line, act, ready)
@@ -185,23 +173,9 @@ def _place_late(
     for act in turn:
         if draft.cycles[act] == 0:
             continue
-        latest = last
-        for i in range(draft.after.begin[act], draft.after.begin[act + 1]):
-            latest = min(latest, found[draft.after.items[i]])
-        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
-            held = draft.fills.items[i]
-            for j in range(draft.users.begin[held], draft.users.begin[held + 1]):
-                latest = min(latest, found[draft.users.items[j]])
-            latest = min(latest, next_start(draft, kept.later, act, held, found))
-        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
-            held = draft.reads.items[i]
-            latest = min(latest, next_start(draft, kept.later, act, held, found))
-            heir = draft.heir[held]
-            # Who reads a value that is written over must have ended before.
-            if heir != NONE and draft.filler[heir] != act:
-                latest = min(latest, found[draft.filler[heir]])
-        latest = _room_behind(draft, limit, room, until, act, latest, start[act])
-        mirrored = first_room(draft, line, act, last - latest)
+        by = latest(draft, kept.later, act, last, found)
+        by = _room_behind(draft, limit, room, until, act, by, start[act])
+        mirrored = first_room(draft, line, act, last - by)
         hold(draft, line, act, mirrored)
         end = last - mirrored
         found[act] = end - draft.cycles[act]
@@ -238,10 +212,10 @@ def _room_behind(
     room: Timeline,
     until: Ints,
     act: int,
-    latest: int,
+    by: int,
     start: int,
 ) -> int:
-    """Return the last cycle until which there is room for what an activity reads.
+    """Return the last cycle, up to ``by``, until which there is room for what an activity reads.
 
     Up to the old end there is, whatever becomes of the others.
     """
@@ -250,7 +224,7 @@ def _room_behind(
         held = draft.reads.items[i]
         memory = draft.memory[held]
         first = max(old_end, until[held])
-        if latest <= first or limit[memory] == NEVER:
+        if by <= first or limit[memory] == NEVER:
             continue
         need = ZERO
         for j in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
@@ -264,9 +238,9 @@ def _room_behind(
         steps, row = room.steps, room.resources[memory]
         step = _step_at(room, memory, first)
         past = row.begin + row.length
-        while step < past and steps[step].time < latest:
+        while step < past and steps[step].time < by:
             if need > 0 and steps[step].load + need > limit[memory]:
-                latest = max(first, steps[step].time)
+                by = max(first, steps[step].time)
                 break
             step += 1
-    return latest
+    return by

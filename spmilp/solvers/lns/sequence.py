@@ -3,7 +3,7 @@
 import numpy as np
 
 from spmilp.compiled import compiled, part
-from spmilp.solvers.list_scheduler.records import NEVER, Ints
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline
 from spmilp.solvers.lns.draft import Draft, Rows, Tenants
 from spmilp.solvers.lns.timelines import first_room, hold, line_of_resources
@@ -44,16 +44,7 @@ def _place_early(draft: Draft, tenants: Tenants, line: Timeline, turn: Ints, fou
     for act in turn:
         if draft.cycles[act] == 0:
             continue
-        ready = 0
-        for i in range(draft.before.begin[act], draft.before.begin[act + 1]):
-            other = draft.before.items[i]
-            ready = max(ready, found[other] + draft.cycles[other])
-        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
-            ready = max(ready, valid[draft.reads.items[i]])
-        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
-            held = draft.fills.items[i]
-            for j in range(tenants.earlier.begin[held], tenants.earlier.begin[held + 1]):
-                ready = max(ready, released[tenants.earlier.items[j]])
+        ready = earliest(draft, tenants.earlier, act, found, valid, released)
         start = first_room(draft, line, act, ready)
         hold(draft, line, act, start)
         found[act] = start
@@ -74,24 +65,74 @@ def _place_late(
     for act in turn:
         if draft.cycles[act] == 0:
             continue
-        limit = last
-        for i in range(draft.after.begin[act], draft.after.begin[act + 1]):
-            limit = min(limit, found[draft.after.items[i]])
-        for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
-            held = draft.fills.items[i]
-            for j in range(draft.users.begin[held], draft.users.begin[held + 1]):
-                limit = min(limit, found[draft.users.items[j]])
-            limit = min(limit, next_start(draft, tenants.later, act, held, found))
-        for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
-            held = draft.reads.items[i]
-            limit = min(limit, next_start(draft, tenants.later, act, held, found))
+        limit = latest(draft, tenants.later, act, last, found)
         mirrored = first_room(draft, line, act, last - limit)
         hold(draft, line, act, mirrored)
         found[act] = last - mirrored - draft.cycles[act]
 
 
 @part
-def next_start(draft: Draft, later: Rows, act: int, held: int, found: Ints) -> int:
+def earliest(
+    draft: Draft, earlier: Rows, act: int, found: Ints, valid: Ints, released: Ints
+) -> int:
+    """Return the cycle at which all has ended that an activity follows, if that is placed.
+
+    Parameters
+    ----------
+    earlier
+        The residencies that had the bytes of each before.
+    found
+        Start cycles of the activities placed so far.
+    valid, released
+        When each residency has been filled, and when all have ended that fill or read it.
+    """
+    ready = ZERO
+    for i in range(draft.before.begin[act], draft.before.begin[act + 1]):
+        other = draft.before.items[i]
+        ready = max(ready, found[other] + draft.cycles[other])
+    for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+        ready = max(ready, valid[draft.reads.items[i]])
+    for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+        held = draft.fills.items[i]
+        # Who else reads a value that is written over has been placed, and ends before.
+        if draft.parent[held] != NONE:
+            ready = max(ready, released[draft.parent[held]])
+        for j in range(earlier.begin[held], earlier.begin[held + 1]):
+            ready = max(ready, released[earlier.items[j]])
+    return ready
+
+
+@part
+def latest(draft: Draft, later: Rows, act: int, last: int, found: Ints) -> int:
+    """Return the cycle by which an activity has to end for all that follow it, or ``last``.
+
+    Parameters
+    ----------
+    later
+        The residencies that have the bytes of each next.
+    found
+        Start cycles of the activities placed so far, from the last one on.
+    """
+    limit = last
+    for i in range(draft.after.begin[act], draft.after.begin[act + 1]):
+        limit = min(limit, found[draft.after.items[i]])
+    for i in range(draft.fills.begin[act], draft.fills.begin[act + 1]):
+        held = draft.fills.items[i]
+        for j in range(draft.users.begin[held], draft.users.begin[held + 1]):
+            limit = min(limit, found[draft.users.items[j]])
+        limit = min(limit, _next_start(draft, later, act, held, found))
+    for i in range(draft.reads.begin[act], draft.reads.begin[act + 1]):
+        held = draft.reads.items[i]
+        limit = min(limit, _next_start(draft, later, act, held, found))
+        heir = draft.heir[held]
+        # Who reads a value that is written over must have ended before.
+        if heir != NONE and draft.filler[heir] != act:
+            limit = min(limit, found[draft.filler[heir]])
+    return limit
+
+
+@part
+def _next_start(draft: Draft, later: Rows, act: int, held: int, found: Ints) -> int:
     """Return when what has the bytes next begins to be filled, by another activity."""
     limit = NEVER
     for i in range(later.begin[held], later.begin[held + 1]):
