@@ -1,0 +1,77 @@
+"""From a solution to a plan: addresses, then short times."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from spmilp.checker.check import check
+from spmilp.errors import DoesNotFitError
+from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.bounds.bound import Bound
+from spmilp.solvers.cpsat.addresses import Addresses, Crowd, find_addresses
+from spmilp.solvers.cpsat.extract import Draft, extract
+from spmilp.solvers.cpsat.scope import Stay
+from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.list_scheduler.dram import dram_addresses
+from spmilp.solvers.lns.build import plan_of
+from spmilp.solvers.lns.ground import ground_of
+from spmilp.solvers.lns.standing import Standing, compacted
+from spmilp.solvers.residency.decisions import Solution
+from spmilp.units import Bytes, TaskIdx
+
+NAME = "residency"
+
+
+def plan_from(tables: Tables, solution: Solution, bound: Bound) -> Plan | Crowd | None:
+    """Return the plan of a solution, one thing after the other.
+
+    Without addresses in the solution they are looked for; a crowd has none. ``None`` where the
+    DRAM is too small for what is stored.
+    """
+    draft = extract(tables, solution.decisions)
+    if solution.offsets is None:
+        found = find_addresses(tables, draft, low=False)
+        if isinstance(found, Crowd):
+            return found
+    else:
+        try:
+            found = _addressed(tables.problem, draft, solution.offsets)
+        except DoesNotFitError:
+            return None
+    measures = measure(tables.problem, draft.placements, found.residencies, draft.transfers)
+    return Plan(
+        placements=draft.placements,
+        residencies=found.residencies,
+        transfers=draft.transfers,
+        tensors=found.tensors,
+        claim=claim_of(measures, bound.value, bound.name),
+        solver=NAME,
+    )
+
+
+def _addressed(
+    problem: Problem, draft: Draft, offsets: Mapping[Stay | TaskIdx, Bytes]
+) -> Addresses:
+    on_chip = [
+        replace(one, offset=offsets.get(item, 0))
+        for one, item in zip(draft.residencies, draft.items, strict=True)
+    ]
+    tensors, residencies = dram_addresses(problem, on_chip)
+    return Addresses(residencies=tuple(residencies), tensors=tensors)
+
+
+def shortened(problem: Problem, plan: Plan) -> Plan:
+    """Return a plan with the same decisions and addresses, and times as short as they allow.
+
+    The plan itself where the checker has something against that.
+    """
+    ground, draft, start = ground_of(problem, plan)
+    standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
+    try:
+        shorter = plan_of(
+            problem, plan, standing.draft, standing.start, dram_is_free=ground.dram_is_free
+        )
+    except DoesNotFitError:
+        return plan
+    return plan if check(problem, shorter) else shorter
