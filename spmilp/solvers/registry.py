@@ -31,6 +31,12 @@ def _search() -> Solver:
     return LocalSearch()
 
 
+def _residency() -> Solver:
+    from spmilp.solvers.residency.solver import Residency
+
+    return Residency()
+
+
 def _cpsat() -> Solver:
     from spmilp.solvers.cpsat.solver import CpSatSolver
 
@@ -61,6 +67,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "list": _list,
     "search": _search,
     "lns": _lns,
+    "residency": _residency,
     "cpsat": _cpsat,
     "bruteforce": _bruteforce,
     "milp": _milp("highs"),
