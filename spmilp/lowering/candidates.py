@@ -90,6 +90,7 @@ class CandidateMaker:
             raise cannot_run(probe.group, probe.dtype, self._machine.kinds)
         sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
         found: dict[TileGrid, Candidate] = {}
+        seen: set[Tiling] = set()
         limits = self._limits(sizes, live)
         for splits_reduction in (False, True):
             finer = _Finer(probe, splits_reduction)
@@ -97,7 +98,8 @@ class CandidateMaker:
                 for counts in _base_counts(probe, len(able)):
                     for tiling in _rounded(probe, counts, self._machine):
                         fitting = finer.until_it_fits(tiling, limit)
-                        if fitting is not None:
+                        if fitting is not None and fitting not in seen:
+                            seen.add(fitting)
                             self._note(probe, fitting, able, found)
         if not found:
             raise self._nothing_fits(probe, able)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.estimate import GroupTime, in_sequence
+from spmilp.lowering.estimate import GroupTime, Succession
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.landscape import Choice, Landscape
 from spmilp.lowering.lower import lower
@@ -116,16 +116,16 @@ def _along_the_forest(landscape: Landscape, current: Choice) -> Choice:
     answers: dict[int, list[int]] = {}
     for group in reversed(groups):
         parent = parents[group.index]
+        totals = [
+            [time.alone + rest for time in landscape.times(group, one, current, parent)]
+            for one, rest in zip(landscape.profiles(group), after[group.index], strict=True)
+        ]
         answers[group.index] = []
-        for number, others in enumerate(_options(landscape, parent, current)):
-            totals = [
-                landscape.time(group, one, others).alone + rest
-                for one, rest in zip(landscape.profiles(group), after[group.index], strict=True)
-            ]
-            best = min(range(len(totals)), key=totals.__getitem__)
+        for number, of_option in enumerate(zip(*totals, strict=True)):
+            best = min(range(len(of_option)), key=of_option.__getitem__)
             answers[group.index].append(best)
             if parent is not None:
-                after[parent][number] += totals[best]
+                after[parent][number] += of_option[best]
     numbers: list[int] = []
     for group in groups:
         parent = parents[group.index]
@@ -133,36 +133,28 @@ def _along_the_forest(landscape: Landscape, current: Choice) -> Choice:
     return {g.index: landscape.profiles(g)[numbers[g.index]] for g in groups}
 
 
-def _options(landscape: Landscape, parent: int | None, current: Choice) -> list[Choice]:
-    """Return the choices that differ from the current one in a group's parent alone."""
-    if parent is None:
-        return [current]
-    profiles = landscape.profiles(landscape.network.groups[parent])
-    return [{**current, parent: profile} for profile in profiles]
-
-
 def _descended(landscape: Landscape, chosen: Choice) -> Choice:
     """Change one group after another where that shortens the time of all."""
     groups = landscape.network.groups
     readers = _readers(landscape)
     best = dict(chosen)
-    times = dict(enumerate(group_times(landscape, best)))
-    value = in_sequence(times.values())
+    all_groups = Succession(group_times(landscape, best))
     passes = max(1, min(ROUNDS, MOST_STEPS // (16 * len(groups) ** 2 + 1)))
     for _ in range(passes):
-        before = value
+        before = all_groups.cycles
         for group in groups:
             for profile in landscape.profiles(group):
-                trial = {**best, group.index: profile}
+                kept = best[group.index]
+                best[group.index] = profile
                 changed = {
-                    g.index: landscape.time(g, trial[g.index], trial)
+                    g.index: landscape.time(g, best[g.index], best)
                     for g in (group, *readers[group.index])
                 }
-                found = in_sequence({**times, **changed}.values())
-                if found < value:
-                    best[group.index], value = profile, found
-                    times.update(changed)
-        if value >= before:
+                if all_groups.with_changes(changed) < all_groups.cycles:
+                    all_groups.change(changed)
+                else:
+                    best[group.index] = kept
+        if all_groups.cycles >= before:
             break
     return best
 

@@ -1,12 +1,13 @@
 """About how many cycles a tiled group takes, given how its producers were tiled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from spmilp.lowering.inflow import Inflows, Source
-from spmilp.lowering.profile import Floats, Ints, Profile
+from spmilp.lowering.inflow import Inflow, Inflows
+from spmilp.lowering.placement import Ints
+from spmilp.lowering.profile import Floats, Profile
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
 from spmilp.units import Bytes
@@ -49,17 +50,89 @@ class GroupTime:
         return max(self.chip, self.dram) + HIDDEN * self.work
 
 
-def in_sequence(groups: Iterable[GroupTime]) -> float:
-    """Return about how many cycles groups take one after another, DRAM working ahead of them.
+class Succession:
+    """Groups one after another, DRAM working ahead of them.
 
     A flow shop of two machines with limited room between them.
     """
-    chip = dram = work = 0.0
-    for group in groups:
-        dram = max(dram, chip - group.ahead) + group.dram
-        chip = max(chip + group.chip, dram + group.last)
-        work += group.work
-    return chip + HIDDEN * work
+
+    def __init__(self, times: Iterable[GroupTime]) -> None:
+        self._times = list(times)
+        self._before: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
+        self._go_on_from(0)
+
+    @property
+    def cycles(self) -> float:
+        """About how many cycles all of them take."""
+        chip, _, work = self._before[-1]
+        return chip + HIDDEN * work
+
+    def with_changes(self, changed: Mapping[int, GroupTime]) -> float:
+        """Return about how many cycles they take if some of them took another time."""
+        first = min(changed)
+        chip, dram, work = self._before[first]
+        times = self._times
+        for number in range(first, len(times)):
+            group = changed.get(number) or times[number]
+            dram = max(dram, chip - group.ahead) + group.dram
+            chip = max(chip + group.chip, dram + group.last)
+            work += group.work
+        return chip + HIDDEN * work
+
+    def change(self, changed: Mapping[int, GroupTime]) -> None:
+        """Let some of them take another time."""
+        for number, time in changed.items():
+            self._times[number] = time
+        self._go_on_from(min(changed))
+
+    def _go_on_from(self, first: int) -> None:
+        del self._before[first + 1 :]
+        chip, dram, work = self._before[first]
+        for group in self._times[first:]:
+            dram = max(dram, chip - group.ahead) + group.dram
+            chip = max(chip + group.chip, dram + group.last)
+            work += group.work
+            self._before.append((chip, dram, work))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What a profile always takes.
+
+    Parameters
+    ----------
+    compute
+        Cycles of each used core's tasks.
+    longest
+        The most of these.
+    most_tiles
+        The most tiles of a core.
+    least_share
+        The least share of a memory among the cores that can run its tiles, in bytes.
+    """
+
+    compute: Floats
+    longest: float
+    most_tiles: float
+    least_share: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an operand comes from.
+
+    Parameters
+    ----------
+    producers
+        The profile of the group that computes it, or several of which it may be any; ``None`` for a
+        network input or a constant, and where the producer is not known: what is kept is then taken
+        to lie where it is needed.
+    kept
+        It is expected to be in scratchpads still; otherwise it comes from DRAM.
+    """
+
+    producers: Sequence[Profile | None]
+    kept: bool
 
 
 class Estimator:
@@ -69,11 +142,17 @@ class Estimator:
         self._rates = rates
         self._inflows = Inflows(rates)
         self._kinds = [core.kind for core in machine.cores]
+        self._memories = max(rates.homes) + 1
+        self._known: dict[Profile, _Fixed] = {}
 
-    def time(
-        self, profile: Profile, sources: Mapping[int, Source], stored: Bytes, live: Bytes
-    ) -> GroupTime:
-        """Return about how long a group takes.
+    def times(
+        self,
+        profile: Profile,
+        sources: Mapping[int, Source],
+        stored: Bytes,
+        live: Bytes,
+    ) -> list[GroupTime]:
+        """Return about how long a group takes, for one producer of an input or for several.
 
         Where two working sets do not fit what live tensors leave of a core's memory, its tasks and
         its transfers take turns; where not even one fits, tensors must make room, and cores wait
@@ -82,70 +161,129 @@ class Estimator:
         Parameters
         ----------
         sources
-            Where each input comes from, by position. What is kept in scratchpads by an unknown
-            producer is taken to lie where it is needed.
+            Where each input comes from, by position; together there is one time for each of the
+            producers that one of the inputs may have.
         stored
             Bytes of its output that go to DRAM.
         live
             Bytes that lie in scratchpads while it runs.
         """
-        rates = self._rates
-        inflows = {
-            number: self._inflows.of(profile, number, sources[number])
-            for number in profile.reads
-            if not (sources[number].kept and sources[number].producer is None)
-        }
-        nothing = np.zeros(max(rates.homes) + 1)
-        into = sum((one.into for one in inflows.values()), start=nothing)
-        late = sum((one.into for n, one in inflows.items() if sources[n].kept), start=nothing)
-        from_dram = sum(one.far for one in inflows.values())
-        near = sum(one.near for one in inflows.values())
-        to_dram = stored + len(profile.boxes) * rates.far if stored else 0.0
-        crowding = self._crowding(profile, live)
+        rates, fixed, placement = self._rates, self._fixed(profile), profile.placement
+        used, size = len(placement.used), profile.candidate.footprint.bytes
+        left = 1 - min(0.9, live / rates.aggregate)
+        crowding = size / (left * fixed.least_share)
+        flow = self._flow(profile, sources)
+        to_dram = stored + profile.tiles * rates.far if stored else 0.0
+        from_dram = flow.far
         if crowding > 1:
-            moved = (crowding - 1) * profile.candidate.footprint.bytes * len(profile.used)
-            from_dram += moved
+            moved = (crowding - 1) * size * used
+            from_dram = from_dram + moved
             to_dram += moved
-        homes = profile.homes[profile.used]
-        compute, loading = self._compute(profile), into[homes] / rates.inbound
+        loading = flow.into[:, placement.homes] / rates.inbound
         if crowding <= 0.5:
-            waiting = late[homes] / rates.inbound / profile.tiles_per_core
-            busy = np.maximum(compute + waiting, loading)
+            waiting = flow.late[:, placement.homes] / rates.inbound / placement.tiles_per_core
+            busy = np.maximum(fixed.compute + waiting, loading)
         else:
-            busy = (compute + loading) * (1 if crowding <= 1 else WAITING)
+            busy = (fixed.compute + loading) * (1 if crowding <= 1 else WAITING)
         sent = from_dram / rates.dram_out
-        others = (
-            to_dram / rates.dram_in,
-            near / rates.on_chip if rates.on_chip > 0 else 0.0,
-            sum(one.out for one in inflows.values()) / rates.outbound,
-        )
-        chip = max(float(busy.max()), *others) + rates.start
-        free = rates.aggregate - live - profile.candidate.footprint.bytes * len(profile.used)
-        return GroupTime(
-            chip=chip,
-            last=chip / float(profile.tiles_per_core.max()),
-            dram=sent,
-            ahead=max(0.0, free) / rates.dram_out,
-            work=float(compute.max()) + float(loading.max()) + sent + sum(others),
-        )
+        storing = to_dram / rates.dram_in
+        exchange = flow.near / rates.on_chip if rates.on_chip > 0 else np.zeros_like(flow.near)
+        giving = flow.out / rates.outbound
+        chip = np.maximum(np.maximum(busy.max(axis=1), storing), np.maximum(exchange, giving))
+        chip = chip + rates.start
+        last = chip / fixed.most_tiles
+        work = fixed.longest + loading.max(axis=1) + sent + (storing + exchange + giving)
+        ahead = max(0.0, rates.aggregate - live - size * used) / rates.dram_out
+        return [
+            GroupTime(chip=chip, last=last, dram=dram, ahead=ahead, work=work)
+            for chip, last, dram, work in np.stack([chip, last, sent, work], axis=1).tolist()
+        ]
 
-    def _crowding(self, profile: Profile, live: Bytes) -> float:
-        """Return a working set's part of what live tensors leave of a core's memory."""
-        left = 1 - min(0.9, live / self._rates.aggregate)
-        size = profile.candidate.footprint.bytes
-        return max(size / (left * self._rates.share_of(core)) for core in profile.candidate.cores)
+    def _flow(self, profile: Profile, sources: Mapping[int, Source]) -> "_Flow":
+        """Add up what the inputs bring, always in their order."""
+        wanted = max((len(source.producers) for source in sources.values()), default=1)
+        flow = _Flow(
+            into=np.zeros((wanted, self._memories)),
+            late=np.zeros((wanted, self._memories)),
+            numbers=np.zeros((wanted, 3)),
+        )
+        for number in profile.reads:
+            source = sources[number]
+            known = [producer for producer in source.producers if producer is not None]
+            if not source.kept:
+                inflows = [
+                    self._inflows.from_dram(profile, number, producer)
+                    for producer in source.producers
+                ]
+                flow.add(inflows, is_late=False)
+            elif known:
+                inflows = self._inflows.from_cores(profile, number, known)
+                flow.add(inflows, is_late=True)
+        return flow
+
+    def _fixed(self, profile: Profile) -> _Fixed:
+        if profile not in self._known:
+            compute = self._compute(profile)
+            self._known[profile] = _Fixed(
+                compute=compute,
+                longest=float(compute.max()),
+                most_tiles=float(profile.placement.tiles_per_core.max()),
+                least_share=min(map(self._rates.share_of, profile.candidate.cores)),
+            )
+        return self._known[profile]
 
     def _compute(self, profile: Profile) -> Floats:
         """Return the cycles of each used core's tasks.
 
         Cores of different speeds share tiles so that all end at about the same time.
         """
-        candidate = profile.candidate
-        kinds = (self._kinds[candidate.cores[position]] for position in profile.used)
+        candidate, placement = profile.candidate, profile.placement
+        kinds = (self._kinds[candidate.cores[position]] for position in placement.used)
         each = np.array([candidate.cycles[kind] or 1 for kind in kinds])
         if np.all(each == each[0]):
-            return np.asarray(profile.tiles_per_core * each * profile.mean_share, dtype=np.float64)
-        return np.full(len(each), _fair_end(each, len(profile.boxes)))
+            cycles = placement.tiles_per_core * each * profile.mean_share
+            return np.asarray(cycles, dtype=np.float64)
+        return np.full(len(each), _fair_end(each, profile.tiles))
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """What the inputs of a group bring, added up: a row for each time that is wanted.
+
+    Parameters
+    ----------
+    into, late
+        Bytes by memory, and those of operands that other groups have just computed.
+    numbers
+        The other numbers of :class:`Inflow`.
+    """
+
+    into: Floats
+    late: Floats
+    numbers: Floats
+
+    def add(self, inflows: Sequence[Inflow], *, is_late: bool) -> None:
+        """Add one input: one inflow for all, or one for each."""
+        into = np.array([one.into for one in inflows])
+        np.add(self.into, into, out=self.into)
+        if is_late:
+            np.add(self.late, into, out=self.late)
+        np.add(self.numbers, [one[1:] for one in inflows], out=self.numbers)
+
+    @property
+    def out(self) -> Floats:
+        """Bytes that the memory that gives most gives."""
+        return self.numbers[:, 0]
+
+    @property
+    def far(self) -> Floats:
+        """Bytes from DRAM."""
+        return self.numbers[:, 1]
+
+    @property
+    def near(self) -> Floats:
+        """Bytes between the cores' memories."""
+        return self.numbers[:, 2]
 
 
 def _fair_end(each: Ints, tiles: int) -> float:

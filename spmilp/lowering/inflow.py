@@ -1,38 +1,26 @@
 """What the cores' memories take in of one operand of a tiled group."""
 
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from spmilp.lowering.profile import Floats, Ints, Profile, overlaps, volumes
+from spmilp.lowering.placement import Ints
+from spmilp.lowering.profile import Floats, Profile, overlaps, volumes
 from spmilp.lowering.rates import MachineRates
+from spmilp.units import Bytes, CoreIdx
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 MOST_PAIRS = 1 << 17
 """Pairs of a producer's and a consumer's tiles that are compared; beyond, some memories."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where an operand comes from.
-
-    Parameters
-    ----------
-    producer
-        The profile of the group that computes it; ``None`` for a network input or a constant, and
-        where the producer is not known.
-    kept
-        It is expected to be in scratchpads still; otherwise it comes from DRAM.
-    """
-
-    producer: Profile | None
-    kept: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Inflow:
+class Inflow(NamedTuple):
     """What the cores' memories take in of one operand, set-up of transfers included.
 
     Parameters
@@ -51,29 +39,82 @@ class Inflow:
     near: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loads:
+    """How the tiles' boxes of an operand that lies in DRAM come to the memories.
+
+    A memory may keep what it has loaded; else it loads a box whenever it changes from one tile to
+    the next.
+
+    Parameters
+    ----------
+    kept_bytes, kept_boxes
+        By memory, each of its boxes once.
+    changing_bytes, changing_boxes
+        By memory, each change of its box.
+    part
+        The bytes of the different boxes of all memories, as a part of those of each memory.
+    givers
+        Memories that load some of it.
+    copies
+        Memories that load a box, in the mean.
+    largest
+        Bytes of the largest box.
+    """
+
+    kept_bytes: Floats
+    kept_boxes: Floats
+    changing_bytes: Floats
+    changing_boxes: Floats
+    part: float
+    givers: int
+    copies: float
+    largest: float
+
+
 class Inflows:
-    """Computes inflows for one machine, each once."""
+    """Computes inflows for one machine, each once: many profiles read alike."""
 
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
         self._memories = max(rates.homes) + 1
-        self._known: dict[tuple[Profile, int, Source], Inflow] = {}
+        self._known: dict[Hashable, Inflow] = {}
+        self._known_loads: dict[Hashable, _Loads] = {}
+        self._known_pieces: dict[Hashable, float] = {}
+        self._known_rooms: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def of(self, profile: Profile, number: int, source: Source) -> Inflow:
-        """Return the inflow of an input."""
-        if source.producer is None:
-            number = profile.alike[number]
-        key = profile, number, source
+    def from_dram(self, profile: Profile, number: int, producer: Profile | None = None) -> Inflow:
+        """Return the inflow of an input that comes from DRAM.
+
+        Parameters
+        ----------
+        producer
+            Whose tiles lie there, where a group has computed it.
+        """
+        pieces = 1.0 if producer is None else self._pieces(profile, number, producer)
+        key = _taken(profile, number), self._free(profile), pieces
         if key not in self._known:
-            self._known[key] = self._compute(*key)
+            self._known[key] = self._from_dram(profile, number, pieces)
         return self._known[key]
 
-    def _compute(self, profile: Profile, number: int, source: Source) -> Inflow:
-        if source.producer is None:
-            return self._from_dram(profile, number, 1.0)
-        if not source.kept:
-            return self._from_dram(profile, number, _pieces(profile, number, source.producer))
-        return self._from_cores(profile, number, source.producer)
+    def from_cores(
+        self, profile: Profile, number: int, producers: Sequence[Profile]
+    ) -> list[Inflow]:
+        """Return the inflows of an input that tiles of a producer have left in the memories.
+
+        There is one for each of the producers that there may be.
+        """
+        taken = _taken(profile, number)
+        keys = [(taken, producer.tiles_key, producer.placement) for producer in producers]
+        unknown = {
+            key: producer
+            for key, producer in zip(keys, producers, strict=True)
+            if key not in self._known
+        }
+        for some in _in_batches(profile, unknown):
+            inflows = self._from_cores(profile, number, list(some.values()))
+            self._known.update(zip(some, inflows, strict=True))
+        return [self._known[key] for key in keys]
 
     def _from_dram(self, profile: Profile, number: int, pieces: float) -> Inflow:
         """Return the inflow of an operand that lies in DRAM, each tile's box in some pieces.
@@ -82,32 +123,45 @@ class Inflows:
         all of them fit beside one working set. What one memory has loaded, others take from it,
         where the machine allows.
         """
-        boxes, homes = profile.reads[number], profile.memories
+        taken = _taken(profile, number)
+        if taken not in self._known_loads:
+            self._known_loads[taken] = self._loads(profile, number)
+        loads = self._known_loads[taken]
+        keeps = loads.kept_bytes <= self._free(profile)
+        into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
+        transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        shared = self._rates.on_chip > 0
+        part = loads.part if shared else 1.0
+        far = self._rates.far * part
+        near = self._rates.near * (1 - part)
+        all_bytes, all_transfers = float(into.sum()), float(transfers.sum())
+        from_others = all_bytes * (1 - part) + all_transfers * near
+        passed_on = self._rates.passing_on(loads.largest, loads.copies) if shared else 0.0
+        return Inflow(
+            into=into + transfers * (far + near),
+            out=max(from_others / loads.givers, passed_on),
+            far=all_bytes * part + all_transfers * far,
+            near=from_others,
+        )
+
+    def _loads(self, profile: Profile, number: int) -> _Loads:
+        boxes, homes = profile.reads[number].boxes, profile.placement.memories
         sizes = volumes(boxes) * profile.items[number]
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
         changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
         first = _first_of_equals(np.column_stack([homes, flat]))
-        distinct = self._by_memory(homes[first], sizes[first])
-        keeps = distinct <= self._free(profile)
-        into = np.where(keeps, distinct, self._by_memory(homes[changed], sizes[changed]))
-        transfers = pieces * np.where(
-            keeps, self._by_memory(homes[first]), self._by_memory(homes[changed])
-        )
         unique = _first_of_equals(flat)
-        shared = self._rates.on_chip > 0
-        part = float(sizes[unique].sum() / max(1.0, distinct.sum())) if shared else 1.0
-        far = self._rates.far * part
-        near = self._rates.near * (1 - part)
-        from_others = float(into.sum()) * (1 - part) + float(transfers.sum()) * near
-        givers = len(np.unique(homes))
-        copies = len(first) / len(unique)
-        passed_on = self._rates.passing_on(float(sizes.max()), copies) if shared else 0.0
-        return Inflow(
-            into=into + transfers * (far + near),
-            out=max(from_others / givers, passed_on),
-            far=float(into.sum()) * part + float(transfers.sum()) * far,
-            near=from_others,
+        kept = self._by_memory(homes[first], sizes[first])
+        return _Loads(
+            kept_bytes=kept,
+            kept_boxes=self._by_memory(homes[first]),
+            changing_bytes=self._by_memory(homes[changed], sizes[changed]),
+            changing_boxes=self._by_memory(homes[changed]),
+            part=float(sizes[unique].sum() / max(1.0, kept.sum())),
+            givers=len(profile.placement.givers),
+            copies=len(first) / len(unique),
+            largest=float(sizes.max()),
         )
 
     def _by_memory(self, memories: Ints, weights: Floats | None = None) -> Floats:
@@ -116,54 +170,92 @@ class Inflows:
 
     def _free(self, profile: Profile) -> int:
         """Return the bytes of a memory beside one working set of each core that shares it."""
-        size = profile.candidate.footprint.bytes
-        rates = self._rates
-        free = (rates.capacity[c] - rates.sharers[c] * size for c in profile.candidate.cores)
-        return max(0, min(free))
+        cores, size = profile.candidate.cores, profile.candidate.footprint.bytes
+        if cores not in self._known_rooms:
+            rates = self._rates
+            self._known_rooms[cores] = {(rates.capacity[c], rates.sharers[c]) for c in cores}
+        return max(0, min(room - sharers * size for room, sharers in self._known_rooms[cores]))
 
-    def _from_cores(self, profile: Profile, number: int, producer: Profile) -> Inflow:
-        """Return the inflow of an operand that other tiles have left in the cores' memories."""
-        chosen = _compared_tiles(profile, producer)
-        boxes, homes = profile.reads[number][chosen], profile.memories[chosen]
+    def _pieces(self, profile: Profile, number: int, producer: Profile) -> float:
+        """Return the mean number of a producer's tiles of which a tile reads a share."""
+        key = profile.reads[number].key, profile.placement, producer.tiles_key
+        if key not in self._known_pieces:
+            chosen = _compared_tiles(profile, producer)
+            shared = overlaps(profile.reads[number].boxes[chosen], producer.boxes)
+            self._known_pieces[key] = float((shared > 0).sum()) / len(chosen)
+        return self._known_pieces[key]
+
+    def _from_cores(
+        self, profile: Profile, number: int, producers: Sequence[Profile]
+    ) -> list[Inflow]:
+        """Compute inflows for producers whose tiles are compared with the same tiles."""
+        chosen = _compared_tiles(profile, producers[0])
+        memories = profile.placement.memories
+        boxes, homes = profile.reads[number].boxes[chosen], memories[chosen]
         order = np.argsort(homes, kind="stable")
-        starts = np.flatnonzero(np.r_[True, np.diff(homes[order]) != 0])
-        takers = homes[order][starts]
-        taken = np.add.reduceat(overlaps(boxes, producer.boxes)[order], starts, axis=0)
-        taken = np.minimum(taken, volumes(producer.boxes)[None, :])
-        remote = np.where(takers[:, None] == producer.memories[None, :], 0, taken)
+        sorted_homes = homes[order]
+        starts = np.flatnonzero(np.r_[True, sorted_homes[1:] != sorted_homes[:-1]])
+        takers = sorted_homes[starts]
+        scale = len(profile.placement.givers) / len(takers)
+        made = np.concatenate([producer.boxes for producer in producers])
+        givers = np.concatenate([producer.placement.memories for producer in producers])
+        taken = np.add.reduceat(overlaps(boxes, made)[order], starts, axis=0)
+        taken = np.minimum(taken, volumes(made)[None, :])
+        remote = np.where(takers[:, None] == givers[None, :], 0, taken)
         remote *= profile.items[number]
         shared = self._rates.on_chip > 0
         remote += (remote > 0) * (self._rates.near if shared else self._rates.far)
-        scale = len(np.unique(profile.memories)) / len(takers)
-        given = self._by_memory(producer.memories, remote.sum(axis=0)) * scale
-        total = float(remote.sum()) * scale
-        into = np.zeros(self._memories)
-        into[takers] = remote.sum(axis=1)
-        return Inflow(
-            into=into,
-            out=float(given.max()),
-            far=0.0 if shared else total,
-            near=total if shared else 0.0,
-        )
+        ends = list(accumulate(producer.tiles for producer in producers))
+        found = []
+        for start, end in zip([0, *ends], ends, strict=False):
+            bytes_ = np.ascontiguousarray(remote[:, start:end])
+            given = self._by_memory(givers[start:end], bytes_.sum(axis=0)) * scale
+            total = float(bytes_.sum()) * scale
+            into = np.zeros(self._memories)
+            into[takers] = bytes_.sum(axis=1)
+            found.append(
+                Inflow(
+                    into=into,
+                    out=float(given.max()),
+                    far=0.0 if shared else total,
+                    near=total if shared else 0.0,
+                )
+            )
+        return found
 
 
-def _pieces(profile: Profile, number: int, producer: Profile) -> float:
-    """Return the mean number of a producer's tiles of which a tile reads a share."""
-    chosen = _compared_tiles(profile, producer)
-    shared = overlaps(profile.reads[number][chosen], producer.boxes)
-    return float((shared > 0).sum()) / len(chosen)
+def _taken(profile: Profile, number: int) -> Hashable:
+    """Return a value that is equal for what is taken into the same memories alike."""
+    return profile.reads[number].key, profile.placement, profile.items[number]
+
+
+def _in_batches(
+    profile: Profile, producers: Mapping[_Key, Profile]
+) -> Iterator[dict[_Key, Profile]]:
+    """Divide producers into batches whose pairs of tiles are not too many, as far as possible."""
+    batch: dict[_Key, Profile] = {}
+    tiles = 0
+    for key, producer in producers.items():
+        if batch and profile.tiles * (tiles + producer.tiles) > MOST_PAIRS:
+            yield batch
+            batch, tiles = {}, 0
+        batch[key] = producer
+        tiles += producer.tiles
+    if batch:
+        yield batch
 
 
 def _compared_tiles(profile: Profile, producer: Profile) -> Ints:
     """Return the tiles of some evenly spread memories; all where the pairs are not too many."""
-    everything = np.arange(len(profile.boxes))
-    pairs = len(everything) * len(producer.boxes)
+    everything = np.arange(profile.tiles)
+    pairs = profile.tiles * producer.tiles
     if pairs <= MOST_PAIRS:
         return everything
-    homes = np.unique(profile.memories)
+    memories = profile.placement.memories
+    homes = profile.placement.givers
     wanted = max(1, MOST_PAIRS * len(homes) // pairs)
     some = homes[:: -(-len(homes) // wanted)]
-    return everything[np.isin(profile.memories, some)]
+    return everything[np.isin(memories, some)]
 
 
 def _first_of_equals(rows: Ints) -> Ints:

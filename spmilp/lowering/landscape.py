@@ -8,8 +8,7 @@ from spmilp.lowering.candidates import CandidateMaker
 from spmilp.lowering.classes import class_of
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.estimate import Estimator, GroupTime
-from spmilp.lowering.inflow import Source
+from spmilp.lowering.estimate import Estimator, GroupTime, Source
 from spmilp.lowering.initial import whole_below
 from spmilp.lowering.probe import Probe
 from spmilp.lowering.profile import Profile, profile_of
@@ -23,8 +22,6 @@ MOST_PROFILES = 16
 
 TIGHT = 0.8
 """A working set above this part of a memory is checked against the lowered problem."""
-
-GIVEN = Source(None, False)
 
 Choice = Mapping[int, Profile]
 """A profile for each group, by the group's index."""
@@ -59,7 +56,7 @@ class Landscape:
         self._read_from = [
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
         ]
-        self._known: dict[Hashable, GroupTime] = {}
+        self._known: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
         self._profiles: dict[Hashable, list[Profile]] = {}
         costs = CostModel(machine.kinds, measured)
         maker = CandidateMaker(machine, self._rates)
@@ -94,21 +91,47 @@ class Landscape:
 
     def time(self, group: Group, profile: Profile, chosen: Choice) -> GroupTime:
         """Return about how long a group takes with one of its profiles, others as chosen."""
-        producers = tuple(
+        return self.times(group, profile, chosen)[0]
+
+    def times(
+        self, group: Group, profile: Profile, chosen: Choice, parent: int | None = None
+    ) -> list[GroupTime]:
+        """Return about how long a group takes with one of its profiles.
+
+        With a ``parent`` that is one time for each profile that this group may have, with the
+        others as chosen.
+        """
+        producers = [
             None if producer is None else chosen[producer]
             for producer in self._read_from[group.index]
-        )
-        key = self.class_of(group), profile, producers
-        if key not in self._known:
-            kept = self._residence.kept
-            sources = {
-                number: GIVEN if producer is None else Source(producer, name in kept)
-                for number, (name, producer) in enumerate(zip(group.inputs, producers, strict=True))
-            }
-            self._known[key] = self._estimator.time(
-                profile, sources, self._stored(group), self._residence.live[group.index]
-            )
-        return self._known[key]
+        ]
+        if parent is None:
+            keys = [(profile, tuple(producers))]
+        else:
+            place = self._read_from[group.index].index(parent)
+            before, after = tuple(producers[:place]), tuple(producers[place + 1 :])
+            options = self.profiles(self.network.groups[parent])
+            keys = [(profile, (*before, option, *after)) for option in options]
+        unknown = [key for key in keys if key not in self._known]
+        if unknown:
+            self._known.update(zip(unknown, self._estimated(group, profile, unknown), strict=True))
+        return [self._known[key] for key in keys]
+
+    def _estimated(
+        self,
+        group: Group,
+        profile: Profile,
+        cases: Iterable[tuple[Profile, tuple[Profile | None, ...]]],
+    ) -> list[GroupTime]:
+        """Estimate a group for several choices of the producers of its inputs."""
+        kept = self._residence.kept
+        columns = zip(*(producers for _, producers in cases), strict=True)
+        sources = {
+            number: Source(column if len(set(column)) > 1 else column[:1], name in kept)
+            for number, (name, column) in enumerate(zip(group.inputs, columns, strict=True))
+        }
+        stored, live = self._stored(group), self._residence.live[group.index]
+        return self._estimator.times(profile, sources, stored, live)
 
     def is_tight(self, profile: Profile) -> bool:
         """Say whether a candidate's tiles come close to the size of a memory they may lie in."""
@@ -147,11 +170,11 @@ class Landscape:
     def _promising(self, group: Group, profiles: Iterable[Profile]) -> list[Profile]:
         """Return the best candidates, and the best one for each set of axes that may be cut."""
         kept = self._residence.kept
-        near = {number: Source(None, name in kept) for number, name in enumerate(group.inputs)}
+        near = {number: Source([None], name in kept) for number, name in enumerate(group.inputs)}
         stored, live = self._stored(group), self._residence.live[group.index]
 
         def effort(profile: Profile) -> tuple[float, int]:
-            time = self._estimator.time(profile, near, stored, live)
+            time = self._estimator.times(profile, near, stored, live)[0]
             return time.alone, profile.candidate.tasks
 
         ranked = sorted(profiles, key=effort)

@@ -3,27 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.lowering.cost import CostModel
 from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
+from spmilp.lowering.reads import AxisReads, Reads
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
 from spmilp.units import Box, Bytes, Cycles, align_up
-
-Boxes = NDArray[np.int64]
-"""Boxes of one tensor, one per tile: ``[tile, axis, (start, stop)]``."""
 
 PARTIAL_ITEM: Bytes = 4
 """Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Footprint:
     """What the largest task of a tiling needs at one time.
 
@@ -35,7 +31,7 @@ class Footprint:
 
     parts: tuple[tuple[str, Bytes], ...]
 
-    @property
+    @cached_property
     def bytes(self) -> Bytes:
         """The working set."""
         return sum(size for _, size in self.parts)
@@ -76,6 +72,7 @@ class Probe:
             if name not in computed and network.tensors[name].bytes <= whole_below
         }
         self.input_items = tuple(network.tensors[name].dtype.itemsize for name in group.inputs)
+        self._axis_reads = AxisReads(whole(self.shape), self._read)
         self._footprints: dict[Tiling, Footprint] = {}
 
     def grid(self, tiling: Tiling) -> TileGrid:
@@ -108,27 +105,14 @@ class Probe:
             totals = [_sum(pair) for pair in zip(totals, each, strict=True)] if totals else [*each]
         return tuple(totals)
 
-    def reads(self, grid: TileGrid) -> Mapping[str, Boxes]:
-        """Return what each tile reads of each input, all parts together, in row-major order.
+    def reads(self, grid: TileGrid) -> Mapping[str, Reads]:
+        """Return what each tile reads of each input, all parts together.
 
-        The intervals of an input's axis nearly always depend on one axis of the output; then a few
-        tiles tell all others. Where two drive it (a reshape), every tile is asked.
+        Where a few tiles do not tell all others (two axes of the output drive one of an input, as
+        in a reshape), every tile is asked.
         """
-        middle = [axis[len(axis) // 2] for axis in grid.axes]
-        base = self._read(tuple(middle))
-        along = [
-            [self._read((*middle[:a], interval, *middle[a + 1 :])) for interval in axis]
-            for a, axis in enumerate(grid.axes)
-        ]
-        found = {}
-        for name, box in base.items():
-            if any(name not in reads for axis in along for reads in axis):
-                return self._all_reads(grid)
-            columns = self._columns(name, box, along)
-            if columns is None:
-                return self._all_reads(grid)
-            found[name] = columns
-        return found
+        found = self._axis_reads.of(grid)
+        return self._all_reads(grid) if found is None else found
 
     def describe_smallest(self) -> tuple[Box, Footprint]:
         """Return the smallest tile that the group can be cut into, and what it needs."""
@@ -183,26 +167,8 @@ class Probe:
     def _read(self, box: Box) -> dict[str, Box]:
         return self._computation.reads(box, (0, self.reduction))
 
-    def _columns(self, name: str, base: Box, along: list[list[dict[str, Box]]]) -> Boxes | None:
-        """Return an input's boxes for all tiles, ``None`` if two output axes drive one of its."""
-        counts = tuple(map(len, along))
-        result = np.empty((*counts, len(base), 2), dtype=np.int64)
-        result[...] = np.array(base, dtype=np.int64).reshape(len(base), 2)
-        for d, interval in enumerate(base):
-            driving = [
-                a for a, reads in enumerate(along) if any(r[name][d] != interval for r in reads)
-            ]
-            if len(driving) > 1:
-                return None
-            for a in driving:
-                values = np.array([reads[name][d] for reads in along[a]], dtype=np.int64)
-                shape = [1] * len(counts) + [2]
-                shape[a] = counts[a]
-                result[..., d, :] = values.reshape(shape)
-        return result.reshape(prod(counts), len(base), 2)
-
-    def _all_reads(self, grid: TileGrid) -> Mapping[str, Boxes]:
-        """Return what each tile reads, an empty box for an input of which it reads nothing."""
+    def _all_reads(self, grid: TileGrid) -> Mapping[str, Reads]:
+        """Ask every tile; it has an empty box for an input of which it reads nothing."""
         reads = [self._read(box) for box in grid.boxes()]
         names = [name for name in self.group.inputs if any(name in read for read in reads)]
         found = {}
@@ -210,19 +176,14 @@ class Probe:
             rank = len(self._tensors[name].shape)
             nothing = ((0, 0),) * rank
             rows = [read.get(name, nothing) for read in reads]
-            found[name] = np.array(rows, dtype=np.int64).reshape(len(reads), rank, 2)
+            boxes = np.array(rows, dtype=np.int64).reshape(len(reads), rank, 2)
+            found[name] = Reads(key=boxes.tobytes(), given=boxes)
         return found
 
 
 def _sum(values: tuple[Cycles | None, ...]) -> Cycles | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
-
-
-def output_boxes(grid: TileGrid) -> Boxes:
-    """Return the tiles of a grid as an array, in row-major order."""
-    rows = list(product(*grid.axes))
-    return np.array(rows, dtype=np.int64).reshape(len(rows), len(grid.axes), 2)
 
 
 def _longest(axis: tuple[Interval, ...]) -> Interval:

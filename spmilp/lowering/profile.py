@@ -3,34 +3,30 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.lowering.candidates import Candidate
-from spmilp.lowering.probe import Boxes, Probe, output_boxes
+from spmilp.lowering.placement import Ints, Placement, placement_of
+from spmilp.lowering.probe import Probe
+from spmilp.lowering.reads import Boxes, Reads, tiles_of
 from spmilp.units import Bytes, MemoryIdx
 
 MANY_PAIRS = 1 << 12
 """From so many pairs of boxes on, looking for equal intervals costs less than it saves."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
     """What the tiles of a candidate read and write, and where they would run.
 
-    Tile ``i`` of ``n`` runs on core ``floor(i * cores / n)`` of those that can: blocks of
-    successive tiles, at proportional places for successive groups.
-
     Parameters
     ----------
-    homes
-        The memory of each core that can run its tiles, in the order of ``candidate.cores``.
-    boxes
-        The output tiles.
     reads
         What each tile reads of each input, by the input's position in ``Group.inputs``.
     items
@@ -38,47 +34,33 @@ class Profile:
     """
 
     candidate: Candidate
-    homes: Ints
-    boxes: Boxes
-    reads: Mapping[int, Boxes]
+    placement: Placement
+    reads: Mapping[int, Reads]
     items: Sequence[Bytes]
 
-    @cached_property
-    def memories(self) -> Ints:
-        """The memory in which each tile is computed."""
-        return self.homes[self._positions]
+    @property
+    def tiles(self) -> int:
+        """The number of output tiles."""
+        return self.candidate.grid.tiles
 
     @cached_property
-    def alike(self) -> Mapping[int, int]:
-        """For each input, the first one of which tiles read the same boxes of equal elements."""
-        first: dict[tuple[bytes, Bytes], int] = {}
-        return {
-            number: first.setdefault((boxes.tobytes(), self.items[number]), number)
-            for number, boxes in self.reads.items()
-        }
+    def boxes(self) -> Boxes:
+        """The output tiles."""
+        return tiles_of(self.candidate.grid)
 
     @cached_property
-    def used(self) -> Ints:
-        """The cores that have a tile, as positions in ``candidate.cores``, sorted."""
-        return np.unique(self._positions)
-
-    @cached_property
-    def tiles_per_core(self) -> Ints:
-        """The number of tiles on each of the used cores."""
-        return np.unique(self._positions, return_counts=True)[1]
-
-    @cached_property
-    def _positions(self) -> Ints:
-        tiles = np.arange(len(self.boxes))
-        return tiles * len(self.homes) // len(tiles)
+    def tiles_key(self) -> bytes:
+        """The same for equal output tiles."""
+        return repr(self.candidate.grid.axes).encode()
 
     @cached_property
     def mean_share(self) -> float:
         """The mean size of the tiles on one core, as a part of the largest tile."""
-        if len(self.boxes) <= len(self.candidate.cores):
+        if self.tiles <= len(self.candidate.cores):
             return 1.0
-        sizes = volumes(self.boxes)
-        return (1.0 + float(sizes.mean()) / float(sizes.max())) / 2
+        lengths = [[stop - start for start, stop in axis] for axis in self.candidate.grid.axes]
+        mean = prod(map(sum, lengths)) / self.tiles
+        return (1.0 + mean / prod(map(max, lengths))) / 2
 
 
 def profile_of(probe: Probe, candidate: Candidate, homes: Sequence[MemoryIdx]) -> Profile:
@@ -91,10 +73,10 @@ def profile_of(probe: Probe, candidate: Candidate, homes: Sequence[MemoryIdx]) -
     """
     position = {name: number for number, name in enumerate(probe.group.inputs)}
     reads = probe.reads(candidate.grid)
+    own = tuple(homes[core] for core in candidate.cores)
     return Profile(
         candidate=candidate,
-        homes=np.array([homes[core] for core in candidate.cores], dtype=np.int64),
-        boxes=output_boxes(candidate.grid),
+        placement=placement_of(own, candidate.grid.tiles),
         reads={position[name]: boxes for name, boxes in reads.items()},
         items=probe.input_items,
     )
