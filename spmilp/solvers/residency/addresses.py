@@ -3,10 +3,10 @@
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.cpsat.tables import Tables, first_blocks
-from spmilp.solvers.residency.room import Crowd, Room
-from spmilp.solvers.residency.variables import Spot, Variables
-from spmilp.solvers.residency.visits import Home
-from spmilp.units import Bytes, MemoryIdx, TaskIdx
+from spmilp.solvers.residency.room import Crowd, Room, Tenant
+from spmilp.solvers.residency.variables import Spot, Takeover, Variables
+from spmilp.solvers.residency.visits import Home, Run
+from spmilp.units import Bytes, MemoryIdx
 
 
 class Addresses:
@@ -15,7 +15,7 @@ class Addresses:
     Attributes
     ----------
     scratch
-        The first block of each task's scratch.
+        The first block of the scratch of each run.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Addresses:
         self._vars = variables
         self._room = room
         self._offsets: dict[tuple[Home, int], cp_model.IntVar] = {}
-        self.scratch: dict[TaskIdx, cp_model.IntVar] = {}
+        self.scratch: dict[Run, cp_model.IntVar] = {}
         for home, spots in variables.spots.items():
             self._choose(home, spots)
         for crowd in room.crowds():
@@ -55,23 +55,31 @@ class Addresses:
         model, extents = self._model, []
         for tenant in crowd.tenants:
             offset = self._offsets[tenant.home, tenant.spot.visit.step]
-            heirs = [(pair, one) for pair, one in crowd.takeovers if pair.old == tenant.home]
-            lies = tenant.literal
-            if heirs:
-                lies = model.new_bool_var("")
-                model.add(lies + sum(one for _, one in heirs) == tenant.literal)
+            heirs = [pair for pair in crowd.takeovers if pair.old == tenant.home]
             blocks = self._room.blocks(tenant.home)
+            lies = self._unless_taken_over(tenant, heirs)
             extents.append(model.new_optional_fixed_size_interval_var(offset, blocks, lies, ""))
-            for pair, one in heirs:
+            for pair in heirs:
                 new, own = self._offsets[pair.new, crowd.step], self._room.blocks(pair.new)
-                model.add(offset == new).only_enforce_if(one)
+                happens = self._vars.takeovers[pair]
+                model.add(offset == new).only_enforce_if(happens)
                 if blocks > own:
-                    rest = model.new_optional_fixed_size_interval_var(
-                        offset + own, blocks - own, one, ""
-                    )
-                    extents.append(rest)
-        if crowd.task is not None and self._room.scratch(crowd):
-            size = self._tables.problem.tasks[crowd.task].scratch
-            offset = self.scratch[crowd.task] = self._new(crowd.memory, size)
-            extents.append(model.new_fixed_size_interval_var(offset, self._room.scratch(crowd), ""))
+                    rest = offset + own, blocks - own, happens
+                    extents.append(model.new_optional_fixed_size_interval_var(*rest, ""))
+        for run in crowd.runs:
+            blocks = self._room.scratch(run)
+            if blocks:
+                offset = self._new(crowd.memory, self._tables.problem.tasks[run.task].scratch)
+                self.scratch[run] = offset
+                runs = self._vars.runs[run]
+                extents.append(model.new_optional_fixed_size_interval_var(offset, blocks, runs, ""))
         model.add_no_overlap(extents)
+
+    def _unless_taken_over(self, tenant: Tenant, heirs: list[Takeover]) -> cp_model.IntVar:
+        """Return whether a slice has blocks of its own."""
+        if not heirs:
+            return tenant.literal
+        lies = self._model.new_bool_var("")
+        taken = sum(self._vars.takeovers[pair] for pair in heirs)
+        self._model.add(lies + taken == tenant.literal)
+        return lies

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spmilp.solvers.cpsat.decisions import Decisions, Filled, Run
+from spmilp.solvers.cpsat.decisions import Decisions, Filled
+from spmilp.solvers.cpsat.decisions import Run as Ran
 from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.ways import Way
 from spmilp.solvers.residency.addresses import Addresses
+from spmilp.solvers.residency.course import Course
 from spmilp.solvers.residency.model import Model
-from spmilp.solvers.residency.supplies import Supplies
-from spmilp.solvers.residency.variables import Spot
-from spmilp.solvers.residency.visits import BEGINNING, Home, Reason
+from spmilp.solvers.residency.variables import Source, Spot
+from spmilp.solvers.residency.visits import BEGINNING, Home
 from spmilp.units import Bytes, Cycles, EngineIdx, TaskIdx
 
 
@@ -22,14 +22,14 @@ class Solution:
 
     Parameters
     ----------
-    cost
-        What its transfers add to the first quantity.
+    course
+        Which turns the tasks take.
     offsets
         Of stays and of tasks' scratch, where the model knows addresses.
     """
 
     decisions: Decisions
-    cost: int
+    course: Course
     offsets: Mapping[Stay | TaskIdx, Bytes] | None
 
 
@@ -43,21 +43,19 @@ class _Reader:
 
     def __init__(self, model: Model, value: Callable[[Any], int]) -> None:
         self._tables = model.tables
-        self._course = model.course
         self._vars = model.variables
         self._addresses = model.addresses
         self._value = value
-        self._supplies = Supplies(model.tables)
-        self._dram = self._supplies.dram
+        self._dram = model.tables.machine.drams[0].index
+        self._course = self._read_course()
         self._now: Cycles = 0
-        self._cost = 0
-        self._runs: dict[TaskIdx, Run] = {}
+        self._runs: dict[TaskIdx, Ran] = {}
         self._stay_at: dict[tuple[Home, int], Stay] = {}
         self._at_step: dict[int, list[tuple[Home, Spot]]] = defaultdict(list)
         for home, spots in self._vars.spots.items():
             self._number(home, spots)
         last = len(self._course.order)
-        self._lasting = {self._stay_at[home, last] for home, _ in self._at_step[last]}
+        self._lasting = {self._stay_at[home, last] for home in self._vars.visits.kept}
         self._stays = {
             Stay(buffer.index, self._dram, 0): Filled(
                 start=0, end=None, source=None, engine=None, leader=None
@@ -69,13 +67,16 @@ class _Reader:
     def solution(self) -> Solution:
         """Return all that is decided; nothing is used that is not there in time."""
         self._are_born(BEGINNING, 0)
+        self._bring(BEGINNING, after=True)
+        self._store(BEGINNING)
         for step, task in enumerate(self._course.order):
             self._bring(step, after=False)
-            start = self._now
-            self._now += self._tables.cycles_on(task, self._course.pools[task])
-            self._runs[task] = Run(pool=self._course.pools[task], start=start, end=self._now)
+            start, pool = self._now, self._course.pools[task]
+            self._now += self._tables.cycles_on(task, pool)
+            self._runs[task] = Ran(pool=pool, start=start, end=self._now)
             self._are_born(step, start)
             self._bring(step, after=True)
+            self._store(step)
         self._bring(len(self._course.order), after=False)
         decisions = Decisions(
             runs=tuple(self._runs[task.index] for task in self._tables.problem.tasks),
@@ -83,48 +84,65 @@ class _Reader:
             served=dict(self._served()),
             in_place=tuple(self._in_place()),
             late=frozenset(),
-            value=self._cost,
+            value=0,
         )
         offsets = None if self._addresses is None else dict(self._offsets(self._addresses))
-        return Solution(decisions=decisions, cost=self._cost, offsets=offsets)
+        return Solution(decisions=decisions, course=self._course, offsets=offsets)
+
+    def _read_course(self) -> Course:
+        taken = [run for run, literal in self._vars.runs.items() if self._value(literal)]
+        taken.sort(key=lambda run: run.turn.step)
+        pools = {run.task: run.turn.pool for run in taken}
+        return Course(
+            order=tuple(run.task for run in taken),
+            pools=tuple(pools[task.index] for task in self._tables.problem.tasks),
+        )
 
     def _number(self, home: Home, spots: list[Spot]) -> None:
         """Number the stays of a slice in a memory; 0 is the one in which it comes into being."""
-        number = 0 if spots[0].visit.reason is Reason.BORN else -1
+        number = -1
         for spot in spots:
             if not self._value(spot.there):
                 continue
-            if spot.visit.reason is not Reason.BORN:
-                number += spot.came is None or not self._value(spot.came)
+            if spot.came is None or not self._value(spot.came):
+                # Where it comes into being at the beginning, but is not needed, 0 is left out.
+                number = 0 if self._is_born(home, spot) else max(number + 1, self._first(home))
             self._stay_at[home, spot.visit.step] = Stay(*home, number)
             self._at_step[spot.visit.step].append((home, spot))
 
+    def _first(self, home: Home) -> int:
+        return 1 if home in self._vars.visits.given else 0
+
+    def _is_born(self, home: Home, spot: Spot) -> bool:
+        if home in self._vars.visits.given and spot.visit.step == BEGINNING:
+            return True
+        is_whole = home.slice < len(self._tables.problem.buffers)
+        return is_whole and any(self._value(self._vars.runs[run]) for run in spot.visit.writers)
+
     def _are_born(self, step: int, start: Cycles) -> None:
-        """Begin what comes into being at a step, and store what is to be stored of it."""
         for home, spot in self._at_step[step]:
-            if spot.visit.reason is not Reason.BORN:
-                continue
-            born = self._stay_at[home, step]
-            self._stays[born] = self._filled(born, start, None, None)
-            for slice_ in (home.slice, *self._tables.parts[home.slice]):
-                store = self._vars.stores.get(slice_)
-                if store is not None and self._value(store.literal):
-                    self._move(Stay(slice_, self._dram, 0), born, store.way)
+            if self._is_born(home, spot):
+                born = self._stay_at[home, step]
+                self._stays[born] = self._filled(born, start, None, None)
 
     def _bring(self, step: int, *, after: bool) -> None:
-        """Bring what does not come by staying: before the task of the step, or after it."""
-        for home, spot in self._at_step[step]:
-            if (spot.visit.reason is Reason.PASSES) == after:
-                for source, literal in spot.fills.items():
-                    if self._value(literal):
-                        holder = source.holder
-                        given = self._stay_at.get((holder, step), Stay(*holder, 0))
-                        self._move(self._stay_at[home, step], given, source.way)
+        """Bring what does not come by staying; what others pass on at once, first."""
+        visits = self._vars.visits
+        coming = sorted(self._at_step[step], key=lambda one: visits.is_working(one[0].memory))
+        for home, spot in coming:
+            for source, literal in (spot.after if after else spot.before).items():
+                if self._value(literal):
+                    self._move(self._stay_at[home, step], source, step)
 
-    def _move(self, stay: Stay, source: Stay, way: Way) -> None:
-        self._stays[stay] = self._filled(stay, self._now, source, way.engine)
-        self._now += way.cycles
-        self._cost += self._supplies.cost(way)
+    def _store(self, step: int) -> None:
+        for store, literal in self._vars.stores.items():
+            if store.step == step and self._value(literal):
+                self._move(Stay(store.slice, self._dram, 0), Source(store.holder, store.way), step)
+
+    def _move(self, stay: Stay, source: Source, step: int) -> None:
+        given = self._stay_at.get((source.holder, step), Stay(*source.holder, 0))
+        self._stays[stay] = self._filled(stay, self._now, given, source.way.engine)
+        self._now += source.way.cycles
 
     def _filled(
         self, stay: Stay, start: Cycles, source: Stay | None, engine: EngineIdx | None
@@ -138,22 +156,29 @@ class _Reader:
         for task in self._tables.problem.tasks:
             step = self._course.steps[task.index]
             for position, read in enumerate(task.reads):
-                buffer = self._tables.problem.slices[read].buffer
-                homes = [Home(slice_, memories[task.index]) for slice_ in (read, buffer)]
-                there = [home for home in homes if (home, step) in self._stay_at]
+                homes = [Home(s, memories[task.index]) for s in self._vars.visits.related(read)]
+                spots = ((home, self._vars.at(home, step)) for home in homes)
+                there = [
+                    home
+                    for home, spot in spots
+                    if spot is not None and any(self._value(one) for one in spot.early())
+                ]
                 yield (task.index, position), self._stay_at[there[0], step]
 
     def _in_place(self) -> Iterator[tuple[TaskIdx, Stay, Stay]]:
         for pair, literal in self._vars.takeovers.items():
             if self._value(literal):
-                step = self._course.steps[pair.task]
-                yield pair.task, self._stay_at[pair.old, step], self._stay_at[pair.new, step]
+                old, new = (
+                    self._stay_at[home, pair.run.turn.step] for home in (pair.old, pair.new)
+                )
+                yield pair.run.task, old, new
 
     def _offsets(self, addresses: Addresses) -> Iterator[tuple[Stay | TaskIdx, Bytes]]:
         memories = self._tables.machine.memories
         for (home, step), stay in self._stay_at.items():
             block = self._value(addresses.offset(home, step))
             yield stay, block * memories[home.memory].alignment
-        works_in = self._course.memories(self._tables)
-        for task, first in addresses.scratch.items():
-            yield task, self._value(first) * memories[works_in[task]].alignment
+        for run, first in addresses.scratch.items():
+            if self._value(self._vars.runs[run]):
+                memory = self._tables.pools[run.turn.pool].memory
+                yield run.task, self._value(first) * memories[memory].alignment

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
-from spmilp.machine.machine import MemoryKind
 from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.residency.course import Course
 from spmilp.solvers.residency.variables import Spot, Takeover, Variables
-from spmilp.solvers.residency.visits import Home
-from spmilp.units import MemoryIdx, TaskIdx
+from spmilp.solvers.residency.visits import Home, Run
+from spmilp.units import MemoryIdx
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +33,15 @@ class Crowd:
 
     Parameters
     ----------
-    task
-        The one that runs in this memory at this step, if any.
-    takeovers
-        Those of that task.
+    runs
+        Those that may take place in this memory at this step.
     """
 
     memory: MemoryIdx
     step: int
-    task: TaskIdx | None = None
+    runs: list[Run] = field(default_factory=list)
     tenants: list[Tenant] = field(default_factory=list)
-    takeovers: list[tuple[Takeover, cp_model.IntVar]] = field(default_factory=list)
+    takeovers: list[Takeover] = field(default_factory=list)
 
 
 class Room:
@@ -54,26 +50,19 @@ class Room:
     At any other step nothing lies in the memory that does not lie there at the next of these.
     """
 
-    def __init__(self, tables: Tables, course: Course, variables: Variables) -> None:
+    def __init__(self, tables: Tables, variables: Variables) -> None:
         self._tables = tables
-        self.memories = tuple(
-            memory.index for memory in tables.machine.memories if memory.kind is not MemoryKind.DRAM
-        )
         self._crowds: dict[MemoryIdx, dict[int, Crowd]] = defaultdict(dict)
-        for step, (task, memory) in enumerate(
-            (task, course.memories(tables)[task]) for task in course.order
-        ):
-            self._crowds[memory][step] = Crowd(memory, step, task)
+        for run in variables.runs:
+            self._crowd(tables.pools[run.turn.pool].memory, run.turn.step).runs.append(run)
         for home, spots in variables.spots.items():
-            here = self._crowds[home.memory]
             for spot in spots:
-                here.setdefault(spot.visit.step, Crowd(home.memory, spot.visit.step))
+                self._crowd(home.memory, spot.visit.step)
+        for pair in variables.takeovers:
+            self._crowd(pair.old.memory, pair.run.turn.step).takeovers.append(pair)
         steps = {memory: sorted(crowds) for memory, crowds in self._crowds.items()}
         for home, spots in variables.spots.items():
             self._house(home, spots, steps[home.memory])
-        for pair, literal in variables.takeovers.items():
-            crowd = self._crowds[pair.old.memory][course.steps[pair.task]]
-            crowd.takeovers.append((pair, literal))
 
     def crowds(self) -> list[Crowd]:
         """Return all of them, memory by memory, in order of steps."""
@@ -86,19 +75,22 @@ class Room:
         size = self._tables.problem.slices[home.slice].bytes
         return self._tables.blocks(size, home.memory)
 
-    def scratch(self, crowd: Crowd) -> int:
-        """Return the blocks of scratch of the task that runs."""
-        if crowd.task is None:
-            return 0
-        return self._tables.blocks(self._tables.problem.tasks[crowd.task].scratch, crowd.memory)
+    def scratch(self, run: Run) -> int:
+        """Return the blocks of scratch that a run takes."""
+        size = self._tables.problem.tasks[run.task].scratch
+        return self._tables.blocks(size, self._tables.pools[run.turn.pool].memory)
+
+    def _crowd(self, memory: MemoryIdx, step: int) -> Crowd:
+        return self._crowds[memory].setdefault(step, Crowd(memory, step))
 
     def _house(self, home: Home, spots: list[Spot], steps: list[int]) -> None:
-        here = self._crowds[home.memory]
         for spot, following in zip(spots, [*spots[1:], None], strict=True):
-            here[spot.visit.step].tenants.append(Tenant(home, spot, spot.there))
+            step = spot.visit.step
+            self._crowd(home.memory, step).tenants.append(Tenant(home, spot, spot.there))
             if following is None or spot.stays is None:
                 continue
-            first = bisect_right(steps, spot.visit.step)
-            last = bisect_right(steps, following.visit.step - 1)
-            for step in steps[first:last]:
-                here[step].tenants.append(Tenant(home, spot, spot.stays))
+            between = steps[
+                bisect_right(steps, step) : bisect_right(steps, following.visit.step - 1)
+            ]
+            for other in between:
+                self._crowd(home.memory, other).tenants.append(Tenant(home, spot, spot.stays))

@@ -1,4 +1,4 @@
-"""The course of one solve: which orders are looked at, and the best plan so far."""
+"""One solve: which orders are looked at, and the best plan so far."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,18 @@ from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.residency.course import Course, course_of, quickest_pools
+from spmilp.solvers.residency.decisions import Solution
 from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.plans import NAME, plan_from, shortened
+from spmilp.solvers.residency.scope import Scope, fixed
 from spmilp.solvers.residency.search import Answer, Limits, run
-from spmilp.solvers.residency.visits import Visits
+from spmilp.solvers.residency.windows import Windows
 
 MOST_EACH = 20.0
-"""Deterministic time for one model."""
+"""Deterministic time for one course."""
+
+MOST_OF_WINDOW = 1.0
+"""Deterministic time for one window."""
 
 
 class Session:
@@ -38,26 +43,19 @@ class Session:
         self._options = options
         self._clock = clock
         self._tables = Tables(problem)
+        self._course: Course | None = None
+        self._packs = True
         self.plan = start.plan
 
-    def offer(self, plan: Plan) -> bool:
-        """Take a valid plan if it is better than the one there is; say whether it was."""
-        if self.plan is not None and self._values(plan) >= self._values(self.plan):
-            return False
-        self.plan = plan
-        if self._options.on_progress is not None:
-            value = self._values(plan)[0]
-            self._options.on_progress(
-                Progress(incumbent=value, bound=self._bound.value, source=NAME)
-            )
-        return True
-
     def search(self) -> None:
-        """Find the best stays of each course."""
-        for course in dict.fromkeys(self._courses()):
+        """Find the best stays of some courses, then change the best of them window by window."""
+        courses = tuple(dict.fromkeys(self._courses()))
+        for course in courses:
             if self._is_done():
                 return
-            self._settle(course)
+            self._settle(fixed(course), MOST_EACH)
+        for course in courses[:1]:
+            self._step_by_step(self._course or course)
 
     def _courses(self) -> Iterator[Course]:
         """Yield orders to begin with: the plan's, and simple ones in its pools."""
@@ -70,40 +68,72 @@ class Session:
             yield Course(tuple(self._problem.topological_order()), pools)
             yield Course(tuple(depth_first(self._problem).tolist()), pools)
 
-    def _settle(self, course: Course) -> None:
-        """Find a course's best stays; where these have no addresses, those that have some."""
-        if not Visits(self._tables, course).are_possible:
-            return
-        answer = self._asked(course, None)
-        if answer.solution is None:
-            return
-        found = plan_from(self._tables, answer.solution, self._bound)
-        if not isinstance(found, Plan):
-            answer = self._asked(course, answer)
-            if answer.solution is None:
+    def _step_by_step(self, course: Course) -> None:
+        windows = Windows(self._tables, self._options.seed)
+        while not self._is_done():
+            scope = windows.next(course)
+            if scope is None:
                 return
-            found = plan_from(self._tables, answer.solution, self._bound)
-        if isinstance(found, Plan) and not check(self._problem, found):
-            self.offer(shortened(self._problem, found))
+            complete = self._settle(scope, MOST_OF_WINDOW)
+            improved = self._course is not None and self._course is not course
+            windows.learn(improved=improved, complete=complete)
+            course = self._course or course
 
-    def _asked(self, course: Course, without_addresses: Answer | None) -> Answer:
-        """Ask for something better than the best plan, with addresses if that led nowhere."""
-        model = Model(self._tables, course, addresses=without_addresses is not None)
-        if without_addresses is not None:
-            model.hint(without_addresses.values)
+    def _settle(self, scope: Scope, deterministic: float) -> bool:
+        """Find a scope's best stays; where these have no addresses, those that have some.
+
+        Once some had none, addresses are in the model from the beginning.
+
+        Returns
+        -------
+        bool
+            Whether the search came to its end.
+        """
+        answer = self._ask(scope, deterministic, addresses=not self._packs)
+        if answer.solution is not None and not self._takes(answer.solution) and self._packs:
+            self._packs = False
+            answer = self._ask(scope, deterministic, addresses=True, values=answer.values)
+            if answer.solution is not None:
+                self._takes(answer.solution)
+        return answer.complete
+
+    def _takes(self, solution: Solution) -> bool:
+        """Make a solution a plan, and say whether it has become a valid one."""
+        found = plan_from(self._tables, solution, self._bound)
+        if not isinstance(found, Plan) or check(self._problem, found):
+            return False
+        self._course = solution.course
+        self._offer(shortened(self._problem, found))
+        return True
+
+    def _ask(
+        self, scope: Scope, deterministic: float, *, addresses: bool, values: tuple[int, ...] = ()
+    ) -> Answer:
+        """Ask for something better than the best plan."""
+        model = Model(self._tables, scope, addresses=addresses)
+        model.hint(values)
         if self.plan is not None:
-            model.improve_on(self.plan)
-        answer = run(model, self._limits())
-        self._clock.spend(answer.deterministic)
-        return answer
-
-    def _limits(self) -> Limits:
-        return Limits(
+            model.limit(self._values(self.plan)[0] - 1)
+        limits = Limits(
             seconds=self._clock.seconds_until(1.0),
-            deterministic=self._clock.deterministic_left(MOST_EACH),
+            deterministic=self._clock.deterministic_left(deterministic),
             workers=self._options.workers,
             seed=self._options.seed,
         )
+        answer = run(model, limits)
+        self._clock.spend(answer.deterministic)
+        return answer
+
+    def _offer(self, plan: Plan) -> None:
+        """Take a plan if it is better than the one there is."""
+        if self.plan is not None and self._values(plan) >= self._values(self.plan):
+            return
+        self.plan = plan
+        if self._options.on_progress is not None:
+            value = self._values(plan)[0]
+            self._options.on_progress(
+                Progress(incumbent=value, bound=self._bound.value, source=NAME)
+            )
 
     def _values(self, plan: Plan) -> tuple[int, ...]:
         measures = claimed(plan.claim)

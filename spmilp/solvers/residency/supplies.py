@@ -37,6 +37,10 @@ class Supplies:
         ]
         return min(able, key=lambda way: (self.cost(way), way.cycles, way.engine), default=None)
 
+    def store(self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx) -> Way | None:
+        """Return the cheapest way to copy a slice out of what holds it to DRAM."""
+        return self.way(slice_, holder, source, self.dram)
+
     def cost(self, way: Way) -> int:
         """Return what a transfer adds to the first quantity."""
         return way.energy if self._in_energy else way.traffic

@@ -1,4 +1,4 @@
-"""The literals of a course: what is where at which step, what is stored, what is taken over."""
+"""The literals of a model: who takes which turn, what is where, what is stored and taken over."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from ortools.sat.python import cp_model
 
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.ways import Way
-from spmilp.solvers.residency.course import Course
+from spmilp.solvers.residency.scope import Scope
 from spmilp.solvers.residency.supplies import Supplies
-from spmilp.solvers.residency.visits import Home, Reason, Visit, Visits
-from spmilp.units import SliceIdx, TaskIdx
+from spmilp.solvers.residency.visits import BEGINNING, Home, Run, Visit, Visits
+from spmilp.units import SliceIdx
 
 
 class Source(NamedTuple):
@@ -32,121 +32,156 @@ class Spot:
     came, stays
         Whether it has been there since the visit before, and is until the next one; ``None`` where
         there is no such visit.
-    fills
-        Whether it is brought from each source.
+    before, after
+        Whether it is brought from each source before the task of the step starts, or when the task
+        has ended.
     """
 
     visit: Visit
     there: cp_model.IntVar
     came: cp_model.IntVar | None = None
     stays: cp_model.IntVar | None = None
-    fills: dict[Source, cp_model.IntVar] = field(default_factory=dict)
+    before: dict[Source, cp_model.IntVar] = field(default_factory=dict)
+    after: dict[Source, cp_model.IntVar] = field(default_factory=dict)
+
+    def early(self) -> list[cp_model.IntVar]:
+        """Return the literals of which one holds if the slice is there when the task starts."""
+        return [*([] if self.came is None else [self.came]), *self.before.values()]
 
 
 class Store(NamedTuple):
-    """What stores a slice when its buffer comes into being, and whether it does."""
+    """A slice that is copied to DRAM when its buffer comes into being: out of what, which way."""
 
+    slice: SliceIdx
+    holder: Home
+    step: int
     way: Way
-    literal: cp_model.IntVar
 
 
 class Takeover(NamedTuple):
-    """A task that may write a result in place of an operand."""
+    """A run that may write a result in place of an operand."""
 
-    task: TaskIdx
+    run: Run
     old: Home
     new: Home
 
 
 class Variables:
-    """All literals of one course.
+    """All literals of one scope.
 
     Attributes
     ----------
+    runs
+        Whether each task takes each of its turns.
     spots
         Of each home, in order of steps.
-    births
-        Where each buffer is that comes into being on the chip.
-    stores
-        Of buffers, and of parts that may be stored instead of them.
-    takeovers
+    stored
+        Whether a slice is stored at all.
+    stores, takeovers
         Whether each happens.
     """
 
-    def __init__(self, model: cp_model.CpModel, tables: Tables, course: Course) -> None:
+    def __init__(self, model: cp_model.CpModel, tables: Tables, scope: Scope) -> None:
         self._model = model
         self._tables = tables
-        self._course = course
+        self._scope = scope
         self._supplies = Supplies(tables)
-        self._visits = Visits(tables, course)
-        self.spots = {home: self._spots(visits) for home, visits in self._visits.of.items()}
-        self.births = {
-            home.slice: home
-            for home, spots in self.spots.items()
-            if spots[0].visit.reason is Reason.BORN
+        self.visits = Visits(tables, scope)
+        self.runs = {
+            Run(task, turn): self._literal(len(turns) == 1)
+            for task, turns in enumerate(scope.turns)
+            for turn in turns
         }
+        self.spots = {home: self._spots(visits) for home, visits in self.visits.of.items()}
         self._at = {
             (home, spot.visit.step): spot for home, spots in self.spots.items() for spot in spots
         }
-        self.stores = dict(self._stores())
-        for home, spots in self.spots.items():
-            for spot in spots:
-                spot.fills.update(self._fills(home, spot))
-        self.takeovers = dict(self._takeovers())
+        self.stores = {store: model.new_bool_var("") for store in self._stores()}
+        self.stored = {
+            slice_: model.new_bool_var("")
+            for slice_ in dict.fromkeys(store.slice for store in self.stores)
+        }
+        for (home, _), spot in self._at.items():
+            self._may_be_brought(home, spot)
+        self.takeovers = {pair: model.new_bool_var("") for pair in self._takeovers()}
 
-    def at(self, home: Home, step: int) -> Spot:
-        """Return the spot of a home at a step at which it is visited."""
-        return self._at[home, step]
+    def at(self, home: Home, step: int) -> Spot | None:
+        """Return the spot of a home at a step, if it is visited then."""
+        return self._at.get((home, step))
+
+    def _literal(self, is_true: bool) -> cp_model.IntVar:
+        return self._model.new_constant(1) if is_true else self._model.new_bool_var("")
 
     def _spots(self, visits: tuple[Visit, ...]) -> list[Spot]:
         spots: list[Spot] = []
         for visit in visits:
-            there = self._model.new_constant(1) if visit.is_needed else self._model.new_bool_var("")
-            spot = Spot(visit, there)
+            spot = Spot(visit, self._model.new_bool_var(""))
             if spots:
                 spot.came = spots[-1].stays = self._model.new_bool_var("")
             spots.append(spot)
         return spots
 
-    def _stores(self) -> Iterator[tuple[SliceIdx, Store]]:
-        """Yield what may be stored; at its place in a tensor a buffer lies as a whole or not."""
+    def _stores(self) -> Iterator[Store]:
+        """Yield the ways to DRAM of what comes into being on the chip, as a whole or in parts.
+
+        Straight from there, or through a memory in which no core works. At its place in a tensor a
+        buffer lies as a whole or not at all.
+        """
+        for home, spots in self.spots.items():
+            for spot in spots:
+                is_given = home in self.visits.given and spot.visit.step == BEGINNING
+                if spot.visit.writers or is_given:
+                    for slice_ in self._storable(home.slice):
+                        for holder in self._near(home, spot.visit.step):
+                            way = self._supplies.store(slice_, home.slice, holder.memory)
+                            if way is not None:
+                                yield Store(slice_, holder, spot.visit.step, way)
+
+    def _storable(self, buffer: SliceIdx) -> tuple[SliceIdx, ...]:
         dram = self._supplies.dram
-        for buffer, home in self.births.items():
-            is_output = self._tables.problem.buffers[buffer].ends_in == dram
-            placed = is_output or self._tables.ways.at_place(buffer, dram)
-            for slice_ in (buffer, *(() if placed else self._tables.parts[buffer])):
-                way = self._supplies.way(slice_, buffer, home.memory, dram)
-                if way is not None:
-                    yield slice_, Store(way, self._model.new_bool_var(""))
+        is_output = self._tables.problem.buffers[buffer].ends_in == dram
+        if is_output or self._tables.ways.at_place(buffer, dram):
+            return (buffer,)
+        return (buffer, *self._tables.parts[buffer])
 
-    def _fills(self, home: Home, spot: Spot) -> Iterator[tuple[Source, cp_model.IntVar]]:
-        if spot.visit.reason is not Reason.BORN:
-            for holder in self._holders(home, spot.visit):
-                way = self._supplies.way(home.slice, holder.slice, holder.memory, home.memory)
-                if way is not None:
-                    yield Source(holder, way), self._model.new_bool_var("")
+    def _near(self, home: Home, step: int) -> Iterator[Home]:
+        """Yield a home itself, and those of the slice where no core works."""
+        yield home
+        for memory in range(len(self._tables.machine.memories)):
+            other = Home(home.slice, memory)
+            if not self.visits.is_working(memory) and (other, step) in self._at:
+                yield other
 
-    def _holders(self, home: Home, visit: Visit) -> Iterator[Home]:
-        """Yield what a slice may be copied out of at a visit: itself or its buffer, elsewhere."""
-        problem, dram = self._tables.problem, self._supplies.dram
-        buffer = problem.slices[home.slice].buffer
-        if problem.buffers[buffer].starts_in == dram:
-            yield Home(buffer, dram)
-        for slice_ in dict.fromkeys((home.slice, buffer)):
-            if slice_ in self.stores:
-                yield Home(slice_, dram)
-            for memory in range(len(self._tables.machine.memories)):
-                holder = Home(slice_, memory)
-                if memory != home.memory and (holder, visit.step) in self._at:
-                    yield holder
+    def _may_be_brought(self, home: Home, spot: Spot) -> None:
+        dram, step = self._supplies.dram, spot.visit.step
+        buffer = self._tables.problem.slices[home.slice].buffer
+        begins_in_dram = self._tables.problem.buffers[buffer].starts_in == dram
+        outside = [Home(buffer, dram)] if begins_in_dram else []
+        outside += [Home(s, dram) for s in self.visits.related(home.slice) if s in self.stored]
+        inside = [
+            Home(slice_, memory)
+            for slice_ in self.visits.related(home.slice)
+            for memory in range(len(self._tables.machine.memories))
+            if memory != home.memory and (Home(slice_, memory), step) in self._at
+        ]
+        works = self.visits.is_working(home.memory)
+        is_wanted = bool(spot.visit.readers) or home in self.visits.kept or not works
+        for holder in (*outside, *inside):
+            way = self._supplies.way(home.slice, holder.slice, holder.memory, home.memory)
+            if way is None or step == BEGINNING:
+                continue
+            if is_wanted:
+                spot.before[Source(holder, way)] = self._model.new_bool_var("")
+            if holder.memory != dram:
+                spot.after[Source(holder, way)] = self._model.new_bool_var("")
 
-    def _takeovers(self) -> Iterator[tuple[Takeover, cp_model.IntVar]]:
-        memories = self._course.memories(self._tables)
-        for task in self._tables.problem.tasks:
+    def _takeovers(self) -> Iterator[Takeover]:
+        for run in self.runs:
+            task = self._tables.problem.tasks[run.task]
+            memory = self._tables.pools[run.turn.pool].memory
             buffers = [self._tables.problem.slices[read].buffer for read in task.reads]
             for read, written in task.in_place:
                 # A buffer of which the task also reads a part would be read while written over.
-                if read >= len(self._tables.problem.buffers) or buffers.count(read) == 1:
-                    memory = memories[task.index]
-                    pair = Takeover(task.index, Home(read, memory), Home(written, memory))
-                    yield pair, self._model.new_bool_var("")
+                alone = read >= len(self._tables.problem.buffers) or buffers.count(read) == 1
+                if alone and (Home(read, memory), run.turn.step) in self._at:
+                    yield Takeover(run, Home(read, memory), Home(written, memory))

@@ -1,39 +1,20 @@
-"""The steps at which a slice has a reason to be in a memory on the chip."""
+"""The steps at which a slice may have a reason to be in a memory on the chip."""
 
 from collections import defaultdict
-from dataclasses import dataclass
-from enum import Enum, auto
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.residency.course import Course
-from spmilp.units import MemoryIdx, SliceIdx
+from spmilp.solvers.residency.scope import Scope, Turn
+from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 BEGINNING = -1
 """The step before the first task; the one after the last task is their number."""
 
 MOST_MEMORIES = 4
 """Up to so many memories on the chip, a slice may wait in one where no task touches it."""
-
-
-class Reason(Enum):
-    """Why a slice may be in a memory at a step.
-
-    ``BORN``
-        The task of the step writes it, or it is there at the beginning.
-    ``READ``
-        The task of the step reads it, or a part of it. It may be brought before the task starts.
-    ``KEPT``
-        It has to be there at the end.
-    ``PASSES``
-        It is elsewhere, and may come from here or go here. It may be brought after the task.
-    """
-
-    BORN = auto()
-    READ = auto()
-    KEPT = auto()
-    PASSES = auto()
 
 
 class Home(NamedTuple):
@@ -43,114 +24,108 @@ class Home(NamedTuple):
     memory: MemoryIdx
 
 
-@dataclass(frozen=True)
+class Run(NamedTuple):
+    """A task that takes one of its turns."""
+
+    task: TaskIdx
+    turn: Turn
+
+
+@dataclass(slots=True)
 class Visit:
     """A step at which a slice may be in a memory.
 
     Parameters
     ----------
-    is_needed
-        Whether it has to be.
+    writers, readers
+        Runs at this step that write it, and that read it or a part of it, in this memory. Without
+        any it may only wait there, come from there or go there.
     """
 
     step: int
-    reason: Reason
-    is_needed: bool
+    writers: list[Run] = field(default_factory=list)
+    readers: list[Run] = field(default_factory=list)
 
 
 class Visits:
-    """All visits of a course.
+    """All visits of a scope.
 
     Attributes
     ----------
     of
         Those of each home, in order of steps; at each step there is one at most.
+    given, kept
+        The homes of slices that are there at the beginning, and of those that have to be at the
+        end.
     """
 
-    def __init__(self, tables: Tables, course: Course) -> None:
+    def __init__(self, tables: Tables, scope: Scope) -> None:
         self._tables = tables
-        self._course = course
-        self._last = len(course.order)
+        self._scope = scope
         self._found: dict[Home, dict[int, Visit]] = defaultdict(dict)
-        self._tasks_visit()
-        self._beginning_and_end_visit()
+        self._worked_in = frozenset(pool.memory for pool in tables.pools)
+        self.given = frozenset(
+            self._on_chip((b.index, b.starts_in) for b in tables.problem.buffers)
+        )
+        self.kept = frozenset(self._on_chip((b.index, b.ends_in) for b in tables.problem.buffers))
+        for home in self.given:
+            self._visit(home, BEGINNING)
+        for home in self.kept:
+            self._visit(home, len(scope.turns))
+        self._runs_visit()
         self._others_pass()
         self.of = {
             home: tuple(visits[step] for step in sorted(visits))
             for home, visits in sorted(self._found.items())
-            if visits
         }
 
-    @property
-    def are_possible(self) -> bool:
-        """Whether each slice fits each memory in which it has to be."""
-        return all(
-            self._tables.fits(*home)
-            for home, visits in self.of.items()
-            if any(visit.is_needed for visit in visits)
-        )
+    def is_working(self, memory: MemoryIdx) -> bool:
+        """Say whether cores work in a memory."""
+        return memory in self._worked_in
 
     def related(self, slice_: SliceIdx) -> tuple[SliceIdx, ...]:
-        """Return what a slice can be copied out of: itself, and its buffer."""
-        buffer = self._tables.problem.slices[slice_].buffer
-        return (slice_,) if slice_ == buffer else (slice_, buffer)
+        """Return what a slice can be copied out of, or read in: itself, and its buffer."""
+        return tuple(dict.fromkeys((slice_, self._tables.problem.slices[slice_].buffer)))
 
-    def _tasks_visit(self) -> None:
-        memories = self._course.memories(self._tables)
-        for step, index in enumerate(self._course.order):
-            task = self._tables.problem.tasks[index]
-            for written in task.writes:
-                self._add(Home(written, memories[index]), step, Reason.BORN, is_needed=True)
-            for read in task.reads:
-                # A part may also be read inside its buffer; the buffer has no other way.
-                own, *whole = self.related(read)
-                self._add(Home(own, memories[index]), step, Reason.READ, is_needed=not whole)
-                for buffer in whole:
-                    self._add(Home(buffer, memories[index]), step, Reason.READ, is_needed=False)
-
-    def _beginning_and_end_visit(self) -> None:
+    def _on_chip(self, ends: Iterable[tuple[SliceIdx, MemoryIdx | None]]) -> Iterable[Home]:
         memories = self._tables.machine.memories
-        for buffer in self._tables.problem.buffers:
-            starts, ends = buffer.starts_in, buffer.ends_in
-            if starts is not None and memories[starts].kind is not MemoryKind.DRAM:
-                self._add(Home(buffer.index, starts), BEGINNING, Reason.BORN, is_needed=False)
-            if ends is not None and memories[ends].kind is not MemoryKind.DRAM:
-                self._add(Home(buffer.index, ends), self._last, Reason.KEPT, is_needed=True)
+        for buffer, memory in ends:
+            if memory is not None and memories[memory].kind is not MemoryKind.DRAM:
+                yield Home(buffer, memory)
+
+    def _runs_visit(self) -> None:
+        for task, turns in zip(self._tables.problem.tasks, self._scope.turns, strict=True):
+            for turn in turns:
+                run, memory = Run(task.index, turn), self._tables.pools[turn.pool].memory
+                for written in task.writes:
+                    self._visit(Home(written, memory), turn.step).writers.append(run)
+                for read in task.reads:
+                    for slice_ in self.related(read):
+                        if self._tables.fits(slice_, memory):
+                            readers = self._visit(Home(slice_, memory), turn.step).readers
+                            if run not in readers:
+                                readers.append(run)
 
     def _others_pass(self) -> None:
-        """Add a visit wherever something happens to a slice in another memory."""
+        """Add a visit wherever something may happen to a slice in another memory."""
         chip = [m.index for m in self._tables.machine.memories if m.kind is not MemoryKind.DRAM]
         happens: dict[SliceIdx, dict[MemoryIdx, set[int]]] = defaultdict(lambda: defaultdict(set))
         for home, visits in self._found.items():
             for slice_ in self.related(home.slice):
                 happens[slice_][home.memory] |= set(visits)
         for slice_, places in happens.items():
-            waits = chip if len(chip) <= MOST_MEMORIES else list(places)
-            for memory in waits:
-                if not self._is_linked(slice_, memory, places):
-                    continue
-                for other, steps in places.items():
-                    if other != memory:
-                        for step in sorted(steps):
-                            self._pass(Home(slice_, memory), step)
+            for memory in chip if len(chip) <= MOST_MEMORIES else places:
+                others = {other: steps for other, steps in places.items() if other != memory}
+                if self._tables.fits(slice_, memory) and self._are_linked(slice_, memory, others):
+                    for step in sorted(step for steps in others.values() for step in steps):
+                        self._visit(Home(slice_, memory), step)
 
-    def _is_linked(
-        self, slice_: SliceIdx, memory: MemoryIdx, places: dict[MemoryIdx, set[int]]
-    ) -> bool:
+    def _are_linked(self, slice_: SliceIdx, memory: MemoryIdx, others: Iterable[MemoryIdx]) -> bool:
         ways = self._tables.ways
         return any(
             ways.between(slice_, memory, other) or ways.between(slice_, other, memory)
-            for other in places
-            if other != memory
-        ) and self._tables.fits(slice_, memory)
+            for other in others
+        )
 
-    def _pass(self, home: Home, step: int) -> None:
-        if step not in self._found[home] and BEGINNING < step < self._last:
-            self._found[home][step] = Visit(step, Reason.PASSES, False)
-
-    def _add(self, home: Home, step: int, reason: Reason, *, is_needed: bool) -> None:
-        if not is_needed and not self._tables.fits(*home):
-            return
-        known = self._found[home].get(step)
-        if known is None or (is_needed and not known.is_needed):
-            self._found[home][step] = Visit(step, reason, is_needed)
+    def _visit(self, home: Home, step: int) -> Visit:
+        return self._found[home].setdefault(step, Visit(step))
