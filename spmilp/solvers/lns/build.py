@@ -15,7 +15,7 @@ from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.lns.draft import Draft, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.reading import pools_of
-from spmilp.units import CoreIdx
+from spmilp.units import CoreIdx, EngineIdx, LinkIdx, TransferIdx
 
 
 def plan_of(problem: Problem, plan: Plan, draft: Draft, start: Ints, *, dram_is_free: bool) -> Plan:
@@ -56,6 +56,8 @@ class _Builder:
         self._end: list[int] = (start + draft.cycles).tolist()
         self._lives = lifetimes(draft, start, makespan_of(draft, start))
         self._tasks = len(plan.placements)
+        self._engines = len(pools_of(problem.machine))
+        self._links = self._engines + len(problem.machine.engines)
         self._stays = np.flatnonzero(is_alive(draft)).tolist()
         self._moves = (np.flatnonzero(draft.cycles[self._tasks :] > 0)).tolist()
         self._stay_at = {old: new for new, old in enumerate(self._stays)}
@@ -65,7 +67,7 @@ class _Builder:
 
     def residencies(self) -> list[Residency]:
         """Return those that are left, with their times and offsets."""
-        offset = self._draft.offset.tolist()
+        memory, offset = self._draft.memory.tolist(), self._draft.offset.tolist()
         begins, ends = (column.tolist() for column in self._lives)
         found = []
         for new, old in enumerate(self._stays):
@@ -75,6 +77,7 @@ class _Builder:
                 replace(
                     stay,
                     index=new,
+                    memory=memory[old],
                     offset=offset[old],
                     start=begins[old],
                     end=ends[old],
@@ -104,8 +107,9 @@ class _Builder:
         old = [self._plan.transfers[index] for index in self._moves]
         start = [self._start[self._tasks + index] for index in self._moves]
         end = [self._end[self._tasks + index] for index in self._moves]
+        ways = [self._way(index) for index in self._moves]
         channels = least_free_numbers(
-            (move.engine, begin, over) for move, begin, over in zip(old, start, end, strict=True)
+            (engine, begin, over) for (engine, _), begin, over in zip(ways, start, end, strict=True)
         )
         return tuple(
             replace(
@@ -113,12 +117,21 @@ class _Builder:
                 index=new,
                 source=self._stay_at[self._reads[self._tasks + move.index][0]],
                 destinations=self._renumbered(move.destinations),
+                engine=ways[new][0],
                 channel=channels[new],
                 start=start[new],
                 end=end[new],
+                route=ways[new][1],
             )
             for new, move in enumerate(old)
         )
+
+    def _way(self, move: TransferIdx) -> tuple[EngineIdx, tuple[LinkIdx, ...]]:
+        """Return the engine and the route of a transfer."""
+        begin, items = self._draft.demands
+        activity = self._tasks + move
+        engine, *links = items[begin[activity] : begin[activity + 1]].tolist()
+        return engine - self._engines, tuple(link - self._links for link in links)
 
     def _cores(self) -> list[CoreIdx]:
         pools = pools_of(self._problem.machine)

@@ -8,6 +8,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.lns.copies import Copies, copies_of
 from spmilp.solvers.lns.draft import Draft, Flags, Tenants, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.places import followers_at_places, homes_of
@@ -26,9 +27,12 @@ class Ground:
         Memories in which offsets are chosen anew: all but DRAMs.
     usable
         Bytes of each of them; ``NEVER`` for the others.
-    counted
-        The residencies whose addresses say whom they follow. In DRAMs without limit there are none:
-        there, addresses are given out at the end.
+    is_dram
+        Of each memory.
+    homes
+        The tensor at a place of which each residency lies; -1 for the others.
+    copies
+        The ways between scratchpads.
     placed
         Pairs of residencies at their places in tensors, one before the other.
     kept
@@ -37,25 +41,36 @@ class Ground:
         Whether no DRAM has a limit.
     drops_reloads
         Whether transfers may be dropped.
+    spares_dram
+        Whether transfers of DRAMs may become copies between scratchpads.
     """
 
     problem: Problem
     plan: Plan
     packed: tuple[MemoryIdx, ...]
     usable: Ints
-    counted: Flags
+    is_dram: Flags
+    homes: Ints
+    copies: Copies
     placed: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
     kept: Tenants
     dram_is_free: bool
     drops_reloads: bool
+    spares_dram: bool
 
     def tenants(self, draft: Draft, start: Ints) -> Tenants:
-        """Return who follows whom on the same bytes."""
-        return tenants_of(draft, start, self.counted & is_alive(draft), self.placed)
+        """Return who follows whom on the same bytes.
+
+        In DRAMs without limit, addresses are given out at the end and say nothing before.
+        """
+        counted = ~self.is_dram[draft.memory]
+        if not self.dram_is_free:
+            counted |= self.homes == NONE
+        return tenants_of(draft, start, counted & is_alive(draft), self.placed)
 
 
 def ground_of(
-    problem: Problem, plan: Plan, *, drops_reloads: bool = True
+    problem: Problem, plan: Plan, *, drops_reloads: bool = True, spares_dram: bool = True
 ) -> tuple[Ground, Draft, Ints]:
     """Return what stays, and the draft and the start cycles of a valid plan."""
     draft, start = draft_of(problem, plan), starts_of(plan)
@@ -65,8 +80,7 @@ def ground_of(
     begins, ends = lifetimes(draft, start, makespan_of(draft, start))
     homes = homes_of(problem, draft)
     placed = tuple(followers_at_places(problem, draft, homes, begins, ends))
-    in_dram = is_dram[draft.memory]
-    kept = in_dram & (homes == NONE) & (not dram_is_free)
+    kept = is_dram[draft.memory] & (homes == NONE) & (not dram_is_free)
     ground = Ground(
         problem=problem,
         plan=plan,
@@ -74,10 +88,13 @@ def ground_of(
         usable=numbers(
             NEVER if memory.kind is MemoryKind.DRAM else memory.usable or 0 for memory in memories
         ),
-        counted=~in_dram | kept,
+        is_dram=is_dram,
+        homes=homes,
+        copies=copies_of(problem, plan),
         placed=placed,
         kept=tenants_of(draft, start, kept, placed),
         dram_is_free=dram_is_free,
         drops_reloads=drops_reloads,
+        spares_dram=spares_dram,
     )
     return ground, draft, start

@@ -12,6 +12,7 @@ from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
 from spmilp.solvers.lns.reloads import without_reloads
+from spmilp.solvers.lns.spared import sparing_dram
 from spmilp.solvers.lns.standing import Standing, compacted
 
 ROUNDS = 6
@@ -67,6 +68,7 @@ def opened(
     for _ in range(rounds):
         later = loosely_right(draft, ground.kept, limit, early, makespan)
         draft = without_reloads(ground, draft, later, makespan, limit)
+        draft, later = sparing_dram(ground, draft, later, makespan, limit)
         early = loosely_left(draft, ground.kept, limit, later, makespan)
         before, makespan = makespan, makespan_of(draft, early)
         if makespan == before or clock.is_over():

@@ -28,7 +28,7 @@ def without_reloads(ground: Ground, draft: Draft, start: Ints, last: int, limit:
     single = np.diff(draft.fills.begin) == 1
     # Twice the breakpoints of all lifetimes is room enough: a merger adds two.
     _merge(draft, limit, room, order, begins, ends, tasks, single, stands_for)
-    return _dropped(ground, _with(draft, stands_for))
+    return without_needless(ground, _with(draft, stands_for))
 
 
 @compiled
@@ -91,10 +91,10 @@ def _with(draft: Draft, stands_for: Ints) -> Draft:
             heir[stands_for[one]], parent[heir[one]] = heir[one], stands_for[one]
             heir[one] = NONE
     reads = Rows(draft.reads.begin, stands_for[draft.reads.items])
-    return _read_again(draft._replace(cycles=cycles, reads=reads, parent=parent, heir=heir))
+    return read_again(draft._replace(cycles=cycles, reads=reads, parent=parent, heir=heir))
 
 
-def _dropped(ground: Ground, draft: Draft) -> Draft:
+def without_needless(ground: Ground, draft: Draft) -> Draft:
     """Drop transfers that fill what nobody reads and nobody keeps."""
     droppable = np.zeros(ground.usable.size, np.bool_)
     droppable[list(ground.packed)] = True
@@ -110,10 +110,10 @@ def _dropped(ground: Ground, draft: Draft) -> Draft:
         needed[:tasks] = True
         if not (~needed & (draft.cycles > 0)).any():
             return draft
-        draft = _read_again(draft._replace(cycles=np.where(needed, draft.cycles, 0)))
+        draft = read_again(draft._replace(cycles=np.where(needed, draft.cycles, 0)))
 
 
-def _read_again(draft: Draft) -> Draft:
+def read_again(draft: Draft) -> Draft:
     """Let dropped transfers read nothing."""
     owners = owners_of(draft.reads)
     kept = draft.cycles[owners] > 0

@@ -8,14 +8,15 @@ from spmilp.solvers.list_scheduler.timeline import Timeline, earliest_gap, occup
 from spmilp.solvers.lns.draft import Draft
 
 
-def line_of_resources(draft: Draft) -> Timeline:
-    """Return the step functions of cores, engines and links."""
-    return _line(2 * np.bincount(draft.demands.items, minlength=draft.capacity.size))
+def line_of_resources(draft: Draft, changes: int = 0) -> Timeline:
+    """Return the step functions of cores, engines and links, with room for some changes."""
+    return _line(2 * np.bincount(draft.demands.items, minlength=draft.capacity.size) + 2 * changes)
 
 
-def line_of_memories(draft: Draft, memories: int) -> Timeline:
-    """Return the step functions of the bytes in use."""
-    return _line(6 * np.bincount(draft.memory, minlength=memories) + 2 * draft.users.items.size)
+def line_of_memories(draft: Draft, memories: int, changes: int = 0) -> Timeline:
+    """Return the step functions of the bytes in use, with room for some changes."""
+    most = 6 * np.bincount(draft.memory, minlength=memories) + 2 * draft.users.items.size
+    return _line(most + 2 * changes)
 
 
 def _line(breakpoints: Ints) -> Timeline:
