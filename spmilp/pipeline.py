@@ -16,6 +16,7 @@ from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.checker.violation import Violation
 from spmilp.commands.build import build_commands
+from spmilp.draft import Draft
 from spmilp.errors import FileError
 from spmilp.export.errors import InvalidPlanError
 from spmilp.export.formats import Exported, export
@@ -25,7 +26,7 @@ from spmilp.files import read_bytes
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
-from spmilp.lowering.choose import choose_tilings
+from spmilp.lowering.choose import first_choice
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile, load_machine
 from spmilp.plan.plan import Plan
@@ -146,16 +147,29 @@ def lower_network(
     The first choice is by an estimate; with a ``tile_search`` others are tried and judged by the
     list scheduler's plans.
     """
+    return draft_network(loaded, objective, tile_search).problem
+
+
+def draft_network(
+    loaded: Loaded,
+    objective: Quantity = Quantity.MAKESPAN,
+    tile_search: TileSearch | None = None,
+) -> Draft:
+    """Lower a network as :func:`lower_network` does, and keep the schedule that the tiles have.
+
+    An interrupt ends the search for tile sizes; before the first schedule it passes on.
+    """
     network, target = loaded.network, loaded.target
-    tilings = choose_tilings(network, target.machine)
-    if tile_search is not None:
-        tilings = search_tilings(network, target.machine, tilings, objective, tile_search)
-    return lower(
-        network,
-        target.machine,
-        tilings,
-        objective=Objective.of(objective),
-        sources=(("model", network.sha256), ("machine", target.sha256)),
+    wanted = Objective.of(objective)
+    sources = (("model", network.sha256), ("machine", target.sha256))
+    first = first_choice(network, target.machine)
+    if tile_search is None:
+        tilings = first.tilings
+        return Draft(
+            problem=lower(network, target.machine, tilings, objective=wanted, sources=sources)
+        )
+    return search_tilings(
+        network, target.machine, first, tile_search, objective=wanted, sources=sources
     )
 
 

@@ -1,14 +1,16 @@
 """Tile sizes chosen by search: tilings are tried, and the list scheduler's plans judge them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
+from spmilp.draft import Draft
 from spmilp.frontend.graph import Network
+from spmilp.lowering.choose import FirstChoice
+from spmilp.lowering.lower import lower
 from spmilp.lowering.refine import refine_tilings
-from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.judge import Judge
 
@@ -44,28 +46,65 @@ class TileSearch:
 def search_tilings(
     network: Network,
     machine: Machine,
-    tilings: Mapping[int, Tiling],
-    objective: Quantity,
+    first: FirstChoice,
     limits: TileSearch,
-) -> dict[int, Tiling]:
-    """Return tilings at least as good as the given ones, by :class:`Judge`'s word."""
-    deadline = None if limits.seconds is None else monotonic() + limits.seconds
-    judge = Judge(machine)
-    left = limits.tasks
-    best: int | None = None
+    *,
+    objective: Objective = DEFAULT_OBJECTIVE,
+    sources: tuple[tuple[str, str], ...] = (),
+) -> Draft:
+    """Return a problem with tilings at least as good as the first ones, by the judge's word.
 
-    def value_of(problem: Problem) -> int | None:
-        nonlocal best, left
-        left -= len(problem.tasks)
-        value = judge(problem)
-        if value is not None and (best is None or value < best):
-            best = value
-            limits.on_better(value, len(problem.tasks))
-        return value
-
-    def is_over() -> bool:
-        return left <= 0 or (deadline is not None and monotonic() > deadline)
-
-    return refine_tilings(
-        network, machine, tilings, value_of, objective=Objective.of(objective), is_over=is_over
+    A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no schedule.
+    """
+    judged = _Judged(machine, limits)
+    tilings = refine_tilings(
+        network,
+        machine,
+        first.tilings,
+        judged.value_of,
+        objective=objective,
+        sources=sources,
+        is_over=judged.is_over,
+        first=first,
     )
+    if judged.best is not None:
+        return judged.best
+    return Draft(problem=lower(network, machine, tilings, objective=objective, sources=sources))
+
+
+class _Judged:
+    """The problems of a search and what the judge says of them."""
+
+    def __init__(self, machine: Machine, limits: TileSearch) -> None:
+        self._judge = Judge(machine)
+        self._limits = limits
+        self._left = limits.tasks
+        self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
+        self._interrupted = False
+        self.best: Draft | None = None
+
+    def is_over(self) -> bool:
+        """Say whether a limit is reached."""
+        late = self._deadline is not None and monotonic() > self._deadline
+        return self._interrupted or self._left <= 0 or late
+
+    def value_of(self, problem: Problem) -> int | None:
+        """Return the least value of a problem's schedules, and keep the best one of all."""
+        self._left -= len(problem.tasks)
+        least: int | None = None
+        try:
+            for schedule in self._judge.schedules(problem):
+                value = schedule.score[0]
+                least = value if least is None else min(value, least)
+                self._keep_if_better(Draft(problem=problem, schedule=schedule))
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self._interrupted = True
+        return least
+
+    def _keep_if_better(self, draft: Draft) -> None:
+        best = None if self.best is None else self.best.value
+        if draft.value is not None and (best is None or draft.value < best):
+            self.best = draft
+            self._limits.on_better(draft.value, len(draft.problem.tasks))

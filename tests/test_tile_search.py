@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from spmilp.lowering.choose import choose_tilings
+from spmilp.checker.check import check
+from spmilp.draft import Draft
+from spmilp.lowering.choose import FirstChoice, first_choice
 from spmilp.lowering.lower import lower
 from spmilp.pipeline import Loaded, load, lower_network
 from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.judge import Judge
 from spmilp.tile_search import TileSearch, search_tilings
 
@@ -19,19 +22,30 @@ def loaded() -> Loaded:
     return load(MODEL, "mesh4x4")
 
 
-def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(loaded: Loaded) -> None:
+@pytest.fixture(scope="module")
+def first(loaded: Loaded) -> FirstChoice:
+    return first_choice(loaded.network, loaded.target.machine)
+
+
+def search(loaded: Loaded, first: FirstChoice, limits: TileSearch) -> Draft:
+    return search_tilings(loaded.network, loaded.target.machine, first, limits)
+
+
+def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
+    loaded: Loaded, first: FirstChoice
+) -> None:
     network, machine = loaded.network, loaded.target.machine
     said: list[tuple[int, int]] = []
     limits = TileSearch(tasks=3_000, on_better=lambda *better: said.append(better))
-    first = choose_tilings(network, machine)
-    found = search_tilings(network, machine, first, Quantity.MAKESPAN, limits)
+    found = search(loaded, first, limits)
 
     values = [value for value, _ in said]
-    assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    judge, problem = Judge(machine), lower(network, machine, found)
-    assert judge(lower(network, machine, first)) == values[0]
-    assert (judge(problem), len(problem.tasks)) == said[-1]
+    judge = Judge(machine)
+    assert judge(lower(network, machine, first.tilings)) in values
+    assert values[-1] < values[0]
+    assert (judge(found.problem), len(found.problem.tasks)) == said[-1]
+    assert found.value == values[-1]
 
 
 def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
@@ -44,27 +58,38 @@ def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
     assert min(said) == Judge(problem.machine)(problem)
 
 
-def test_without_time_the_first_tiles_stay(loaded: Loaded) -> None:
-    network, machine = loaded.network, loaded.target.machine
-    first = choose_tilings(network, machine)
-
-    assert (
-        search_tilings(network, machine, first, Quantity.MAKESPAN, TileSearch(seconds=0.0)) == first
-    )
+def test_without_time_the_first_tiles_stay(loaded: Loaded, first: FirstChoice) -> None:
+    found = search(loaded, first, TileSearch(seconds=0.0))
+    assert found.schedule is None
+    assert found.problem == lower(loaded.network, loaded.target.machine, first.tilings)
 
 
-def test_an_interrupt_keeps_the_best_tiles_so_far(loaded: Loaded) -> None:
-    network, machine = loaded.network, loaded.target.machine
+def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: FirstChoice) -> None:
     said: list[int] = []
 
     def interrupt(value: int, tasks: int) -> None:
         said.append(value)
-        if len(said) == 2:
+        if len(said) == 4:
             raise KeyboardInterrupt
 
-    limits = TileSearch(on_better=interrupt)
-    first = choose_tilings(network, machine)
-    found = search_tilings(network, machine, first, Quantity.MAKESPAN, limits)
+    found = search(loaded, first, TileSearch(on_better=interrupt))
+    assert len(said) == 4
+    assert found.value == said[-1]
+    result = found.result()
+    assert result is not None
+    assert result.interrupted
+    assert result.plan is not None
+    assert result.plan.claim.makespan == found.value
+    assert result.bound <= said[-1]
+    assert check(found.problem, result.plan) == ()
 
-    assert len(said) == 2
-    assert Judge(machine)(lower(network, machine, found)) in said
+
+def test_an_interrupt_before_the_first_schedule_passes_on(
+    loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(judge: Judge, problem: Problem) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Judge, "schedules", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        search(loaded, first, TileSearch())

@@ -101,9 +101,9 @@ def _problems(request: Request, progress: ProgressLine) -> dict[str, Problem]:
     """Return the problems by name: that of the problem file, or the network's and the machine's."""
     problems: dict[str, Problem] = {}
     for source in request.sources:
-        problem, _ = read_source(
+        problem = read_source(
             source, request.machine, request.dims, request.objective, progress.say
-        )
+        ).draft.problem
         name = Path(source).stem if source.endswith(".json") else problem.name
         if name in problems:
             raise typer.BadParameter(f"{source}: another source holds {name!r} as well")

@@ -10,16 +10,17 @@ from pathlib import Path
 import typer
 
 from spmilp import pipeline
-from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.interrupts import Interrupts, interrupts_noted
 from spmilp.cli.options import Tiles
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.cli.solved import Answer, figures_of, print_answer
 from spmilp.cli.sources import read_source
+from spmilp.draft import Draft
 from spmilp.errors import ExitCode
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
-from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.base import Result, SolveOptions, SolveStatus
 from spmilp.solvers.registry import solver_names
 from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
@@ -50,7 +51,7 @@ def run(request: Request) -> ExitCode:
     _solver_exists(request.solver)
     with interrupts_noted() as interrupts, progress_line() as progress:
         progress.ends_at(started + request.time_limit)
-        problem, ceiling = read_source(
+        source = read_source(
             request.source,
             request.machine,
             request.dims,
@@ -58,26 +59,48 @@ def run(request: Request) -> ExitCode:
             progress.say,
             _tile_search(request, progress),
         )
-        models = _written_model(request, problem, progress)
-        outdir = request.outdir or Path("out") / _folder_name(request.source, problem)
-        options = _options(request, progress, started, interrupts.code is not None)
-        result = pipeline.solve_problem(problem, request.solver, options)
+        draft = source.draft
+        outdir = request.outdir or Path("out") / _folder_name(request.source, draft.problem)
+        models, result = _solved(request, draft, progress, started, interrupts)
         interrupts.finishing = True
         progress.ends_at(math.inf)
         progress.say("checking the plan")
-        mapped = pipeline.judge(problem, result)
+        mapped = pipeline.judge(draft.problem, result)
         files = pipeline.write_outputs(mapped, outdir)
-    answer = Answer(
-        mapped=mapped,
-        summary=figures_of(mapped),
-        roofline=ceiling,
-        files=(*models, *files),
-        solver=request.solver,
-        seconds=time.perf_counter() - started,
-        interrupted=interrupts.code is not None,
-    )
+        answer = Answer(
+            mapped=mapped,
+            summary=figures_of(mapped),
+            roofline=source.roofline(),
+            files=(*models, *files),
+            solver=request.solver,
+            seconds=time.perf_counter() - started,
+            interrupted=interrupts.code is not None,
+        )
     print_answer(answer, as_json=request.as_json)
     return _exit_code(request, answer, interrupts.code)
+
+
+def _solved(
+    request: Request,
+    draft: Draft,
+    progress: ProgressLine,
+    started: float,
+    interrupts: Interrupts,
+) -> tuple[tuple[Path, ...], Result]:
+    """Write what is to be written before, and solve; who was interrupted takes what there is."""
+    known = draft.result() if interrupts.code is not None else None
+    if known is not None:
+        return (), known
+    models: tuple[Path, ...] = ()
+    try:
+        models = _written_model(request, draft.problem, progress)
+        options = _options(request, progress, started, interrupts.code is not None)
+        return models, pipeline.solve_problem(draft.problem, request.solver, options)
+    except KeyboardInterrupt:
+        known = draft.result()
+        if known is None:
+            raise
+        return models, known
 
 
 def _solver_exists(name: str) -> None:

@@ -1,17 +1,40 @@
 """What a verb maps: a problem file, or a model that is lowered to a problem."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
 
 from spmilp import pipeline
+from spmilp.draft import Draft
 from spmilp.lowering.roofline import Roofline, roofline
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.tile_search import TileSearch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source:
+    """What is to be mapped.
+
+    Parameters
+    ----------
+    draft
+        The problem, with a first schedule where tile sizes were searched for.
+    loaded
+        What the problem was made from; ``None`` where only the problem is known.
+    """
+
+    draft: Draft
+    loaded: pipeline.Loaded | None = None
+
+    def roofline(self) -> Roofline | None:
+        """Return the bound for every tiling; ``None`` where only the problem is known."""
+        if self.loaded is None:
+            return None
+        return roofline(self.loaded.network, self.loaded.target.machine)
 
 
 def read_source(
@@ -21,8 +44,8 @@ def read_source(
     objective: Quantity | None,
     say: Callable[[str], None],
     tile_search: TileSearch | None = None,
-) -> tuple[Problem, Roofline | None]:
-    """Read a problem, or make it from a model and a machine; a model has a roofline too.
+) -> Source:
+    """Read a problem, or make it from a model and a machine.
 
     Parameters
     ----------
@@ -41,12 +64,13 @@ def read_source(
         If a file cannot be used.
     """
     if source.endswith(".json"):
-        return _problem_of_file(source, machine, dims, objective, say), None
+        problem = _problem_of_file(source, machine, dims, objective, say)
+        return Source(draft=Draft(problem=problem))
     say(f"reading {source}")
     loaded = pipeline.load(source, machine or pipeline.DEFAULT_MACHINE, dims=dims)
     say("choosing tiles and lowering")
-    problem = pipeline.lower_network(loaded, objective or Quantity.MAKESPAN, tile_search)
-    return problem, roofline(loaded.network, loaded.target.machine)
+    draft = pipeline.draft_network(loaded, objective or Quantity.MAKESPAN, tile_search)
+    return Source(draft=draft, loaded=loaded)
 
 
 def _problem_of_file(

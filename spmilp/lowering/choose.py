@@ -1,6 +1,7 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.cost import NO_MEASUREMENTS
@@ -20,10 +21,37 @@ MOST_STEPS = 1 << 21
 """Group times that one pass of the descent adds up at most."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstChoice:
+    """Tilings, and what they were chosen from.
+
+    Parameters
+    ----------
+    tilings
+        One for each group, by index.
+    landscapes
+        The candidates by the number of waves in which groups compute.
+    times
+        About how many cycles each group takes alone, in one wave, if candidates are chosen from one
+        of the landscapes.
+    """
+
+    tilings: dict[int, Tiling]
+    landscapes: Mapping[int, Landscape]
+    times: Mapping[int, list[float]]
+
+
 def choose_tilings(
     network: Network, machine: Machine, *, measured: CycleTable = NO_MEASUREMENTS
 ) -> dict[int, Tiling]:
-    """Choose a tiling for each group, by index.
+    """Choose a tiling for each group, by index; see :func:`first_choice`."""
+    return first_choice(network, machine, measured=measured).tilings
+
+
+def first_choice(
+    network: Network, machine: Machine, *, measured: CycleTable = NO_MEASUREMENTS
+) -> FirstChoice:
+    """Choose a tiling for each group.
 
     For each group the candidates are estimated (:mod:`spmilp.lowering.estimate`), and one is chosen
     for all groups together. First by dynamic programming along the edges to each group from what
@@ -43,9 +71,10 @@ def choose_tilings(
     """
     parts = parts_of_batch(network, machine_rates(machine))
     landscapes = {n: Landscape(part, machine, measured) for n, part in parts.items()}
+    chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
+    first = FirstChoice(tilings={}, landscapes=landscapes, times=_times_alone(landscapes, chosen))
     while True:
-        chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
-        waves = _waves(network, machine, landscapes, chosen)
+        waves = waves_of_groups(network, machine_rates(machine), _times_alone(landscapes, chosen))
         tilings = {
             group.index: in_waves(chosen[number][group.index].candidate.tiling, number)
             for group, number in zip(network.groups, waves, strict=True)
@@ -53,30 +82,26 @@ def choose_tilings(
         tight = any(
             landscapes[number].is_tight(chosen[number][index]) for index, number in enumerate(waves)
         )
-        if not tight:
-            return tilings
-        problem = lower(network, machine, tilings, measured=measured)
-        too_large = groups_that_do_not_fit(problem)
+        too_large: Mapping[str, str] = {}
+        if tight:
+            problem = lower(network, machine, tilings, measured=measured)
+            too_large = groups_that_do_not_fit(problem)
         if not too_large:
-            return tilings
+            return replace(first, tilings=tilings)
         for number, landscape in landscapes.items():
             here = {group.name for group in network.groups if waves[group.index] == number}
             some = {name: reason for name, reason in too_large.items() if name in here}
-            landscape.discard(chosen[number], some)
+            landscapes = {**landscapes, number: landscape.without(chosen[number], some)}
+        chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
 
 
-def _waves(
-    network: Network,
-    machine: Machine,
-    landscapes: Mapping[int, Landscape],
-    chosen: Mapping[int, Choice],
-) -> list[int]:
-    """Return in how many waves each group computes."""
-    times = {
+def _times_alone(
+    landscapes: Mapping[int, Landscape], chosen: Mapping[int, Choice]
+) -> dict[int, list[float]]:
+    return {
         number: [time.alone for time in group_times(landscape, chosen[number])]
         for number, landscape in landscapes.items()
     }
-    return waves_of_groups(network, machine_rates(machine), times)
 
 
 def choose(landscape: Landscape) -> Choice:

@@ -1,6 +1,7 @@
 """The candidates of all groups of a network on a machine, and what choices among them cost."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from copy import copy
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
@@ -139,8 +140,8 @@ class Landscape:
         cores = (self._machine.cores[core] for core in profile.candidate.cores)
         return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
 
-    def discard(self, chosen: Choice, too_large: Mapping[str, str]) -> None:
-        """Drop the candidates whose tiles are as large as those that turned out not to fit.
+    def without(self, chosen: Choice, too_large: Mapping[str, str]) -> "Landscape":
+        """Return it without the candidates whose tiles are as large as some that do not fit.
 
         Parameters
         ----------
@@ -152,15 +153,18 @@ class Landscape:
         DoesNotFitError
             If a group has no candidate left.
         """
+        fewer = copy(self)
+        fewer._profiles = dict(self._profiles)
         for group in self.network.groups:
             if group.name not in too_large:
                 continue
             size = chosen[group.index].candidate.footprint.bytes
-            profiles = self.profiles(group)
+            profiles = fewer.profiles(group)
             left = [one for one in profiles if one.candidate.footprint.bytes < size]
             if not left:
                 raise DoesNotFitError(too_large[group.name])
-            self._profiles[self.class_of(group)] = left
+            fewer._profiles[self.class_of(group)] = left
+        return fewer
 
     def _class_of(self, group: Group) -> tuple[Hashable, ...]:
         kept = tuple(name in self._residence.kept for name in group.inputs)

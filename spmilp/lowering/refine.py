@@ -4,12 +4,10 @@ from collections.abc import Callable, Hashable, Mapping
 from math import inf
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.batch import part_of_batch
-from spmilp.lowering.choose import choose, group_times
+from spmilp.lowering.choose import FirstChoice, first_choice
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.fit import groups_that_do_not_fit
-from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.lowering.waves import in_waves
@@ -28,15 +26,18 @@ def refine_tilings(
     budget: int | None = None,
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
+    sources: tuple[tuple[str, str], ...] = (),
     is_over: Callable[[], bool] = lambda: False,
     measured: CycleTable = NO_MEASUREMENTS,
+    first: FirstChoice | None = None,
 ) -> dict[int, Tiling]:
     """Improve tilings by coordinate descent: one class of like groups at a time.
 
-    The classes that are expected to take longest come first; each of a class's candidates, the most
-    promising first, is tried for all of its groups at once and kept if the value falls. When a pass
-    over the classes changes nothing, passes over single groups follow, until one of them changes
-    nothing. A ``KeyboardInterrupt`` ends the search like ``is_over``.
+    The given tilings are evaluated first. Then come the classes that are expected to take longest;
+    each of a class's candidates, the most promising first, is tried for all of its groups at once
+    and kept if the value falls. When a pass over the classes changes nothing, passes over single
+    groups follow, until one of them changes nothing. A ``KeyboardInterrupt`` ends the search like
+    ``is_over``, but passes on as long as no value is known.
 
     Parameters
     ----------
@@ -48,64 +49,68 @@ def refine_tilings(
         problem without a plan.
     budget
         Problems to evaluate at most, the starting one included; ``None`` without limit.
-    objective
+    objective, sources
         Of the problems that are evaluated.
     is_over
         Asked before each evaluation whether to stop.
+    first
+        The first choice for this network and machine, if it is known; it saves the time to find its
+        candidates once more.
 
     Returns
     -------
     dict[int, Tiling]
         Tilings whose value is at most that of the given ones.
     """
-    search = _Search(network, machine, evaluate, budget, objective, is_over, measured)
-    return search.run(dict(tilings))
+
+    def lowered(some: Mapping[int, Tiling]) -> Problem:
+        return lower(
+            network, machine, some, measured=measured, objective=objective, sources=sources
+        )
+
+    search = _Search(network, lowered, evaluate, budget, is_over)
+    return search.run(
+        dict(tilings), lambda: first or first_choice(network, machine, measured=measured)
+    )
 
 
 class _Search:
     def __init__(
         self,
         network: Network,
-        machine: Machine,
+        lowered: Callable[[Mapping[int, Tiling]], Problem],
         evaluate: Evaluate,
         budget: int | None,
-        objective: Objective,
         is_over: Callable[[], bool],
-        measured: CycleTable,
     ) -> None:
         self._network = network
-        self._machine = machine
+        self._lowered = lowered
         self._evaluate = evaluate
         self._left = inf if budget is None else budget
-        self._objective = objective
         self._is_over = is_over
-        self._measured = measured
-        self._landscapes = {1: Landscape(network, machine, measured)}
         self._tried: set[tuple[Tiling, ...]] = set()
         self._best: dict[int, Tiling] = {}
         self._least: int | None = None
 
-    def run(self, best: dict[int, Tiling]) -> dict[int, Tiling]:
+    def run(self, best: dict[int, Tiling], first: Callable[[], FirstChoice]) -> dict[int, Tiling]:
         """Return the best tilings found."""
         self._best = best
-        self._look_at_waves(best)
-        classes = self._classes()
-        groups = [[member] for members in classes if len(members) > 1 for member in members]
         try:
             self._least = self._value(best)
-            for neighbourhood in (classes, groups):
-                while self._improves(neighbourhood):
-                    pass
+            if not self._is_over():
+                self._descend(first())
         except KeyboardInterrupt:
-            return self._best
+            if self._least is None:
+                raise
         return self._best
 
-    def _look_at_waves(self, tilings: Mapping[int, Tiling]) -> None:
-        """Make the candidates of waves; their numbers stay as they are given."""
-        for number in sorted({tiling.waves for tiling in tilings.values()} - {1}):
-            part = part_of_batch(self._network, number)
-            if part is not None:
-                self._landscapes[number] = Landscape(part, self._machine, self._measured)
+    def _descend(self, first: FirstChoice) -> None:
+        self._landscapes = first.landscapes
+        classes = self._classes(first.times)
+        groups = [[member] for members in classes if len(members) > 1 for member in members]
+        for neighbourhood in (classes, groups):
+            while self._improves(neighbourhood):
+                pass
 
     def _improves(self, neighbourhood: list[list[int]]) -> bool:
         """Try every candidate for each set of groups once; say whether one was better."""
@@ -124,23 +129,16 @@ class _Search:
         if key in self._tried or self._left <= 0 or self._is_over():
             return None
         self._tried.add(key)
-        problem = lower(
-            self._network,
-            self._machine,
-            tilings,
-            measured=self._measured,
-            objective=self._objective,
-        )
+        problem = self._lowered(tilings)
         if groups_that_do_not_fit(problem):
             return None
         self._left -= 1
         return self._evaluate(problem)
 
-    def _classes(self) -> list[list[int]]:
+    def _classes(self, times: Mapping[int, list[float]]) -> list[list[int]]:
         """Return the groups that are alike, those expected to take longest first."""
         long: dict[Hashable, float] = {}
         members: dict[Hashable, list[int]] = {}
-        times = {number: _times(one) for number, one in self._landscapes.items()}
         for group in self._network.groups:
             waves, kind = self._waves(group.index), self._kind(group.index)
             members.setdefault(kind, []).append(group.index)
@@ -159,7 +157,3 @@ class _Search:
     def _waves(self, group: int) -> int:
         waves = self._best[group].waves
         return waves if waves in self._landscapes else 1
-
-
-def _times(landscape: Landscape) -> list[float]:
-    return [time.alone for time in group_times(landscape, choose(landscape))]

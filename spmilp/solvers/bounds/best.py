@@ -28,6 +28,20 @@ def best_bound(problem: Problem, quantity: Quantity | None = None) -> Bound:
     return max(bounds_on(problem, wanted), key=lambda bound: bound.value)
 
 
+def quick_bound(problem: Problem) -> Bound:
+    """Return a bound on the first quantity for somebody who waits: without what takes longer."""
+    if problem.objective.first is not Quantity.MAKESPAN:
+        return bounds_on(problem, problem.objective.first)[0]
+    movement = Movement(problem)
+    chains = Chains(problem, movement)
+    paths = heads_and_tails(problem, movement, chains)
+    found = (
+        Bound("cuts", Quantity.MAKESPAN, paths.longest),
+        Bound("work", Quantity.MAKESPAN, work_bound(problem, paths)),
+    )
+    return max(found, key=lambda bound: bound.value)
+
+
 def bounds_on(problem: Problem, quantity: Quantity) -> tuple[Bound, ...]:
     """Return every bound on one quantity that takes no search."""
     if quantity is Quantity.MAKESPAN:

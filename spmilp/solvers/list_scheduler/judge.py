@@ -1,14 +1,15 @@
 """A quick word on how good a problem's plans get, to choose between problems."""
 
+from collections.abc import Iterator
+
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
+from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
-from spmilp.solvers.list_scheduler.board import Stop
-from spmilp.solvers.list_scheduler.orders import ORDERS
-from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
+from spmilp.solvers.bounds.bound import Bound
+from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.run import Runner
-from spmilp.solvers.list_scheduler.score import score
+from spmilp.solvers.list_scheduler.solver import plan_from
 
 RULES = (("earliest", "path"), ("near", "layers"), ("near", "depth"))
 """Assignments and orders: each is often the best, where the others are not."""
@@ -22,12 +23,14 @@ class Judge:
 
     def __call__(self, problem: Problem) -> int | None:
         """Return the least first quantity of the plans; ``None`` without any."""
+        return min((found.score[0] for found in self.schedules(problem)), default=None)
+
+    def schedules(self, problem: Problem) -> Iterator[Found]:
+        """Yield what the rules find, one after another."""
         runner = Runner(problem, self._routes)
-        weights = FIRST_WEIGHTS[problem.objective.first]
-        values = []
-        for assignment, order in RULES:
-            cores, tasks = ASSIGNMENTS[assignment](problem), ORDERS[order](problem)
-            stop, board = runner.run(tasks, cores, weights)
-            if stop is Stop.DONE:
-                values.append(score(problem, board)[0])
-        return min(values, default=None)
+        for rule in RULES:
+            yield from filter(None, Portfolio(problem, runner, rule))
+
+    def plan(self, problem: Problem, found: Found, bound: Bound) -> Plan:
+        """Return a schedule as a plan."""
+        return plan_from(problem, self._routes, found, bound, "list")

@@ -8,6 +8,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS, wherever_it_ends_first
 from spmilp.solvers.list_scheduler.board import Board, Stop, Weights
+from spmilp.solvers.list_scheduler.mixture import Mixture
 from spmilp.solvers.list_scheduler.orders import ORDERS
 from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.list_scheduler.run import Runner
@@ -72,8 +73,8 @@ class Found:
 class Portfolio:
     """Schedules a problem by the rules of a portfolio.
 
-    First every assignment with every order, then other weights with the best three of them. The
-    number of trials depends on the number of tasks.
+    First every assignment with every order, then for each order a mixture of its assignments, then
+    other weights with the best three of all. The number of trials depends on the number of tasks.
 
     Parameters
     ----------
@@ -92,6 +93,7 @@ class Portfolio:
         self._greedy = greedy
         self._orders: dict[str, Ints] = {}
         self._assignments: dict[str, Ints] = {}
+        self._mixtures = {order: Mixture(problem) for order in ORDERS}
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self.reason = "the time limit left no room for a first trial"
         """Why the last trial that failed found no schedule."""
@@ -115,6 +117,11 @@ class Portfolio:
             rules.sort(key=lambda rule: ASSIGNMENTS[rule[0]] is wherever_it_ends_first)
         for assignment, order in rules:
             yield Trial(assignment, order, usual)
+        for order, mixture in self._mixtures.items():
+            if mixture.cores is not None:
+                name = f"mixed-{order}"
+                self._assignments[name] = mixture.cores
+                yield Trial(name, order, usual)
         best = sorted(self._scores, key=lambda trial: (self._scores[trial], str(trial)))[:3]
         for trial in best:
             for weights in OTHER_WEIGHTS:
@@ -130,5 +137,6 @@ class Portfolio:
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, board)
             return None
+        self._mixtures[trial.order].add(cores, board)
         self._scores[trial] = self._score(board)
         return Found(self._scores[trial], trial, order, board)

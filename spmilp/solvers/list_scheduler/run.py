@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spmilp.errors import SpmilpError
+from spmilp.interruptible import interruptibly
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import (
@@ -35,6 +36,8 @@ TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
 PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
 MOST_MEMORIES_WITH_ALL_PAIRS = 96
+MANY_TASKS = 1_000
+"""A run with fewer takes so little time that an interrupt can wait for its end."""
 
 
 class Runner:
@@ -83,7 +86,7 @@ class Runner:
         machine = self._machine_for(cores)
         while True:
             board = self._new_board(machine, order, cores, weights, latest)
-            stop = Stop(decode(board, order))
+            stop = Stop(self._decode(board, order))
             if stop not in FULL:
                 return stop, board
             self._grow(stop)
@@ -109,6 +112,11 @@ class Runner:
             f"{who}: its working set fits its scratchpad by size, but not beside what must stay "
             "there and the gaps between; use smaller tiles or a larger scratchpad"
         )
+
+    def _decode(self, board: Board, order: Ints) -> int:
+        if len(self._problem.tasks) < MANY_TASKS:
+            return decode(board, order)
+        return interruptibly(decode, board, order)
 
     def _new_board(
         self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights, latest: int

@@ -10,11 +10,6 @@ from spmilp.solvers.list_scheduler.extract import makespan_of
 from spmilp.solvers.list_scheduler.records import SET_ASIDE
 
 
-def score(problem: Problem, board: Board) -> tuple[int, ...]:
-    """Return the schedule's quantities in the problem's order; less is better."""
-    return Scorer(problem)(board)
-
-
 class Scorer:
     """Values schedules of one problem."""
 

@@ -53,6 +53,20 @@ def greedy_name(assignment: str, order: str) -> str:
     return f"greedy:{assignment}/{order}"
 
 
+def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solver: str) -> Plan:
+    """Return a schedule as a plan that says by which rules it was made.
+
+    Raises
+    ------
+    DoesNotFitError
+        If a bounded DRAM is too small for the tensors and what is spilled to it.
+    """
+    trial = found.trial
+    settings = (("assignment", trial.assignment), ("order", trial.order))
+    weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
+    return plan_of(problem, routes, found.board, bound, solver, (*settings, *weights))
+
+
 class _Search:
     def __init__(
         self,
@@ -137,12 +151,7 @@ class _Search:
         return objective - self._bound.value <= self._options.gap * objective
 
     def _result_of(self, found: Found) -> Result:
-        trial = found.trial
-        settings = (("assignment", trial.assignment), ("order", trial.order))
-        weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
-        plan = plan_of(
-            self._problem, self._routes, found.board, self._bound, self._name, (*settings, *weights)
-        )
+        plan = plan_from(self._problem, self._routes, found, self._bound, self._name)
         optimal = found.score[0] == self._bound.value
         return Result(
             status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
