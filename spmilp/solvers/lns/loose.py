@@ -7,7 +7,7 @@ What comes out are times that an offset packing may find addresses for, or not.
 
 import numpy as np
 
-from spmilp.compiled import compiled, part
+from spmilp.compiled import kernel, part
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Tenants
@@ -42,7 +42,11 @@ def loosely_left(
     turn = np.argsort(start, kind="stable")
     found = np.zeros(start.size, np.int64)
     line = line_of_resources(draft)
-    _place_early(draft, kept, limit, line, room, turn, start, pause, ends, found)
+    valid, over = (np.zeros(draft.filler.size, np.int64) for _ in range(2))
+    waiting = np.diff(draft.users.begin)
+    _place_early(
+        draft, kept, limit, line, room, turn, start, pause, ends, valid, over, waiting, found
+    )
     return found
 
 
@@ -56,11 +60,12 @@ def loosely_right(draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: i
     turn = np.argsort(-(start + draft.cycles), kind="stable")
     found = np.full(start.size, last, np.int64)
     line = line_of_resources(draft)
-    _place_late(draft, kept, limit, line, room, turn, start, begins, last, found)
+    until = np.full(draft.filler.size, -1, np.int64)
+    _place_late(draft, kept, limit, line, room, turn, start, begins, last, until, found)
     return found
 
 
-@compiled
+@kernel
 def _hold_what_is_there(draft: Draft, limit: Ints, ends: Ints, room: Timeline) -> None:
     for held in range(draft.filler.size):
         memory = draft.memory[held]
@@ -68,7 +73,7 @@ def _hold_what_is_there(draft: Draft, limit: Ints, ends: Ints, room: Timeline) -
             occupy(room, memory, ZERO, ends[held], draft.bytes[held])
 
 
-@compiled
+@kernel
 def _place_early(
     draft: Draft,
     kept: Tenants,
@@ -79,16 +84,16 @@ def _place_early(
     start: Ints,
     pause: Ints,
     ends: Ints,
+    valid: Ints,
+    over: Ints,
+    waiting: Ints,
     found: Ints,
 ) -> None:
-    valid = np.zeros(draft.filler.size, np.int64)
-    over = np.zeros(draft.filler.size, np.int64)
-    waiting = np.diff(draft.users.begin)
     for act in turn:
         if draft.cycles[act] == 0:
             continue
         ready = earliest(draft, kept.earlier, act, found, valid, over)
-        ready = _room_before(draft, limit, room, act, ready, start[act])
+        ready = room_before(draft, limit, room, act, ready, start[act])
         ready = max(ready, min(start[act], ready + pause[act]))
         begin = first_room(draft, line, act, ready)
         hold(draft, line, act, begin)
@@ -122,7 +127,7 @@ def _place_early(
 
 
 @part
-def _room_before(
+def room_before(
     draft: Draft, limit: Ints, room: Timeline, act: int, ready: int, start: int
 ) -> int:
     """Return the first cycle from which there is room until ``start`` for what an activity fills.
@@ -151,7 +156,7 @@ def _room_before(
     return ready
 
 
-@compiled
+@kernel
 def _place_late(
     draft: Draft,
     kept: Tenants,
@@ -162,9 +167,9 @@ def _place_late(
     start: Ints,
     begins: Ints,
     last: int,
+    until: Ints,
     found: Ints,
 ) -> None:
-    until = np.full(draft.filler.size, -1, np.int64)
     for held in range(draft.filler.size):
         memory = draft.memory[held]
         if draft.lasting[held] and limit[memory] != NEVER:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.compiled import compiled
+from spmilp.compiled import kernel
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
@@ -31,7 +31,7 @@ def without_reloads(ground: Ground, draft: Draft, start: Ints, last: int, limit:
     return without_needless(ground, _with(draft, stands_for))
 
 
-@compiled
+@kernel
 def _merge(
     draft: Draft,
     limit: Ints,

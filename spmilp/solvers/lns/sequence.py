@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.compiled import compiled, part
+from spmilp.compiled import kernel, part
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline
 from spmilp.solvers.lns.draft import Draft, Rows, Tenants
@@ -21,7 +21,8 @@ def leftmost(draft: Draft, tenants: Tenants, start: Ints) -> Ints:
     turn = np.argsort(start, kind="stable")
     line = line_of_resources(draft)
     found = np.zeros(start.size, np.int64)
-    _place_early(draft, tenants, line, turn, found)
+    valid, released = (np.zeros(draft.filler.size, np.int64) for _ in range(2))
+    _place_early(draft, tenants, line, turn, valid, released, found)
     return found
 
 
@@ -37,10 +38,16 @@ def rightmost(draft: Draft, tenants: Tenants, start: Ints, end: Cycles) -> Ints:
     return found
 
 
-@compiled
-def _place_early(draft: Draft, tenants: Tenants, line: Timeline, turn: Ints, found: Ints) -> None:
-    valid = np.zeros(draft.filler.size, np.int64)
-    released = np.zeros(draft.filler.size, np.int64)
+@kernel
+def _place_early(
+    draft: Draft,
+    tenants: Tenants,
+    line: Timeline,
+    turn: Ints,
+    valid: Ints,
+    released: Ints,
+    found: Ints,
+) -> None:
     for act in turn:
         if draft.cycles[act] == 0:
             continue
@@ -58,7 +65,7 @@ def _place_early(draft: Draft, tenants: Tenants, line: Timeline, turn: Ints, fou
             released[held] = max(released[held], end)
 
 
-@compiled
+@kernel
 def _place_late(
     draft: Draft, tenants: Tenants, line: Timeline, turn: Ints, last: int, found: Ints
 ) -> None:

@@ -53,3 +53,11 @@ def hold(draft: Draft, line: Timeline, act: int, start: int) -> None:
     demands = draft.demands
     for i in range(demands.begin[act], demands.begin[act + 1]):
         occupy(line, demands.items[i], start, start + draft.cycles[act], draft.amounts[i])
+
+
+@part
+def release(draft: Draft, line: Timeline, act: int, start: int) -> None:
+    """Give back what an activity holds from ``start`` on."""
+    demands = draft.demands
+    for i in range(demands.begin[act], demands.begin[act + 1]):
+        occupy(line, demands.items[i], start, start + draft.cycles[act], -draft.amounts[i])
