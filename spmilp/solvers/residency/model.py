@@ -20,15 +20,16 @@ from spmilp.solvers.residency.room import Room
 from spmilp.solvers.residency.scope import Scope
 from spmilp.solvers.residency.supplies import Supplies
 from spmilp.solvers.residency.variables import Variables
+from spmilp.solvers.residency.visits import Visits
 
 
 class Model:
     """The model of one scope, with or without addresses."""
 
-    def __init__(self, tables: Tables, scope: Scope, *, addresses: bool) -> None:
+    def __init__(self, tables: Tables, scope: Scope, visits: Visits, *, addresses: bool) -> None:
         self.tables = tables
         self.cp = cp_model.CpModel()
-        self.variables = Variables(self.cp, tables, scope)
+        self.variables = Variables(self.cp, tables, scope, visits)
         room = Room(tables, self.variables)
         Constraints(tables, scope, self.variables, room).add_all(self.cp)
         self.addresses = Addresses(self.cp, tables, self.variables, room) if addresses else None

@@ -7,6 +7,9 @@ from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.residency.course import Course
 from spmilp.units import TaskIdx
 
+MOST_POOLS = 4
+"""Up to so many pools of cores, a task in a window may go to any of them."""
+
 
 class Turn(NamedTuple):
     """A task's step and the pool of cores in which it runs."""
@@ -28,23 +31,20 @@ def fixed(course: Course) -> Scope:
     return Scope(tuple((Turn(step, pool),) for step, pool in turns))
 
 
-def window(tables: Tables, course: Course, first: int, last: int, *, pools: bool) -> Scope:
+def window(tables: Tables, course: Course, first: int, last: int) -> Scope:
     """Return a scope in which the tasks at steps ``[first, last)`` may change places.
 
     None comes before what it follows: so many steps behind the first as tasks before it are in the
-    window, and as many before the last as tasks after it are.
-
-    Parameters
-    ----------
-    pools
-        Whether these tasks may also go to other pools of cores.
+    window, and as many before the last as tasks after it are. Where pools are few, they may change
+    these, too.
     """
     free = course.order[first:last]
     before = _ancestors(tables, free)
     after = {task: sum(task in some for some in before.values()) for task in free}
     turns = list(fixed(course).turns)
+    has_few = len(tables.pools) <= MOST_POOLS
     for task in free:
-        allowed = tables.pools_of(task) if pools else (course.pools[task],)
+        allowed = tables.pools_of(task) if has_few else (course.pools[task],)
         steps = range(first + len(before[task]), last - after[task])
         turns[task] = tuple(Turn(step, pool) for step in steps for pool in allowed)
     return Scope(tuple(turns))

@@ -17,13 +17,14 @@ from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.plans import NAME, plan_from, shortened
 from spmilp.solvers.residency.scope import Scope, fixed
 from spmilp.solvers.residency.search import Answer, Limits, run
+from spmilp.solvers.residency.visits import Visits
 from spmilp.solvers.residency.windows import Windows
 
 MOST_EACH = 20.0
 """Deterministic time for one course."""
 
-MOST_OF_WINDOW = 1.0
-"""Deterministic time for one window."""
+MOST_VISITS = 12_000
+"""In a model; it takes a second or two to write down."""
 
 
 class Session:
@@ -69,49 +70,45 @@ class Session:
             yield Course(tuple(depth_first(self._problem).tolist()), pools)
 
     def _step_by_step(self, course: Course) -> None:
+        """Let tasks change places, until nothing is left to try or windows grow too large."""
         windows = Windows(self._tables, self._options.seed)
         while not self._is_done():
             scope = windows.next(course)
             if scope is None:
                 return
-            complete = self._settle(scope, MOST_OF_WINDOW)
-            improved = self._course is not None and self._course is not course
-            windows.learn(improved=improved, complete=complete)
+            is_complete = self._settle(scope, windows.limit)
+            if is_complete is None:
+                return
+            has_gained = self._course is not None and self._course is not course
+            windows.learn(has_gained=has_gained, is_complete=is_complete)
             course = self._course or course
 
-    def _settle(self, scope: Scope, deterministic: float) -> bool:
+    def _settle(self, scope: Scope, deterministic: float) -> bool | None:
         """Find a scope's best stays; where these have no addresses, those that have some.
 
         Once some had none, addresses are in the model from the beginning.
 
         Returns
         -------
-        bool
-            Whether the search came to its end.
+        bool or None
+            Whether the search came to its end; ``None`` where the scope is too large for one.
         """
-        answer = self._ask(scope, deterministic, addresses=not self._packs)
+        visits = Visits(self._tables, scope)
+        if visits.count > MOST_VISITS:
+            return None
+        model = Model(self._tables, scope, visits, addresses=not self._packs)
+        answer = self._ask(model, deterministic)
         if answer.solution is not None and not self._takes(answer.solution) and self._packs:
             self._packs = False
-            answer = self._ask(scope, deterministic, addresses=True, values=answer.values)
+            model = Model(self._tables, scope, visits, addresses=True)
+            model.hint(answer.values)
+            answer = self._ask(model, deterministic)
             if answer.solution is not None:
                 self._takes(answer.solution)
         return answer.complete
 
-    def _takes(self, solution: Solution) -> bool:
-        """Make a solution a plan, and say whether it has become a valid one."""
-        found = plan_from(self._tables, solution, self._bound)
-        if not isinstance(found, Plan) or check(self._problem, found):
-            return False
-        self._course = solution.course
-        self._offer(shortened(self._problem, found))
-        return True
-
-    def _ask(
-        self, scope: Scope, deterministic: float, *, addresses: bool, values: tuple[int, ...] = ()
-    ) -> Answer:
+    def _ask(self, model: Model, deterministic: float) -> Answer:
         """Ask for something better than the best plan."""
-        model = Model(self._tables, scope, addresses=addresses)
-        model.hint(values)
         if self.plan is not None:
             model.limit(self._values(self.plan)[0] - 1)
         limits = Limits(
@@ -123,6 +120,15 @@ class Session:
         answer = run(model, limits)
         self._clock.spend(answer.deterministic)
         return answer
+
+    def _takes(self, solution: Solution) -> bool:
+        """Make a solution a plan, and say whether it has become a valid one."""
+        found = plan_from(self._tables, solution, self._bound)
+        if not isinstance(found, Plan) or check(self._problem, found):
+            return False
+        self._course = solution.course
+        self._offer(shortened(self._problem, found))
+        return True
 
     def _offer(self, plan: Plan) -> None:
         """Take a plan if it is better than the one there is."""

@@ -81,12 +81,14 @@ class Variables:
         Whether each happens.
     """
 
-    def __init__(self, model: cp_model.CpModel, tables: Tables, scope: Scope) -> None:
+    def __init__(
+        self, model: cp_model.CpModel, tables: Tables, scope: Scope, visits: Visits
+    ) -> None:
         self._model = model
         self._tables = tables
         self._scope = scope
         self._supplies = Supplies(tables)
-        self.visits = Visits(tables, scope)
+        self.visits = visits
         self.runs = {
             Run(task, turn): self._literal(len(turns) == 1)
             for task, turns in enumerate(scope.turns)

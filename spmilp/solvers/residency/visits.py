@@ -14,7 +14,7 @@ BEGINNING = -1
 """The step before the first task; the one after the last task is their number."""
 
 MOST_MEMORIES = 4
-"""Up to so many memories on the chip, a slice may wait in one where no task touches it."""
+"""Of which a slice may come from another than DRAM at a step."""
 
 
 class Home(NamedTuple):
@@ -79,6 +79,11 @@ class Visits:
             for home, visits in sorted(self._found.items())
         }
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(len(visits) for visits in self.of.values())
+
     def is_working(self, memory: MemoryIdx) -> bool:
         """Say whether cores work in a memory."""
         return memory in self._worked_in
@@ -107,22 +112,31 @@ class Visits:
                                 readers.append(run)
 
     def _others_pass(self) -> None:
-        """Add a visit wherever something may happen to a slice in another memory."""
+        """Add visits where a slice may come from or wait while something happens elsewhere.
+
+        On a machine with few memories these are all of them. On others they are those in which
+        something happened to the slice last.
+        """
         chip = [m.index for m in self._tables.machine.memories if m.kind is not MemoryKind.DRAM]
-        happens: dict[SliceIdx, dict[MemoryIdx, set[int]]] = defaultdict(lambda: defaultdict(set))
+        happens: dict[SliceIdx, dict[int, set[MemoryIdx]]] = defaultdict(lambda: defaultdict(set))
         for home, visits in self._found.items():
             for slice_ in self.related(home.slice):
-                happens[slice_][home.memory] |= set(visits)
-        for slice_, places in happens.items():
-            for memory in chip if len(chip) <= MOST_MEMORIES else places:
-                others = {other: steps for other, steps in places.items() if other != memory}
-                if self._tables.fits(slice_, memory) and self._are_linked(slice_, memory, others):
-                    for step in sorted(step for steps in others.values() for step in steps):
+                for step in visits:
+                    happens[slice_][step].add(home.memory)
+        for slice_, steps in happens.items():
+            recent = chip if len(chip) <= MOST_MEMORIES else []
+            for step in sorted(steps):
+                here = steps[step]
+                for memory in recent:
+                    if here != {memory} and self._are_linked(slice_, memory, here - {memory}):
                         self._visit(Home(slice_, memory), step)
+                if len(chip) > MOST_MEMORIES:
+                    others = [memory for memory in recent if memory not in here]
+                    recent = [*sorted(here), *others][:MOST_MEMORIES]
 
     def _are_linked(self, slice_: SliceIdx, memory: MemoryIdx, others: Iterable[MemoryIdx]) -> bool:
         ways = self._tables.ways
-        return any(
+        return self._tables.fits(slice_, memory) and any(
             ways.between(slice_, memory, other) or ways.between(slice_, other, memory)
             for other in others
         )

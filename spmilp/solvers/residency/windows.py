@@ -10,46 +10,54 @@ FIRST_SIZE = 8
 """Tasks of the first windows."""
 
 GROWTH = 1.5
-"""From one round of windows without any gain to the next."""
+"""From one round of windows to the next, when nothing was gained."""
+
+FIRST_LIMIT = 1.0
+"""Deterministic time for a window at first; about a second."""
 
 
 class Windows:
-    """Windows over all steps, round by round, in random order; larger ones once nothing is gained.
+    """Windows over all steps, round by round, each of which overlaps half of the next one.
 
-    A window overlaps half of the next one. In a window that was not searched to its end in time,
-    larger ones are of no use, and smaller ones are tried.
+    After a round without any gain windows grow, or get more time if some were not searched to
+    their end.
+
+    Attributes
+    ----------
+    limit
+        Deterministic time for the next window.
     """
 
     def __init__(self, tables: Tables, seed: int) -> None:
         self._tables = tables
         self._random = Random(seed)
-        self._size = FIRST_SIZE
+        self._size = 0
         self._firsts: list[int] = []
-        self._gained = True
-        self._completed = True
-        self._began = False
+        self._has_gained = False
+        self._is_complete = True
+        self.limit = FIRST_LIMIT
 
     def next(self, course: Course) -> Scope | None:
         """Return the next scope; ``None`` when one with all tasks has been searched to its end."""
         steps = len(course.order)
         if not self._firsts:
-            if self._began and not self._gained:
-                if self._completed and self._size >= steps:
-                    return None
-                self._size = self._resized(steps)
-            self._began, self._gained, self._completed = True, False, True
-            size = min(self._size, steps)
-            self._firsts = sorted({*range(0, steps - size, max(1, size // 2)), steps - size})
-            self._random.shuffle(self._firsts)
+            if self._size >= steps and self._is_complete and not self._has_gained:
+                return None
+            self._begin_round(steps)
         first = self._firsts.pop()
-        return window(self._tables, course, first, min(first + self._size, steps), pools=True)
+        return window(self._tables, course, first, min(first + self._size, steps))
 
-    def learn(self, *, improved: bool, complete: bool) -> None:
+    def learn(self, *, has_gained: bool, is_complete: bool) -> None:
         """Take note of how the last window went."""
-        self._gained |= improved
-        self._completed &= complete
+        self._has_gained |= has_gained
+        self._is_complete &= is_complete
 
-    def _resized(self, steps: int) -> int:
-        if self._completed:
-            return min(steps, int(self._size * GROWTH) + 1)
-        return max(FIRST_SIZE // 2, int(self._size / GROWTH))
+    def _begin_round(self, steps: int) -> None:
+        if not self._is_complete and not self._has_gained:
+            self.limit *= 2
+        elif not self._has_gained:
+            self._size = min(steps, max(FIRST_SIZE, int(self._size * GROWTH)))
+        self._has_gained, self._is_complete = False, True
+        last = steps - self._size
+        self._firsts = sorted({*range(0, last, max(1, self._size // 2)), last})
+        self._random.shuffle(self._firsts)
