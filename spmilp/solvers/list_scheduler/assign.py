@@ -9,6 +9,7 @@ import numpy as np
 
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.list_scheduler.near import Tiles, idle_cores, nearest_cores, nobody
+from spmilp.solvers.list_scheduler.orders import operator_of
 from spmilp.solvers.list_scheduler.records import NONE, Ints, flatten, numbers
 from spmilp.units import CoreIdx
 
@@ -91,11 +92,7 @@ def wherever_it_ends_first(problem: Problem) -> Ints:
 
 def _operators(problem: Problem) -> Iterator[list[Unit]]:
     """Yield the units of each operator, in order; tasks without origin are operators alone."""
-
-    def operator(task: Task) -> tuple[str, int]:
-        return (task.tile.of, NONE) if task.tile else ("", task.index)
-
-    for _, tasks in groupby(problem.tasks, operator):
+    for _, tasks in groupby(problem.tasks, operator_of):
         yield [
             _unit(problem, tuple(parts))
             for _, parts in groupby(tasks, lambda task: task.tile.box if task.tile else task.index)
