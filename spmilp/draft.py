@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp.errors import DoesNotFitError
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveStatus
 from spmilp.solvers.bounds.best import quick_bound
@@ -29,6 +30,7 @@ class Draft:
         """What the schedule makes of the problem's first quantity."""
         return None if self.schedule is None else self.schedule.score[0]
 
+    @collector_paused()
     def result(self) -> Result | None:
         """Return the schedule as the answer of somebody who was interrupted.
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from spmilp.beside import written_beside
 from spmilp.checker.check import check
 from spmilp.checker.values.compare import Difference, compare, reference_outputs
 from spmilp.checker.values.delayed import replay_with_delays
@@ -41,6 +42,11 @@ from spmilp.tile_search import TileSearch, search_tilings
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
 DEFAULT_OPTIONS = SolveOptions()
+
+PAIR = ("problem.json", "plan.json")
+REJECTED = "rejected-"
+MUCH_TO_WRITE = 10_000
+"""Residencies from which on a plan is written by a process of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -184,6 +190,31 @@ def judge(problem: Problem, result: Result) -> Mapped:
     return Mapped(problem=problem, result=result, violations=violations)
 
 
+def judge_and_write(
+    problem: Problem, result: Result, folder: Path
+) -> tuple[Mapped, tuple[Path, ...]]:
+    """Let the checker decide about a plan, and write it as :func:`write_outputs` does.
+
+    Where there is much to write, a copy of this process does so under other names in the meantime.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be written.
+    """
+    plan = result.plan
+    if plan is None or len(plan.residencies) < MUCH_TO_WRITE:
+        mapped = judge(problem, result)
+        return mapped, write_outputs(mapped, folder)
+    with written_beside(lambda hidden: _write_pair(problem, plan, hidden), folder) as writing:
+        mapped = judge(problem, result)
+        written = None if writing is None else writing.finished()
+        if written is None:
+            return mapped, write_outputs(mapped, folder)
+        prefix = REJECTED if mapped.plan is None else ""
+        return mapped, tuple((written / name).replace(folder / (prefix + name)) for name in PAIR)
+
+
 def write_outputs(mapped: Mapped, folder: Path) -> tuple[Path, ...]:
     """Write ``problem.json`` and ``plan.json``, and return what was written.
 
@@ -197,18 +228,18 @@ def write_outputs(mapped: Mapped, folder: Path) -> tuple[Path, ...]:
         If the folder cannot be written.
     """
     if mapped.plan is not None:
-        return _write_pair(mapped.problem, mapped.plan, folder, "")
+        return _write_pair(mapped.problem, mapped.plan, folder)
     if mapped.result.plan is not None:
         # The format holds no plan whose indices lead nowhere; the violations say enough of those.
         with suppress(ValueError, IndexError):
-            return _write_pair(mapped.problem, mapped.result.plan, folder, "rejected-")
+            return _write_pair(mapped.problem, mapped.result.plan, folder, REJECTED)
     return ()
 
 
-def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str) -> tuple[Path, Path]:
-    problem_file, plan_file = folder / f"{prefix}problem.json", folder / f"{prefix}plan.json"
-    write_problem(problem, problem_file)
-    write_plan(plan, problem, plan_file)
+def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
+    problem_file, plan_file = (folder / (prefix + name) for name in PAIR)
+    sha256 = write_problem(problem, problem_file)
+    write_plan(plan, problem, plan_file, problem_sha256=sha256)
     return problem_file, plan_file
 
 

@@ -17,6 +17,7 @@ from spmilp.cli.solved import Answer, figures_of, print_answer
 from spmilp.cli.sources import read_source
 from spmilp.draft import Draft
 from spmilp.errors import ExitCode
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
@@ -65,17 +66,17 @@ def run(request: Request) -> ExitCode:
         interrupts.finishing = True
         progress.ends_at(math.inf)
         progress.say("checking the plan")
-        mapped = pipeline.judge(draft.problem, result)
-        files = pipeline.write_outputs(mapped, outdir)
-        answer = Answer(
-            mapped=mapped,
-            summary=figures_of(mapped),
-            roofline=source.roofline(),
-            files=(*models, *files),
-            solver=request.solver,
-            seconds=time.perf_counter() - started,
-            interrupted=interrupts.code is not None,
-        )
+        with collector_paused():
+            mapped, files = pipeline.judge_and_write(draft.problem, result, outdir)
+            answer = Answer(
+                mapped=mapped,
+                summary=figures_of(mapped),
+                roofline=source.roofline(),
+                files=(*models, *files),
+                solver=request.solver,
+                seconds=time.perf_counter() - started,
+                interrupted=interrupts.code is not None,
+            )
     print_answer(answer, as_json=request.as_json)
     return _exit_code(request, answer, interrupts.code)
 

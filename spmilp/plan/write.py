@@ -14,13 +14,20 @@ from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.documents import Rows, as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.write import problem_sha256
+from spmilp.problem.write import problem_sha256 as hash_of_problem
 
 
-def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
+def write_plan(
+    plan: Plan, problem: Problem, path: Path | str, *, problem_sha256: str | None = None
+) -> None:
     """Write a plan to a file, as a whole or not at all.
 
     The file names the problem by its SHA-256, whether or not the plan does.
+
+    Parameters
+    ----------
+    problem_sha256
+        The problem's, if it is known; otherwise it is computed.
 
     Raises
     ------
@@ -29,19 +36,24 @@ def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
     FileError
         If the file cannot be written.
     """
-    write_atomically(path, plan_text(plan, problem))
+    write_atomically(path, plan_text(plan, problem, problem_sha256))
 
 
 @collector_paused()
-def plan_text(plan: Plan, problem: Problem) -> str:
+def plan_text(plan: Plan, problem: Problem, sha256: str | None = None) -> str:
     """Return the content of ``plan.json``; equal plans give equal bytes.
+
+    Parameters
+    ----------
+    sha256
+        The problem's, if it is known.
 
     Raises
     ------
     ValueError
         As :func:`write_plan`.
     """
-    sha256 = problem_sha256(problem)
+    sha256 = sha256 or hash_of_problem(problem)
     if plan.problem_sha256 not in ("", sha256):
         raise ValueError(
             f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "

@@ -13,8 +13,8 @@ from spmilp.problem.model import FORMAT, VERSION, ProblemModel
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, Tile
 
 
-def write_problem(problem: Problem, path: Path | str) -> None:
-    """Write a problem to a file, as a whole or not at all.
+def write_problem(problem: Problem, path: Path | str) -> str:
+    """Write a problem to a file, as a whole or not at all, and return its SHA-256.
 
     Raises
     ------
@@ -23,7 +23,9 @@ def write_problem(problem: Problem, path: Path | str) -> None:
     FileError
         If the file cannot be written.
     """
-    write_atomically(path, problem_text(problem))
+    text = problem_text(problem).encode()
+    write_atomically(path, text)
+    return sha256_of(text)
 
 
 def problem_sha256(problem: Problem) -> str:

@@ -10,7 +10,8 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
-from cli.running import Run
+from cli.running import MODELS, Run
+from spmilp.cli.progress import ProgressLine
 from spmilp.problem.write import write_problem
 from spmilp.solvers.base import Result, SolveStatus
 
@@ -148,6 +149,22 @@ def test_a_plan_that_the_checker_rejects_is_our_defect(run: Run, answering: Answ
     assert Path("out/rejected-plan.json").exists()
 
 
+def test_a_large_plan_is_written_while_it_is_checked(
+    run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = answering(FakeSolver(answer()))
+    run("solve", problem, "-o", "small")
+    monkeypatch.setattr("spmilp.pipeline.MUCH_TO_WRITE", 0)
+    assert run("solve", problem, "-o", "large").code == 0
+    wrong = changed(placements={3: {"start": 48, "end": 58}})
+    assert run("solve", answering(FakeSolver(answer(wrong))), "-o", "large").code == 70
+
+    for name in ("problem.json", "plan.json"):
+        assert Path("large", name).read_bytes() == Path("small", name).read_bytes()
+    names = {path.name for path in Path("large").iterdir()}
+    assert names == {"problem.json", "plan.json", "rejected-problem.json", "rejected-plan.json"}
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_search_still_writes_its_plan(
     number: signal.Signals, code: int, run: Run, answering: Answering
@@ -170,6 +187,32 @@ def test_an_interrupt_before_there_is_a_plan_writes_nothing(
     assert (ended.code, ended.out) == (code, "")
     assert ended.err == "error: interrupted; nothing was written\n"
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_while_tiles_are_searched_for_leaves_the_plan_that_they_were_judged_by(
+    number: signal.Signals, code: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signalled = interrupted_without_a_plan(number)
+    monkeypatch.setattr(ProgressLine, "better_tiles", lambda line, value, tasks: signalled())
+    monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: pytest.fail("it is too late"))
+    ended = run("solve", MODELS / "ds_cnn_int8.onnx", "-m", "gap9", "-o", "out")
+
+    assert ended.code == code
+    assert "interrupted, checked" in ended.out
+    assert run("check", "out/plan.json").code == 0
+
+
+def test_an_interrupt_before_the_solver_has_a_plan_leaves_that_of_the_tiles(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solver = FakeSolver(answer(), before=interrupted_without_a_plan(signal.SIGINT))
+    monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: solver)
+    network = (MODELS / "ds_cnn_int8.onnx", "-m", "gap9")
+    ended = run("solve", *network, "--time-limit", "2s", "-o", "out", "--json")
+
+    assert (ended.code, ended.json["solver"], ended.json["checked"]) == (130, "list", True)
+    assert Path("out/plan.json").exists()
 
 
 def test_an_interrupt_after_the_search_is_noted_and_the_plan_written(

@@ -4,7 +4,7 @@ from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.bounds.bound import Bound
-from spmilp.solvers.bounds.chains import Chains, longest_chains
+from spmilp.solvers.bounds.chains import Chains, Paths, longest_chains
 from spmilp.solvers.bounds.cuts import heads_and_tails
 from spmilp.solvers.bounds.energy import energy_bound
 from spmilp.solvers.bounds.movement import Movement
@@ -29,15 +29,17 @@ def best_bound(problem: Problem, quantity: Quantity | None = None) -> Bound:
 
 
 def quick_bound(problem: Problem) -> Bound:
-    """Return a bound on the first quantity for somebody who waits: without what takes longer."""
+    """Return a bound on the first quantity for somebody who waits: without what takes longer.
+
+    On the makespan: work and traffic, with nothing before the first task or after the last one.
+    """
     if problem.objective.first is not Quantity.MAKESPAN:
         return bounds_on(problem, problem.objective.first)[0]
-    movement = Movement(problem)
-    chains = Chains(problem, movement)
-    paths = heads_and_tails(problem, movement, chains)
+    cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
+    paths = Paths(head=(0,) * len(cycles), cycles=cycles, tail=cycles)
     found = (
-        Bound("cuts", Quantity.MAKESPAN, paths.longest),
         Bound("work", Quantity.MAKESPAN, work_bound(problem, paths)),
+        Bound("traffic", Quantity.MAKESPAN, traffic_bound(problem, Movement(problem), paths)),
     )
     return max(found, key=lambda bound: bound.value)
 

@@ -1,0 +1,37 @@
+"""An interrupt does not wait for what runs without the interpreter lock."""
+
+import signal
+from threading import Event, Thread, current_thread, main_thread
+from time import monotonic
+
+import pytest
+
+from spmilp.interruptible import interruptibly
+
+
+def test_the_answer_and_the_error_are_those_of_the_function() -> None:
+    assert interruptibly(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        interruptibly(divmod, 7, 0)
+
+
+def test_an_interrupt_comes_at_once() -> None:
+    released = Event()
+
+    def busy() -> None:
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        released.wait(10.0)
+
+    began = monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interruptibly(busy)
+    released.set()
+    assert monotonic() - began < 5.0
+
+
+def test_other_threads_call_the_function_themselves() -> None:
+    found: list[Thread] = []
+    other = Thread(target=lambda: found.append(interruptibly(current_thread)))
+    other.start()
+    other.join()
+    assert found == [other]
