@@ -11,7 +11,7 @@ SMALL = {True: 150, False: 400}
 """Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""
 
 WITHOUT_LIMIT = 5.0
-"""Deterministic time for the exact solver where no time limit ends it."""
+"""Deterministic time for each solver that uses it, where no time limit ends it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +36,28 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
 
     Small problems are searched for a while, and then decided exactly. In large ones local search
     finds the assignment and the order of tasks, and neighbourhoods of that plan are then solved
-    exactly; these know the makespan alone.
+    exactly: for the makespan those of its partial order, for bytes those of what stays where.
     """
-    makes_short = problem.objective.first is Quantity.MAKESPAN
+    first = problem.objective.first
+    makes_short = first is Quantity.MAKESPAN
+    moves_little = first in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
     if len(problem.tasks) <= SMALL[makes_short]:
-        neighbours = (Member(name="lns", until=0.3, make=_lns),) if makes_short else ()
         exact = Member(name="cpsat", until=1.0, make=_cpsat)
-        return (Member(name="search", until=0.15, make=_search), *neighbours, exact)
+        start = Member(name="search", until=0.1 if moves_little else 0.15, make=_search)
+        if makes_short:
+            return (start, Member(name="lns", until=0.3, make=_lns), exact)
+        if moves_little:
+            return (start, Member(name="residency", until=0.6, make=_residency), exact)
+        return (start, exact)
     if makes_short:
         return (
             Member(name="search", until=0.5, make=_search),
             Member(name="lns", until=1.0, make=_lns),
+        )
+    if moves_little:
+        return (
+            Member(name="search", until=0.5, make=_search),
+            Member(name="residency", until=1.0, make=_residency),
         )
     return (Member(name="search", until=1.0, make=_search),)
 
@@ -61,6 +72,12 @@ def _lns(options: SolveOptions) -> Solver:
     from spmilp.solvers.lns.solver import LnsSolver
 
     return LnsSolver()
+
+
+def _residency(options: SolveOptions) -> Solver:
+    from spmilp.solvers.residency.solver import Residency
+
+    return Residency(patience=WITHOUT_LIMIT)
 
 
 def _cpsat(options: SolveOptions) -> Solver:

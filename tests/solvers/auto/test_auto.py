@@ -181,4 +181,6 @@ def test_members_suit_the_problem(quantity: Quantity) -> None:
     assert [some[0] for some in names] == ["search", "search"]
     assert (names[0][-1], "cpsat" in names[1]) == ("cpsat", False)
     assert {"lns" in some for some in names} == {quantity is Quantity.MAKESPAN}
+    moves_little = quantity in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
+    assert {"residency" in some for some in names} == {moves_little}
     assert all(members_for(each)[-1].until == 1.0 for each in (small, large))
