@@ -1,7 +1,8 @@
 """Bytes beyond the compulsory ones in the setting of COSMA, beside an exact COSMA model.
 
 Usage: python -m benchmarks.exact.cosma [TENSORS ...] [--model NAME [--unfused]] [--seconds S]
-           [--workers N] [--solvers list,search,cpsat] [--reference SECONDS] [--budgets M_R,M_H,M_P]
+           [--workers N] [--solvers list,residency,cpsat] [--budgets M_R,M_H,M_P]
+           [--reference SECONDS]
 
 One core, one scratchpad, whole tensors, any order of the operators, and the objective is DRAM
 traffic: Li, Gupta and Malik, "COSMA", arXiv 2311.18246. Networks are random, each operator reads
@@ -59,7 +60,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--unfused", action="store_true", help="each node is an operator")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--solvers", default="cpsat", help="by name, with commas between")
+    parser.add_argument("--solvers", default="residency,cpsat", help="by name, with commas")
     parser.add_argument("--reference", type=float, metavar="SECONDS", help="for COSMA's model")
     parser.add_argument("--budgets", default="M_R,M_H,M_P")
     return parser.parse_args()

@@ -1,7 +1,7 @@
 """One run of CP-SAT on the model of a course."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Thread
 
 from ortools.sat.python import cp_model
 
@@ -50,16 +50,15 @@ def run(model: Model, limits: Limits) -> Answer:
     once; it ends the search before it passes on.
     """
     solver = _solver(limits)
-    statuses: list[cp_model.CpSolverStatus] = []
-    thread = Thread(target=lambda: statuses.append(solver.solve(model.cp)), daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        solver.stop_search()
-        thread.join()
-        raise
-    status = statuses[0]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        search = pool.submit(solver.solve, model.cp)
+        try:
+            status = search.result()
+        except KeyboardInterrupt:
+            while not search.done():
+                solver.stop_search()
+                wait([search], timeout=0.05)
+            raise
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return Answer(
         solution=read_solution(model, solver.value) if found else None,

@@ -20,8 +20,11 @@ from spmilp.solvers.residency.search import Answer, Limits, run
 from spmilp.solvers.residency.visits import Visits
 from spmilp.solvers.residency.windows import Windows
 
+COURSES = 0.5
+"""Share of the time limit by which the courses to begin with have been looked at."""
+
 MOST_EACH = 20.0
-"""Deterministic time for one course."""
+"""Deterministic time for each of them."""
 
 MOST_VISITS = 12_000
 """In a model; it takes a second or two to write down."""
@@ -54,7 +57,7 @@ class Session:
         for course in courses:
             if self._is_done():
                 return
-            self._settle(fixed(course), MOST_EACH)
+            self._settle(fixed(course), MOST_EACH, COURSES)
         for course in courses[:1]:
             self._step_by_step(self._course or course)
 
@@ -76,14 +79,14 @@ class Session:
             scope = windows.next(course)
             if scope is None:
                 return
-            is_complete = self._settle(scope, windows.limit)
+            is_complete = self._settle(scope, windows.limit, 1.0)
             if is_complete is None:
                 return
             has_gained = self._course is not None and self._course is not course
             windows.learn(has_gained=has_gained, is_complete=is_complete)
             course = self._course or course
 
-    def _settle(self, scope: Scope, deterministic: float) -> bool | None:
+    def _settle(self, scope: Scope, deterministic: float, share: float) -> bool | None:
         """Find a scope's best stays; where these have no addresses, those that have some.
 
         Once some had none, addresses are in the model from the beginning.
@@ -97,22 +100,22 @@ class Session:
         if visits.count > MOST_VISITS:
             return None
         model = Model(self._tables, scope, visits, addresses=not self._packs)
-        answer = self._ask(model, deterministic)
+        answer = self._ask(model, deterministic, share)
         if answer.solution is not None and not self._takes(answer.solution) and self._packs:
             self._packs = False
             model = Model(self._tables, scope, visits, addresses=True)
             model.hint(answer.values)
-            answer = self._ask(model, deterministic)
+            answer = self._ask(model, deterministic, share)
             if answer.solution is not None:
                 self._takes(answer.solution)
         return answer.complete
 
-    def _ask(self, model: Model, deterministic: float) -> Answer:
+    def _ask(self, model: Model, deterministic: float, share: float) -> Answer:
         """Ask for something better than the best plan."""
         if self.plan is not None:
             model.limit(self._values(self.plan)[0] - 1)
         limits = Limits(
-            seconds=self._clock.seconds_until(1.0),
+            seconds=self._clock.seconds_until(share),
             deterministic=self._clock.deterministic_left(deterministic),
             workers=self._options.workers,
             seed=self._options.seed,

@@ -170,11 +170,11 @@ class Variables:
         is_wanted = bool(spot.visit.readers) or home in self.visits.kept or not works
         for holder in (*outside, *inside):
             way = self._supplies.way(home.slice, holder.slice, holder.memory, home.memory)
-            if way is None or step == BEGINNING:
+            if way is None:
                 continue
-            if is_wanted:
+            if is_wanted and step > BEGINNING:
                 spot.before[Source(holder, way)] = self._model.new_bool_var("")
-            if holder.memory != dram:
+            if holder.memory != dram and step < len(self._scope.turns):
                 spot.after[Source(holder, way)] = self._model.new_bool_var("")
 
     def _takeovers(self) -> Iterator[Takeover]:
