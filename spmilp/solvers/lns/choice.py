@@ -14,15 +14,19 @@ CURIOUS = 0.1
 FORGETTING = 0.8
 """Weight of what was known before a step."""
 
+LITTLE = 1.0
+"""Cycles for each second: when nothing saves more, all kinds have their turns."""
+
 KICKS_PER_WINDOW = 10
 """Where there is no clock."""
 
 
 class Step(Enum):
-    """A kick of the whole plan, or a window for CP-SAT."""
+    """Some activities wait, some loads go first, or CP-SAT decides the times of a window."""
 
     KICK = 0
-    WINDOW = 1
+    PUSH = 1
+    WINDOW = 2
 
 
 class Choice:
@@ -37,24 +41,34 @@ class Choice:
         self._count = dict.fromkeys(Step, 0)
         self._saved = dict.fromkeys(Step, 0.0)
         self._spent = dict.fromkeys(Step, 0.0)
+        self._total = dict.fromkeys(Step, 0.0)
 
     def next(self) -> Step:
         """Return the kind of the next step."""
         if len(self._kinds) == 1:
             return self._kinds[0]
         if not self._has_clock:
-            due = sum(self._count.values()) % (KICKS_PER_WINDOW + 1) == KICKS_PER_WINDOW
-            return Step.WINDOW if due else Step.KICK
-        for step in Step:
+            return self._next_in_turn()
+        for step in self._kinds:
             if self._count[step] < TRIED_FIRST:
                 return step
-        if self._random.random() < CURIOUS:
+        paid = {step: self._saved[step] / max(1e-6, self._spent[step]) for step in self._kinds}
+        best = max(self._kinds, key=lambda step: paid[step])
+        if paid[best] < LITTLE or self._random.random() < CURIOUS:
             # In equal time rather than in equal numbers: a window takes as long as many kicks.
-            return min(Step, key=lambda step: self._spent[step])
-        return max(Step, key=lambda step: self._saved[step] / max(1e-6, self._spent[step]))
+            return min(self._kinds, key=lambda step: self._total[step])
+        return best
+
+    def _next_in_turn(self) -> Step:
+        position = sum(self._count.values()) % (KICKS_PER_WINDOW + 1)
+        quick = [step for step in self._kinds if step is not Step.WINDOW]
+        if Step.WINDOW in self._kinds and position == KICKS_PER_WINDOW:
+            return Step.WINDOW
+        return quick[position % len(quick)]
 
     def learn(self, step: Step, saved: int, seconds: float) -> None:
         """Note what a step has saved, in cycles, and how long it took."""
         self._count[step] += 1
         self._saved[step] = self._saved[step] * FORGETTING + saved
         self._spent[step] = self._spent[step] * FORGETTING + seconds
+        self._total[step] += seconds

@@ -8,7 +8,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
-from spmilp.solvers.lns.copies import Copies, copies_of
+from spmilp.solvers.lns.copies import Copies
 from spmilp.solvers.lns.draft import Draft, Flags, Tenants, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.places import followers_at_places, homes_of
@@ -70,7 +70,12 @@ class Ground:
 
 
 def ground_of(
-    problem: Problem, plan: Plan, *, drops_reloads: bool = True, spares_dram: bool = True
+    problem: Problem,
+    plan: Plan,
+    copies: Copies,
+    *,
+    drops_reloads: bool = True,
+    spares_dram: bool = True,
 ) -> tuple[Ground, Draft, Ints]:
     """Return what stays, and the draft and the start cycles of a valid plan."""
     draft, start = draft_of(problem, plan), starts_of(plan)
@@ -90,7 +95,7 @@ def ground_of(
         ),
         is_dram=is_dram,
         homes=homes,
-        copies=copies_of(problem, plan),
+        copies=copies,
         placed=placed,
         kept=tenants_of(draft, start, kept, placed),
         dram_is_free=dram_is_free,

@@ -127,9 +127,7 @@ def _place_early(
 
 
 @part
-def room_before(
-    draft: Draft, limit: Ints, room: Timeline, act: int, ready: int, start: int
-) -> int:
+def room_before(draft: Draft, limit: Ints, room: Timeline, act: int, ready: int, start: int) -> int:
     """Return the first cycle from which there is room until ``start`` for what an activity fills.
 
     From ``start`` on there is, whatever becomes of the others.

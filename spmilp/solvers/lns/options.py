@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from spmilp.solvers.lns.choice import Step
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LnsOptions:
@@ -15,12 +17,22 @@ class LnsOptions:
         Addresses are chosen anew; without it a plan is only compacted.
     reloads
         Transfers that have become needless are dropped.
-    kicks, windows
-        The steps that go on after that.
+    sparing
+        Transfers of DRAMs become copies between scratchpads where these have room.
+    kicks, pushes, windows
+        The steps that go on after that: some activities wait, some loads go first, and CP-SAT.
     """
 
     starts: bool = True
     opening: bool = True
     reloads: bool = True
+    sparing: bool = True
     kicks: bool = True
+    pushes: bool = True
     windows: bool = True
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The kinds of steps that are taken."""
+        wanted = {Step.KICK: self.kicks, Step.PUSH: self.pushes, Step.WINDOW: self.windows}
+        return tuple(step for step, is_wanted in wanted.items() if is_wanted)

@@ -1,9 +1,6 @@
 """One run of the search: the best plan so far, and what is done to it."""
 
 from dataclasses import dataclass
-from time import monotonic
-
-import numpy as np
 
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
@@ -12,15 +9,15 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions
 from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.lns.build import plan_of
-from spmilp.solvers.lns.choice import Choice, Step
 from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.copies import Copies, copies_of
 from spmilp.solvers.lns.ground import Ground, ground_of
-from spmilp.solvers.lns.kicks import kicked
+from spmilp.solvers.lns.helpers import Helpers
 from spmilp.solvers.lns.loosened import TRIES_AT_ONCE, Filling, addressed, loosened, opened
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.standing import Standing, compacted
 from spmilp.solvers.lns.starts import Starts
-from spmilp.solvers.lns.windows import Windows
+from spmilp.solvers.lns.steps import Steps
 from spmilp.units import Cycles
 
 SECONDS_TO_FINISH = 1e-4
@@ -124,14 +121,20 @@ class Session:
     def _candidates(self) -> list[Candidate]:
         """Return what the starts promise; each is compacted and offered."""
         found: list[Candidate] = []
+        copies: Copies | None = None
         hints = [] if self._hint is None else [self._hint]
         for plan in (*hints, *self._starts.plans()):
             if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
                 break
             if found and not self._settings.starts:
                 break
+            copies = copies or copies_of(self._problem, plan)
             ground, draft, start = ground_of(
-                self._problem, plan, drops_reloads=self._settings.reloads
+                self._problem,
+                plan,
+                copies,
+                drops_reloads=self._settings.reloads,
+                spares_dram=self._settings.sparing,
             )
             if not found:
                 self._clock.reserve(SECONDS_TO_FINISH * start.size)
@@ -153,30 +156,27 @@ class Session:
 
     def _step_by_step(self, best: Candidate) -> None:
         """Go on from the best plan with kicks and windows; now and then look for addresses."""
-        options, ground, filling = self._options, best.ground, best.filling
-        random = np.random.default_rng(options.seed)
-        windows = Windows(ground, options.workers, options.seed)
-        wanted = ((Step.KICK, self._settings.kicks), (Step.WINDOW, self._settings.windows))
-        kinds = [step for step, is_wanted in wanted if is_wanted]
-        if not kinds:
+        ground, filling, seed = best.ground, best.filling, self._options.seed
+        if not self._settings.steps:
             return
-        choice = Choice(random, kinds, has_clock=self._clock.is_limited)
+        own, *others = (
+            Steps(ground, filling, self._clock, self._settings, seed + helper)
+            for helper in range(self._options.workers)
+        )
         loose = opened(ground, best.standing, filling.limit(), self._clock)
         steps = min(MOST_STEPS, ACTIVITIES_MOVED // loose.start.size)
         idle = 0
-        while not self._is_done() and (self._clock.is_limited or steps > 0):
-            steps -= 1
-            began, before, step = monotonic(), loose.makespan, choice.next()
-            if step is Step.KICK:
-                loose = kicked(ground, loose, filling.limit(), self._clock, random)
-            else:
-                loose = windows.improve(loose, filling.limit(), self._clock)
-            choice.learn(step, before - loose.makespan, monotonic() - began)
-            idle = 0 if loose.makespan < before else idle + 1
-            gain = self._makespan() - loose.makespan
-            is_due = idle % PATIENCE == PATIENCE - 1 or steps == 0
-            if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
-                loose = self._settle(ground, loose, filling)
+        with Helpers(others, loose) as helpers:
+            while not self._is_done() and (self._clock.is_limited or steps > 0):
+                steps -= 1
+                before = loose.makespan
+                loose = helpers.exchanged(own.take(loose))
+                idle = 0 if loose.makespan < before else idle + 1
+                gain = self._makespan() - loose.makespan
+                is_due = idle % PATIENCE == PATIENCE - 1 or steps == 0
+                if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
+                    loose = self._settle(ground, loose, filling)
+                    helpers.begin_again(loose)
 
     def _settle(self, ground: Ground, loose: Standing, filling: Filling) -> Standing:
         """Offer open times with addresses; return what to go on from."""

@@ -11,6 +11,7 @@ from spmilp.solvers.base import Result, SolveOptions, SolveStatus
 from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.beside import Beside
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.session import Session
@@ -46,16 +47,19 @@ class LnsSolver:
             return Result(
                 status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
             )
+        beside = Beside(options.on_progress)
+        options = replace(options, on_progress=beside.tell)
         session = Session(problem, bound, options, clock, hint, self._settings)
-        plan, interrupted = None, False
+        interrupted = False
         try:
-            session.search()
+            beside.run(session.search)
         except KeyboardInterrupt:
-            plan = session.plan()
-            if plan is None:
+            clock.stop()
+            beside.linger(PATIENCE)
+            if not session.has_plan:
                 raise
             interrupted = True
-        plan = plan or session.plan()
+        plan = session.plan()
         if plan is None:
             return Result(
                 status=SolveStatus.UNKNOWN,

@@ -29,9 +29,8 @@ class Windows:
     Windows begin at activities without slack, for all others can save nothing by themselves.
     """
 
-    def __init__(self, ground: Ground, workers: int, seed: int) -> None:
+    def __init__(self, ground: Ground, seed: int) -> None:
         self._ground = ground
-        self._workers = workers
         self._random = np.random.default_rng(seed)
         self._size = float(FIRST_SIZE)
 
@@ -67,7 +66,7 @@ class Windows:
         self, model: WindowModel, seconds: float | None
     ) -> tuple[dict[int, int], int] | None:
         solver = cp_model.CpSolver()
-        solver.parameters.num_workers = self._workers
+        solver.parameters.num_workers = 1
         solver.parameters.random_seed = int(self._random.integers(2**31))
         solver.parameters.max_deterministic_time = DETERMINISTIC_TIME
         solver.parameters.catch_sigint_signal = False

@@ -8,10 +8,13 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.copies import copies_of
+from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.ground import Ground, ground_of
-from spmilp.solvers.lns.kicks import kicked
+from spmilp.solvers.lns.kicks import kicked, pushed
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
 from spmilp.solvers.lns.loosened import Filling, addressed, loosened, opened
 from spmilp.solvers.lns.sequence import leftmost, rightmost
@@ -33,6 +36,10 @@ def _plan_of(problem: Problem) -> Plan:
     return plan
 
 
+def _ground_of(problem: Problem, plan: Plan) -> tuple[Ground, Draft, Ints]:
+    return ground_of(problem, plan, copies_of(problem, plan))
+
+
 def _built(problem: Problem, plan: Plan, ground: Ground, standing: Standing) -> Plan:
     return plan_of(problem, plan, standing.draft, standing.start, dram_is_free=ground.dram_is_free)
 
@@ -41,7 +48,7 @@ def _built(problem: Problem, plan: Plan, ground: Ground, standing: Standing) -> 
 @given(problem=problems())
 def test_compaction_never_lengthens_a_plan_and_the_checker_accepts_it(problem: Problem) -> None:
     plan = _plan_of(problem)
-    ground, draft, start = ground_of(problem, plan)
+    ground, draft, start = _ground_of(problem, plan)
 
     standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
 
@@ -54,7 +61,7 @@ def test_compaction_never_lengthens_a_plan_and_the_checker_accepts_it(problem: P
 @given(problem=problems())
 def test_each_pass_moves_every_activity_one_way_only(problem: Problem) -> None:
     plan = _plan_of(problem)
-    ground, draft, start = ground_of(problem, plan)
+    ground, draft, start = _ground_of(problem, plan)
     tenants = ground.tenants(draft, start)
     last = plan.claim.makespan
     limit = Filling(ground).limit()
@@ -74,7 +81,7 @@ def test_each_pass_moves_every_activity_one_way_only(problem: Problem) -> None:
 @given(problem=problems())
 def test_every_loosened_standing_is_a_valid_plan_that_is_no_longer(problem: Problem) -> None:
     plan = _plan_of(problem)
-    ground, draft, start = ground_of(problem, plan)
+    ground, draft, start = _ground_of(problem, plan)
     standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
 
     for found in loosened(ground, standing, Filling(ground), Clock(None)):
@@ -90,16 +97,17 @@ def test_kicks_and_windows_lead_to_times_that_end_no_later_and_are_valid_once_pa
     problem: Problem,
 ) -> None:
     plan = _plan_of(problem)
-    ground, draft, start = ground_of(problem, plan)
+    ground, draft, start = _ground_of(problem, plan)
     filling, clock = Filling(ground), Clock(None)
     limit = filling.limit()
     loose = opened(ground, Standing(draft, start, plan.claim.makespan), limit, clock)
     random = np.random.default_rng(0)
-    windows = Windows(ground, workers=1, seed=0)
+    windows = Windows(ground, seed=0)
 
     for _ in range(2):
         before = loose.makespan
         loose = kicked(ground, loose, limit, clock, random)
+        loose = pushed(ground, loose, limit, clock, random)
         loose = windows.improve(loose, limit, clock)
         assert loose.makespan <= before
 
