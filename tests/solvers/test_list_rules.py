@@ -7,9 +7,11 @@ import numpy as np
 
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
+from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.board import Stop, Weights
-from spmilp.solvers.list_scheduler.mixture import Mixture
-from spmilp.solvers.list_scheduler.orders import layer_by_layer, stationary
+from spmilp.solvers.list_scheduler.mixture import Mixture, operators_of
+from spmilp.solvers.list_scheduler.orders import by_priority, layer_by_layer, stationary
+from spmilp.solvers.list_scheduler.portfolio import Portfolio
 from spmilp.solvers.list_scheduler.run import Runner
 from tests.solvers.chains import chain, star
 
@@ -92,18 +94,27 @@ def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least(
     # Of either layer, one schedule has its tiles on two cores and the other one on the same core.
     first_apart = np.where(np.arange(8) < 4, apart, together)
     then_apart = np.where(np.arange(8) < 4, together, apart)
-    mixture = Mixture(problem)
+    mixture = Mixture(operators_of(problem))
 
     for cores in (first_apart, then_apart):
         stop, board = runner.run(order, cores, Weights())
         assert stop is Stop.DONE
         mixture.add(order, cores, board)
-    mixed = mixture.mixed()
 
-    assert mixed is not None
-    assert mixed[0].tolist() == order.tolist()
-    assert mixed[1].tolist() == apart.tolist()
+    assert by_priority(problem.predecessors(), mixture.position.tolist()).tolist() == order.tolist()
+    assert mixture.cores.tolist() == apart.tolist()
 
 
-def test_without_a_schedule_there_is_nothing_to_mix() -> None:
-    assert Mixture(chain(star(2, 4096), layers=1, strips=2)).mixed() is None
+def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() -> None:
+    problem = chain(star(2, 4096), layers=2, strips=4)
+
+    trials = [
+        found.trial
+        for found in Portfolio(problem, Runner(problem, Routes(problem.machine)))
+        if found
+    ]
+
+    names = [str(trial) for trial in trials]
+    mixed = names.index("mixed stationary/stationary")
+    assert {f"{rule}/stationary" for rule in ASSIGNMENTS} <= set(names[:mixed])
+    assert "mixed stationary+layers/stationary+layers" in names

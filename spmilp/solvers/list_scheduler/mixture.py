@@ -4,8 +4,8 @@ import numpy as np
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import Board
-from spmilp.solvers.list_scheduler.orders import by_priority, operator_of
-from spmilp.solvers.list_scheduler.records import Ints, numbers
+from spmilp.solvers.list_scheduler.orders import operator_of
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
 
 
 class Mixture:
@@ -20,19 +20,22 @@ class Mixture:
 
     Parameters
     ----------
-    problem
-        What is scheduled. The orders that are mixed have its operators at the same places.
+    operators
+        Of each task, as a number. The orders that are mixed have operators at the same places.
+
+    Attributes
+    ----------
+    position
+        For each task its place in an order.
+    cores
+        For each task its core, or -1 where the scheduler is to choose.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._before = problem.predecessors()
-        known: dict[object, int] = {}
-        self._operator = numbers(
-            known.setdefault(operator_of(task), len(known)) for task in problem.tasks
-        )
-        self._least: Ints | None = None
-        self._position = np.arange(len(problem.tasks))
-        self._cores = self._position
+    def __init__(self, operators: Ints) -> None:
+        self._operators = operators
+        self._least = np.full(int(operators.max(initial=-1)) + 1, NEVER)
+        self.position = np.zeros_like(operators)
+        self.cores = np.full_like(operators, NONE)
 
     def add(self, order: Ints, cores: Ints, board: Board) -> None:
         """Take from a finished schedule the operators that it comes through sooner than others.
@@ -45,25 +48,23 @@ class Mixture:
             The assignment, -1 where the scheduler has chosen; it will choose anew.
         """
         advances = self._advances(board.tasks["end"])
-        if self._least is None:
-            self._least = np.full_like(advances, advances.max(initial=0) + 1)
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
-        sooner = (advances < self._least)[self._operator]
+        sooner = (advances < self._least)[self._operators]
         self._least = np.minimum(self._least, advances)
-        self._position = np.where(sooner, position, self._position)
-        self._cores = np.where(sooner, cores, self._cores)
-
-    def mixed(self) -> tuple[Ints, Ints] | None:
-        """Return an order and for each task its core or -1; ``None`` without any schedule."""
-        if self._least is None:
-            return None
-        return by_priority(self._before, self._position.tolist()), self._cores
+        self.position = np.where(sooner, position, self.position)
+        self.cores = np.where(sooner, cores, self.cores)
 
     def _advances(self, ends: Ints) -> Ints:
-        last = np.zeros(int(self._operator.max(initial=-1)) + 1, np.int64)
-        np.maximum.at(last, self._operator, ends)
+        last = np.zeros_like(self._least)
+        np.maximum.at(last, self._operators, ends)
         in_order = np.argsort(last, kind="stable")
         advances = np.empty_like(last)
         advances[in_order] = np.diff(last[in_order], prepend=0)
         return advances
+
+
+def operators_of(problem: Problem) -> Ints:
+    """Number the operators of the tasks; tasks without origin are operators alone."""
+    known: dict[object, int] = {}
+    return numbers(known.setdefault(operator_of(task), len(known)) for task in problem.tasks)

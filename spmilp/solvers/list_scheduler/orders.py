@@ -148,8 +148,8 @@ def _append_with_predecessors(
 
 
 ORDERS: dict[str, Callable[[Problem], Ints]] = {
-    "layers": layer_by_layer,
     "stationary": stationary,
-    "depth": depth_first,
     "path": longest_path_first,
+    "layers": layer_by_layer,
+    "depth": depth_first,
 }
