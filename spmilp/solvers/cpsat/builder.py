@@ -33,12 +33,15 @@ class Builder:
         self._candidates = Candidates(tables)
         self._raised: Counter[tuple[SliceIdx, MemoryIdx]] = Counter()
         self._least: dict[tuple[SliceIdx, MemoryIdx], int] = {}
+        self._made: dict[tuple[bool, bool, frozenset[MemoryIdx]], Structure] = {}
         self.ample = True
 
     def represent(self, reading: Reading) -> None:
         """Have as many stays as a plan has."""
         for pair, count in reading.counts.items():
-            self._least[pair] = max(count, self._least.get(pair, 0))
+            if count > self._least.get(pair, 0):
+                self._least[pair] = count
+                self._made.clear()
 
     def raise_stays(self, stays: Iterable[Stay]) -> bool:
         """Allow one more stay of some slices; say whether the settings let that be."""
@@ -46,6 +49,7 @@ class Builder:
         able = [pair for pair in pairs if self._count(pair) < self._settings.most_stays]
         for pair in able:
             self._raised[pair] += 1
+            self._made.clear()
         return bool(able)
 
     def scope(self, *, relaxed: bool) -> Scope:
@@ -61,7 +65,10 @@ class Builder:
 
     def structure(self, *, relaxed: bool, moving: frozenset[MemoryIdx] = frozenset()) -> Structure:
         """Return the structure of the whole problem; ``moving`` as in ``structure_of``."""
-        return structure_of(self._tables, self.scope(relaxed=relaxed), moving)
+        key = relaxed, self.ample, moving
+        if key not in self._made:
+            self._made[key] = structure_of(self._tables, self.scope(relaxed=relaxed), moving)
+        return self._made[key]
 
     def is_exact(self) -> bool:
         """Say whether the model of plans is as good as the relaxation: nothing limits it."""

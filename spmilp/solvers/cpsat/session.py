@@ -49,6 +49,9 @@ AROUND_LIMIT = 0.5
 FOLLOWED = 2
 """Solutions of each small relaxation whose pools are tried."""
 
+LITERALS_PER_SECOND = 10_000
+"""What of a model is built in a second; one that takes more than half of the time left is not."""
+
 ROUNDS = 12
 """Models built in one step to make packings possible."""
 
@@ -168,6 +171,8 @@ class Session:
             wanted = self._settings.kept
         if not wanted or not can_relax(self._tables, quantity) or self._is_done():
             return None
+        if self._clock.is_over(share):
+            return None
         incumbent = self.incumbent
         model = ArrivalsModel(
             self._tables,
@@ -223,7 +228,10 @@ class Session:
                 self._relax_to_arrivals(LAST_ARRIVALS[keeping], keeping)
             return False
         for _ in range(ROUNDS):
-            found = self._run(self._structure(relaxed=True), 0, PROOF, None)
+            structure = self._structure(relaxed=True)
+            if not self._has_time_for(structure, PROOF):
+                return False
+            found = self._run(structure, 0, PROOF, None)
             self._conclude(found)
             crowd = self._take(found)
             if self._is_done() or not found.solutions or not found.complete:
@@ -268,6 +276,8 @@ class Session:
             if self._clock.is_over(share):
                 return None
             within = structure or self._structure(relaxed=False)
+            if not self._has_time_for(within, share):
+                return None
             found = self._run(within, position, share, deterministic)
             crowd = self._take(found)
             if crowd is None:
@@ -275,6 +285,11 @@ class Session:
             if not self._takes_note(crowd):
                 return None
         return None
+
+    def _has_time_for(self, structure: Structure, share: float) -> bool:
+        """Say whether a model can be built in good time before a share of the limit is used."""
+        left = self._clock.seconds_until(share)
+        return left is None or structure.literals <= LITERALS_PER_SECOND * left / 2
 
     def _takes_note(self, crowd: Crowd | None) -> bool:
         """Have a crowd's addresses in all further models; say whether that is new."""
