@@ -168,12 +168,12 @@ def draft_network(
     network, target = loaded.network, loaded.target
     wanted = Objective.of(objective)
     sources = (("model", network.sha256), ("machine", target.sha256))
-    first = first_choice(network, target.machine)
+    first = first_choice(network, target.machine, objective=wanted, sources=sources)
     if tile_search is None:
-        tilings = first.tilings
-        return Draft(
-            problem=lower(network, target.machine, tilings, objective=wanted, sources=sources)
+        problem = first.problem or lower(
+            network, target.machine, first.tilings, objective=wanted, sources=sources
         )
+        return Draft(problem=problem)
     return search_tilings(
         network, target.machine, first, tile_search, objective=wanted, sources=sources
     )

@@ -27,7 +27,8 @@ class Answer:
     summary
         The figures of the plan; ``None`` unless there is one that the checker accepts.
     roofline
-        The network's bound for every tiling; ``None`` when only the problem is known.
+        The network's bound for every tiling; ``None`` when only the problem is known, and after an
+        interrupt, when nobody wants to wait for it.
     files
         What was written.
     seconds

@@ -71,7 +71,7 @@ def run(request: Request) -> ExitCode:
             answer = Answer(
                 mapped=mapped,
                 summary=figures_of(mapped),
-                roofline=source.roofline(),
+                roofline=None if interrupts.code is not None else source.roofline(),
                 files=(*models, *files),
                 solver=request.solver,
                 seconds=time.perf_counter() - started,

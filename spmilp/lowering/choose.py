@@ -1,7 +1,7 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.cost import NO_MEASUREMENTS
@@ -15,6 +15,8 @@ from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.machine.machine import Machine
+from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
+from spmilp.problem.problem import Problem
 
 ROUNDS = 3
 MOST_STEPS = 1 << 21
@@ -34,11 +36,14 @@ class FirstChoice:
     times
         About how many cycles each group takes alone, in one wave, if candidates are chosen from one
         of the landscapes.
+    problem
+        What the tilings make, where it had to be known to see that all tiles fit.
     """
 
     tilings: dict[int, Tiling]
     landscapes: Mapping[int, Landscape]
     times: Mapping[int, list[float]]
+    problem: Problem | None
 
 
 def choose_tilings(
@@ -49,7 +54,12 @@ def choose_tilings(
 
 
 def first_choice(
-    network: Network, machine: Machine, *, measured: CycleTable = NO_MEASUREMENTS
+    network: Network,
+    machine: Machine,
+    *,
+    measured: CycleTable = NO_MEASUREMENTS,
+    objective: Objective = DEFAULT_OBJECTIVE,
+    sources: tuple[tuple[str, str], ...] = (),
 ) -> FirstChoice:
     """Choose a tiling for each group.
 
@@ -62,6 +72,11 @@ def first_choice(
     Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
     compute in waves (:mod:`spmilp.lowering.waves`).
 
+    Parameters
+    ----------
+    objective, sources
+        Of the problem, where one is made.
+
     Raises
     ------
     SpmilpError
@@ -72,7 +87,8 @@ def first_choice(
     parts = parts_of_batch(network, machine_rates(machine))
     landscapes = {n: Landscape(part, machine, measured) for n, part in parts.items()}
     chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
-    first = FirstChoice(tilings={}, landscapes=landscapes, times=_times_alone(landscapes, chosen))
+    times = _times_alone(landscapes, chosen)
+    all_landscapes = landscapes
     while True:
         waves = waves_of_groups(network, machine_rates(machine), _times_alone(landscapes, chosen))
         tilings = {
@@ -82,12 +98,17 @@ def first_choice(
         tight = any(
             landscapes[number].is_tight(chosen[number][index]) for index, number in enumerate(waves)
         )
+        problem: Problem | None = None
         too_large: Mapping[str, str] = {}
         if tight:
-            problem = lower(network, machine, tilings, measured=measured)
+            problem = lower(
+                network, machine, tilings, measured=measured, objective=objective, sources=sources
+            )
             too_large = groups_that_do_not_fit(problem)
         if not too_large:
-            return replace(first, tilings=tilings)
+            return FirstChoice(
+                tilings=tilings, landscapes=all_landscapes, times=times, problem=problem
+            )
         for number, landscape in landscapes.items():
             here = {group.name for group in network.groups if waves[group.index] == number}
             some = {name: reason for name, reason in too_large.items() if name in here}
@@ -168,6 +189,9 @@ def _descended(landscape: Landscape, chosen: Choice) -> Choice:
     for _ in range(passes):
         before = all_groups.cycles
         for group in groups:
+            for reader in readers[group.index]:
+                # All that will be asked of it, together, which is quicker.
+                landscape.times(reader, best[reader.index], best, group.index)
             for profile in landscape.profiles(group):
                 kept = best[group.index]
                 best[group.index] = profile

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.placement import Ints
 from spmilp.lowering.profile import Floats, Profile, overlaps, volumes
 from spmilp.lowering.rates import MachineRates
@@ -145,6 +146,21 @@ class Inflows:
         )
 
     def _loads(self, profile: Profile, number: int) -> _Loads:
+        reads, placement = profile.reads[number], profile.placement
+        if reads.is_the_same_for_all:
+            size = float(volume(reads.base) * profile.items[number])
+            changes = self._by_memory(placement.memories[placement.changes])
+            once = self._by_memory(placement.givers)
+            return _Loads(
+                kept_bytes=once * size,
+                kept_boxes=once,
+                changing_bytes=changes * size,
+                changing_boxes=changes,
+                part=size / max(1.0, len(placement.givers) * size),
+                givers=len(placement.givers),
+                copies=float(len(placement.givers)),
+                largest=size,
+            )
         boxes, homes = profile.reads[number].boxes, profile.placement.memories
         sizes = volumes(boxes) * profile.items[number]
         flat = boxes.reshape(len(boxes), -1)

@@ -31,6 +31,8 @@ class Placement:
         The number of tiles on each of the used cores.
     givers
         The memories of the used cores, each once, sorted.
+    changes
+        The first tile, and those in another memory than the one before.
     """
 
     memories: Ints
@@ -38,6 +40,7 @@ class Placement:
     homes: Ints
     tiles_per_core: Ints
     givers: Ints
+    changes: Ints
 
 
 @lru_cache(maxsize=1 << 12)
@@ -49,10 +52,12 @@ def placement_of(homes: Sequence[MemoryIdx], tiles: int) -> Placement:
     of_cores = np.array(homes, dtype=np.int64)
     positions = np.arange(tiles) * len(homes) // tiles
     used, tiles_per_core = np.unique(positions, return_counts=True)
+    memories = of_cores[positions]
     return Placement(
-        memories=of_cores[positions],
+        memories=memories,
         used=used,
         homes=of_cores[used],
         tiles_per_core=tiles_per_core,
         givers=np.unique(of_cores[used]),
+        changes=np.flatnonzero(np.r_[True, memories[1:] != memories[:-1]]),
     )

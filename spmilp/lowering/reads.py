@@ -69,6 +69,11 @@ class Reads:
         return result.reshape(prod(self.counts), rank, 2)
 
     @property
+    def is_the_same_for_all(self) -> bool:
+        """Whether all tiles read the same box, ``base``."""
+        return self.given is None and not self.columns and not self.masks
+
+    @property
     def is_something(self) -> bool:
         """Whether any tile reads some of the tensor."""
         return all(something.any() for _, something in self.masks)
@@ -95,7 +100,8 @@ class AxisReads:
 
     The intervals of an input's axis nearly always depend on one axis of the output. What a slab of
     the output reads, an interval of one axis and all of the others, then tells all tiles in it; a
-    slab is asked once for all grids. Whether that is so is seen from some of the tiles.
+    slab is asked once for all grids. Whether that is so is seen from the middle tile of the first
+    grid that cuts the same axes, and from more tiles where some read nothing.
     """
 
     def __init__(self, whole: Box, read: Read) -> None:
@@ -103,6 +109,7 @@ class AxisReads:
         self._read = read
         self._slabs: dict[tuple[int, Interval], Mapping[str, Box]] = {}
         self._along: dict[tuple[int, tuple[Interval, ...]], Mapping[str, _Along]] = {}
+        self._right: dict[tuple[bool, ...], bool] = {}
 
     def of(self, grid: TileGrid) -> Mapping[str, Reads] | None:
         """Return what the tiles read; ``None`` where slabs do not tell.
@@ -117,7 +124,10 @@ class AxisReads:
                 return None
             found[name] = reads
         middle = [count // 2 for count in grid.counts]
-        if not self._is_right_at(middle, grid, found):
+        cut = tuple(count > 1 for count in grid.counts)
+        if cut not in self._right:
+            self._right[cut] = self._is_right_at(middle, grid, found)
+        if not self._right[cut]:
             return None
         of_middle = {name: reads for name, reads in found.items() if reads.at(middle) is not None}
         if not any(reads.masks for reads in of_middle.values()):
@@ -143,7 +153,9 @@ class AxisReads:
         masks = tuple(
             (driver, part.mask) for driver, part in enumerate(parts) if part.mask is not None
         )
-        key = b"|".join([repr((counts, base)).encode(), *(part.key for part in parts)])
+        key = repr(base).encode()
+        if columns or masks:
+            key = b"|".join([key, repr(counts).encode(), *(part.key for part in parts)])
         return Reads(key=key, counts=counts, base=base, columns=columns, masks=masks)
 
     def _is_right_at(

@@ -54,8 +54,8 @@ def refine_tilings(
     is_over
         Asked before each evaluation whether to stop.
     first
-        The first choice for this network and machine, if it is known; it saves the time to find its
-        candidates once more.
+        The first choice for this network, machine and objective, if it is known; what it holds need
+        not be found once more.
 
     Returns
     -------
@@ -64,6 +64,8 @@ def refine_tilings(
     """
 
     def lowered(some: Mapping[int, Tiling]) -> Problem:
+        if first is not None and first.problem is not None and some == first.tilings:
+            return first.problem
         return lower(
             network, machine, some, measured=measured, objective=objective, sources=sources
         )

@@ -5,13 +5,14 @@ read, and the checker can say what is wrong with it.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.addresses import layout_in_memory
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.problem.strides import StridedCopy, strided_copy
+from spmilp.problem.strides import SHAPES_KEPT, StridedCopy, strided_copy
 from spmilp.units import Bytes, MemoryIdx, ResidencyIdx, SliceIdx
 
 _LEVEL = {MemoryKind.DRAM: 0, MemoryKind.SHARED: 1, MemoryKind.SPM: 2}
@@ -127,6 +128,7 @@ def _direction(problem: Problem, source: MemoryIdx, destination: MemoryIdx) -> s
     return "move" if nearer == 0 else "load" if nearer > 0 else "store"
 
 
+@lru_cache(maxsize=SHAPES_KEPT)
 def _dimensions(copy: StridedCopy) -> list[dict[str, Any]]:
     loops = [*copy.loops, (copy.run, 1, 1)]
     return [{"count": n, "src_stride": source, "dst_stride": end} for n, source, end in loops]

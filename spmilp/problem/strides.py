@@ -5,6 +5,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from operator import mul
+from typing import NamedTuple
 
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Extents, SliceIdx
@@ -13,8 +14,7 @@ SHAPES_KEPT = 4096
 """A network has many tiles of few shapes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """How a slice lies in a memory: its first byte, and the bytes between neighbours of each axis.
 
     Parameters

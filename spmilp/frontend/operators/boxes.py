@@ -67,7 +67,7 @@ def broadcast_box(shape: Extents, box: Box) -> Box:
     if 1 not in shape and len(own) == len(shape):
         return own
     return tuple(
-        (0, 1) if length == 1 else interval for length, interval in zip(shape, own, strict=True)
+        [(0, 1) if length == 1 else interval for length, interval in zip(shape, own, strict=True)]
     )
 
 

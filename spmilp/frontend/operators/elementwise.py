@@ -114,7 +114,7 @@ class Elementwise(Base):
         reduction: tuple[int, int] | None = None,
     ) -> tuple[Box | None, ...]:
         """Return the same box of every input; broadcast axes are read whole."""
-        return tuple(broadcast_box(tensors[name].shape, box) for name in operator.inputs)
+        return tuple([broadcast_box(tensors[name].shape, box) for name in operator.inputs])
 
     def work(
         self,
