@@ -15,6 +15,7 @@ from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.list_scheduler.dram import dram_addresses
 from spmilp.solvers.lns.build import plan_of
+from spmilp.solvers.lns.copies import copies_of
 from spmilp.solvers.lns.ground import ground_of
 from spmilp.solvers.lns.standing import Standing, compacted
 from spmilp.solvers.residency.decisions import Solution
@@ -66,7 +67,7 @@ def shortened(problem: Problem, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    ground, draft, start = ground_of(problem, plan)
+    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
     standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
     try:
         shorter = plan_of(

@@ -6,7 +6,7 @@ from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.residency.course import Course
 from spmilp.solvers.residency.scope import Scope, window
 
-FIRST_SIZE = 8
+FIRST_SIZE = 5
 """Tasks of the first windows."""
 
 GROWTH = 1.5
@@ -19,7 +19,7 @@ FIRST_LIMIT = 1.0
 class Windows:
     """Windows over all steps, round by round, each of which overlaps half of the next one.
 
-    After a round without any gain windows grow, or get more time if some were not searched to
+    After a round without any gain windows grow, and get more time if some were not searched to
     their end.
 
     Attributes
@@ -53,9 +53,8 @@ class Windows:
         self._is_complete &= is_complete
 
     def _begin_round(self, steps: int) -> None:
-        if not self._is_complete and not self._has_gained:
-            self.limit *= 2
-        elif not self._has_gained:
+        if not self._has_gained:
+            self.limit *= 1.0 if self._is_complete else GROWTH
             self._size = min(steps, max(FIRST_SIZE, int(self._size * GROWTH)))
         self._has_gained, self._is_complete = False, True
         last = steps - self._size
