@@ -16,6 +16,7 @@ from spmilp.solvers.local_search.core_moves import (
 from spmilp.solvers.local_search.order_moves import (
     fill_a_gap,
     pull_a_task,
+    run_as_another,
     shift_a_task,
     shift_an_operator,
     sort_a_stretch,
@@ -44,6 +45,7 @@ MOVES: dict[str, Move] = {
     "swap tasks": swap_two_tasks,
     "turn operator": turn_an_operator,
     "assign as another": assign_as_another,
+    "run as another": run_as_another,
     "load task ahead": load_a_task_ahead,
     "load operator ahead": load_an_operator_ahead,
     "load by share": load_by_share,

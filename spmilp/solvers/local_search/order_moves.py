@@ -97,6 +97,22 @@ def fill_a_gap(now: Situation) -> Candidate | None:
     return replace(now.candidate, order=in_order_of(now.facts, keys), cores=cores)
 
 
+def run_as_another(now: Situation) -> Candidate | None:
+    """Run an operator where another candidate does, and its tasks in the other's order."""
+    other = now.others[int(now.rng.integers(len(now.others)))]
+    tasks = now.an_operator()
+    cores = now.candidate.cores.copy()
+    cores[tasks] = other.cores[tasks]
+    rank = np.empty(now.position.size, np.int64)
+    rank[other.order] = np.arange(rank.size)
+    keys = now.position.astype(np.float64)
+    keys[tasks[np.argsort(rank[tasks], kind="stable")]] = np.sort(keys[tasks])
+    order = in_order_of(now.facts, keys)
+    if (order == now.candidate.order).all() and (cores == now.candidate.cores).all():
+        return None
+    return replace(now.candidate, order=order, cores=cores)
+
+
 def _reordered(now: Situation, keys: NDArray[np.float64]) -> Candidate | None:
     order = in_order_of(now.facts, keys)
     if (order == now.candidate.order).all():
