@@ -15,6 +15,7 @@ from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.machine.machine import Machine
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
 
@@ -53,6 +54,7 @@ def choose_tilings(
     return first_choice(network, machine, measured=measured).tilings
 
 
+@collector_paused()
 def first_choice(
     network: Network,
     machine: Machine,

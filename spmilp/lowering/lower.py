@@ -22,6 +22,7 @@ from spmilp.lowering.tasks import TaskMaker
 from spmilp.lowering.tiles import TiledGroup, tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import BufferKind, Problem, Task
 from spmilp.units import Box
@@ -37,6 +38,7 @@ class MemoryOrder(StrEnum):
     NHWC = "nhwc"
 
 
+@collector_paused()
 def lower(
     network: Network,
     machine: Machine,

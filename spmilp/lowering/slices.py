@@ -1,6 +1,6 @@
 """The slices that tasks read; equal ones are shared."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -42,6 +42,7 @@ class SliceTable:
             for buffer in buffers
         ]
         self._known: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
+        self._covering: dict[tuple[BufferIdx, Box], Sequence[Piece]] = {}
         self._pieces: dict[tuple[Extents, int, Extents], tuple[int, ...]] = {}
 
     @property
@@ -49,19 +50,23 @@ class SliceTable:
         """All slices so far."""
         return tuple(self._slices)
 
-    def covering(self, stored: Stored, box: Box) -> list[Piece]:
+    def covering(self, stored: Stored, box: Box) -> Sequence[Piece]:
         """Return the slices that cover a box of a value: its shares of the value's buffers.
 
         A share whose copy would exceed the DMA's limits is cut into several slices.
         """
-        found = []
+        key = stored.first, box
+        if key not in self._covering:
+            self._covering[key] = tuple(self._found(stored, box))
+        return self._covering[key]
+
+    def _found(self, stored: Stored, box: Box) -> Iterator[Piece]:
         for number, cell, shared in stored.grid.overlapping(box):
             buffer = stored.first + number
             if stored.read_whole or shared == cell:
-                found.append(Piece(buffer, cell))
+                yield Piece(buffer, cell)
             else:
-                found += self._parts(stored, buffer, cell, shared)
-        return found
+                yield from self._parts(stored, buffer, cell, shared)
 
     def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> list[Piece]:
         order = stored.value.in_memory_order

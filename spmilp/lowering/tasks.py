@@ -1,6 +1,6 @@
 """The tasks of a problem, made from tiled groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.cost import CostModel, cannot_run
@@ -99,7 +99,7 @@ class TaskMaker:
 
 
 def _pairs(
-    pieces: list[Piece], written: dict[Box, BufferIdx]
+    pieces: Sequence[Piece], written: dict[Box, BufferIdx]
 ) -> Iterator[tuple[SliceIdx, BufferIdx]]:
     """Yield the whole buffers read that are the same boxes as buffers written."""
     for piece in pieces:
