@@ -25,15 +25,17 @@ ROWS = (
     "mobilenetv2_f32@mesh4x4",
     "resnet18_f32@edge16",
 )
-NO_STEPS = {"kicks": False, "windows": False}
+NO_STEPS = {"kicks": False, "pushes": False, "windows": False}
 COLUMNS: dict[str, Solver] = {
     "list": ListScheduler(),
     "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
-    "opened": LnsSolver(LnsOptions(starts=False, reloads=False, **NO_STEPS)),
-    "without reloads": LnsSolver(LnsOptions(starts=False, **NO_STEPS)),
+    "opened": LnsSolver(LnsOptions(starts=False, reloads=False, sparing=False, **NO_STEPS)),
+    "without reloads": LnsSolver(LnsOptions(starts=False, sparing=False, **NO_STEPS)),
+    "DRAM spared": LnsSolver(LnsOptions(starts=False, **NO_STEPS)),
     "several starts": LnsSolver(LnsOptions(**NO_STEPS)),
-    "kicks": LnsSolver(LnsOptions(windows=False)),
-    "windows": LnsSolver(LnsOptions(kicks=False)),
+    "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True})),
+    "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True})),
+    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": True})),
     "all": LnsSolver(),
 }
 

@@ -4,7 +4,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
-from threading import Timer
+from threading import Timer, get_ident
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -117,3 +117,23 @@ def test_an_interrupt_ends_the_search_with_a_valid_plan(network: Problem) -> Non
 
     assert plan is not None
     assert check(network, plan) == ()
+
+
+def test_two_workers_find_a_valid_plan_that_is_no_worse_than_the_hint(network: Problem) -> None:
+    hint = ListScheduler().solve(network, SolveOptions()).plan
+    assert hint is not None
+
+    plan = LnsSolver().solve(network, replace(BRIEFLY, workers=2), hint).plan
+
+    assert plan is not None
+    assert check(network, plan) == ()
+    assert plan.claim.makespan < hint.claim.makespan
+
+
+def test_progress_is_told_by_the_thread_that_asked(network: Problem) -> None:
+    told: list[int] = []
+    options = replace(BRIEFLY, workers=2, on_progress=lambda _: told.append(get_ident()))
+
+    LnsSolver().solve(network, options)
+
+    assert set(told) == {get_ident()}

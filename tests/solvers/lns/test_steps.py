@@ -1,0 +1,98 @@
+"""Which steps are taken, and by how many threads."""
+
+import numpy as np
+import pytest
+
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.choice import Choice, Step
+from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.copies import copies_of
+from spmilp.solvers.lns.ground import ground_of
+from spmilp.solvers.lns.helpers import Helpers
+from spmilp.solvers.lns.loosened import Filling
+from spmilp.solvers.lns.options import LnsOptions
+from spmilp.solvers.lns.standing import Standing
+from spmilp.solvers.lns.steps import Steps
+from tests.solvers.chains import chain, star
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return chain(star(2, 2048), layers=3, strips=4)
+
+
+def test_what_saves_most_for_its_time_is_taken_most_often() -> None:
+    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=True)
+    taken = []
+
+    for _ in range(200):
+        step = choice.next()
+        taken.append(step)
+        choice.learn(step, 1000 if step is Step.PUSH else 0, 0.1)
+
+    assert taken.count(Step.PUSH) > 120
+    assert min(taken.count(step) for step in Step) > 2
+
+
+def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
+    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=True)
+    seconds = {Step.KICK: 0.1, Step.PUSH: 0.2, Step.WINDOW: 1.0}
+    spent = dict.fromkeys(Step, 0.0)
+
+    for _ in range(400):
+        step = choice.next()
+        spent[step] += seconds[step]
+        choice.learn(step, 0, seconds[step])
+
+    assert max(spent.values()) < 1.2 * min(spent.values())
+
+
+def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> None:
+    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=False)
+    taken = []
+
+    for _ in range(22):
+        taken.append(choice.next())
+        choice.learn(taken[-1], 0, 0.1)
+
+    assert [taken.count(step) for step in Step] == [10, 10, 2]
+
+
+def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
+    problem: Problem,
+) -> None:
+    plan = ListScheduler(("dealt", "layers")).solve(problem, SolveOptions()).plan
+    assert plan is not None
+    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
+    loose = Standing(draft, start, plan.claim.makespan)
+    steps = Steps(ground, Filling(ground), Clock(20.0), LnsOptions(), 0)
+    clock = Clock(20.0)
+
+    with Helpers((steps,), loose) as helpers:
+        found = loose
+        while found.makespan == loose.makespan and not clock.is_over():
+            found = helpers.exchanged(loose)
+        helpers.begin_again(loose)
+
+    assert found.makespan < loose.makespan
+
+
+def test_an_error_of_a_helper_reaches_the_search(problem: Problem) -> None:
+    plan = ListScheduler(("dealt", "layers")).solve(problem, SolveOptions()).plan
+    assert plan is not None
+    _, draft, start = ground_of(problem, plan, copies_of(problem, plan))
+    loose = Standing(draft, start, plan.claim.makespan)
+
+    class Broken(Steps):
+        def __init__(self) -> None:
+            pass
+
+        def take(self, loose: Standing) -> Standing:
+            raise ArithmeticError("broken")
+
+    with Helpers((Broken(),), loose) as helpers:
+        pass
+    with pytest.raises(ArithmeticError, match="broken"):
+        helpers.exchanged(loose)
