@@ -1,6 +1,8 @@
 """What each part of the large-neighbourhood search buys on whole networks.
 
-Usage: python -m benchmarks.lns.ablation [MODEL@MACHINE ...] [--limit SECONDS] [--only COLUMN ...]
+Usage: python -m benchmarks.lns.ablation [ROW ...] [--limit SECONDS] [--only COLUMN ...]
+
+A row is MODEL@MACHINE, or a problem file, as ``spmilp bench --keep-problems`` leaves them.
 
 For each network the makespan of the list scheduler, then of the search with ever more of its parts,
 each from the beginning and with the same time limit; one worker. ``all`` is the search as it is.
@@ -11,6 +13,8 @@ from pathlib import Path
 
 from spmilp.checker.check import check
 from spmilp.pipeline import problem_from_model
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
@@ -50,9 +54,7 @@ def main() -> None:
     print("| network | bound |", " | ".join(given.only), "|")
     print("|---|--:|" + "--:|" * len(given.only))
     for row in given.rows:
-        model, machine = row.split("@")
-        path = model if ":" in model else str(MODELS / f"{model}.onnx")
-        problem = problem_from_model(path, machine)
+        problem = _problem_of(row)
         cells, bound = [], 0
         for name in given.only:
             result = COLUMNS[name].solve(problem, SolveOptions(time_limit=given.limit))
@@ -60,7 +62,14 @@ def main() -> None:
             plan = result.plan
             is_valid = plan is not None and not check(problem, plan)
             cells.append(f"{plan.claim.makespan:,}" if plan and is_valid else "-")
-        print(f"| {row} | {bound:,} |", " | ".join(cells), "|", flush=True)
+        print(f"| {Path(row).stem} | {bound:,} |", " | ".join(cells), "|", flush=True)
+
+
+def _problem_of(row: str) -> Problem:
+    if row.endswith(".json"):
+        return read_problem(row)
+    model, machine = row.split("@")
+    return problem_from_model(model if ":" in model else MODELS / f"{model}.onnx", machine)
 
 
 if __name__ == "__main__":

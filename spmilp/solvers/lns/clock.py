@@ -8,7 +8,7 @@ class Clock:
 
     def __init__(self, seconds: float | None) -> None:
         self._began = monotonic()
-        self._seconds = seconds
+        self._limit = self._seconds = seconds
         self._is_stopped = False
 
     @property
@@ -21,9 +21,9 @@ class Clock:
         self._is_stopped = True
 
     def reserve(self, seconds: float) -> None:
-        """Be over earlier, by so many seconds, but not before half of the limit."""
-        if self._seconds is not None:
-            self._seconds = max(self._seconds / 2, self._seconds - seconds)
+        """Be over so many seconds before the limit at least, but not before half of it."""
+        if self._seconds is not None and self._limit is not None:
+            self._seconds = min(self._seconds, max(self._limit / 2, self._limit - seconds))
 
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return the seconds until a share of the limit is used; ``None`` without limit."""

@@ -136,8 +136,7 @@ class Session:
                 drops_reloads=self._settings.reloads,
                 spares_dram=self._settings.sparing,
             )
-            if not found:
-                self._clock.reserve(SECONDS_TO_FINISH * start.size)
+            self._clock.reserve(SECONDS_TO_FINISH * start.size)
             standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
             filling = Filling(ground)
             loose = opened(ground, standing, filling.limit(), self._clock, FIRST_ROUNDS)
