@@ -15,8 +15,10 @@ from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.list_scheduler.dram import dram_addresses
 from spmilp.solvers.lns.build import plan_of
+from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.copies import copies_of
-from spmilp.solvers.lns.ground import ground_of
+from spmilp.solvers.lns.ground import Ground, ground_of
+from spmilp.solvers.lns.loosened import Filling, loosened
 from spmilp.solvers.lns.standing import Standing, compacted
 from spmilp.solvers.residency.decisions import Solution
 from spmilp.units import Bytes, TaskIdx
@@ -68,11 +70,32 @@ def shortened(problem: Problem, plan: Plan) -> Plan:
     The plan itself where the checker has something against that.
     """
     ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
-    standing = compacted(ground, Standing(draft, start, plan.claim.makespan))
+    return _with(ground, compacted(ground, Standing(draft, start, plan.claim.makespan)))
+
+
+def packed_anew(problem: Problem, plan: Plan, seconds: float | None) -> Plan:
+    """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
+
+    Parameters
+    ----------
+    seconds
+        Wall time; ``None`` for no limit.
+    """
+    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
+    best = Standing(draft, start, plan.claim.makespan)
+    for found in loosened(ground, best, Filling(ground), Clock(seconds)):
+        if found is not None and found.makespan < best.makespan:
+            best = found
+    return _with(ground, best)
+
+
+def _with(ground: Ground, standing: Standing) -> Plan:
+    """Return the plan at these times; the one that there was where they are of no use."""
+    problem, plan = ground.problem, ground.plan
     try:
-        shorter = plan_of(
+        other = plan_of(
             problem, plan, standing.draft, standing.start, dram_is_free=ground.dram_is_free
         )
     except DoesNotFitError:
         return plan
-    return plan if check(problem, shorter) else shorter
+    return plan if check(problem, other) else other

@@ -14,14 +14,14 @@ from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.residency.course import Course, course_of, quickest_pools
 from spmilp.solvers.residency.decisions import Solution
 from spmilp.solvers.residency.model import Model
-from spmilp.solvers.residency.plans import NAME, plan_from, shortened
+from spmilp.solvers.residency.plans import NAME, packed_anew, plan_from, shortened
 from spmilp.solvers.residency.scope import Scope, fixed
 from spmilp.solvers.residency.search import Answer, Limits, run
 from spmilp.solvers.residency.visits import Visits
 from spmilp.solvers.residency.windows import Windows
 
-COURSES = 0.5
-"""Share of the time limit by which the courses to begin with have been looked at."""
+COURSES, WINDOWS = 0.5, 0.95
+"""Shares of the time limit by which the orders to begin with, and windows, have been looked at."""
 
 MOST_EACH = 20.0
 """Deterministic time for each of them."""
@@ -55,11 +55,13 @@ class Session:
         """Find the best stays of some courses, then change the best of them window by window."""
         courses = tuple(dict.fromkeys(self._courses()))
         for course in courses:
-            if self._is_done():
-                return
-            self._settle(fixed(course), MOST_EACH, COURSES)
+            if not self._is_done():
+                self._settle(fixed(course), MOST_EACH, COURSES)
         for course in courses[:1]:
             self._step_by_step(self._course or course)
+        seconds = self._clock.seconds_until(1.0)
+        if self._course is not None and self.plan is not None and seconds != 0.0:
+            self._offer(packed_anew(self._problem, self.plan, seconds))
 
     def _courses(self) -> Iterator[Course]:
         """Yield orders to begin with: the plan's, and simple ones in its pools."""
@@ -79,7 +81,7 @@ class Session:
             scope = windows.next(course)
             if scope is None:
                 return
-            is_complete = self._settle(scope, windows.limit, 1.0)
+            is_complete = self._settle(scope, windows.limit, WINDOWS)
             if is_complete is None:
                 return
             has_gained = self._course is not None and self._course is not course
@@ -149,7 +151,7 @@ class Session:
         return tuple(measures.of(quantity) for quantity in self._problem.objective.order)
 
     def _is_done(self) -> bool:
-        if self._clock.is_over():
+        if self._clock.is_over(WINDOWS):
             return True
         if self.plan is None:
             return False

@@ -45,7 +45,7 @@ def value(number: int, quantity: Quantity) -> int | None:
 
 
 ON_ONE_SCRATCHPAD = [
-    number for number in range(110) if len(problem(number, Quantity.DRAM_TRAFFIC).machine.spms) == 1
+    number for number in range(80) if len(problem(number, Quantity.DRAM_TRAFFIC).machine.spms) == 1
 ]
 
 
@@ -61,17 +61,17 @@ def test_no_plan_is_below_the_optimum(number: int, quantity: Quantity) -> None:
         assert cost is None
 
 
-def test_most_plans_on_one_scratchpad_are_optimal() -> None:
+def test_plans_on_one_scratchpad_are_optimal() -> None:
     counts = Counter(
         value(number, Quantity.DRAM_TRAFFIC) == best(number, Quantity.DRAM_TRAFFIC).bound
         for number in ON_ONE_SCRATCHPAD
         if best(number, Quantity.DRAM_TRAFFIC).status is SolveStatus.OPTIMAL
     )
 
-    assert counts == {True: 27}
+    assert counts == {True: 18}
 
 
-@pytest.mark.parametrize("number", range(100, 150))
+@pytest.mark.parametrize("number", range(100, 130))
 def test_plans_on_several_scratchpads_are_valid(number: int) -> None:
     cost = value(number, Quantity.DRAM_TRAFFIC)
 
