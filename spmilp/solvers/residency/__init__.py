@@ -1,7 +1,8 @@
-"""Which slices stay in a scratchpad between their uses: few bytes moved, for a given order.
+"""Which slices stay in a memory between their uses: few bytes moved, one task after another.
 
-Tasks have an order and a memory each, and nothing runs beside anything else. What is left to decide
-is which slices stay between two uses, which are stored and loaded again, and where each stay lies
-(:mod:`~spmilp.solvers.residency.model`). A plan in which one thing happens after the other is valid
-whatever the cycles; its times are then made short without touching the decisions.
+Tasks run in turn, and nothing runs beside anything else. What is left to decide is the order of the
+tasks and their memories, which slices stay between two uses, which are stored and brought again,
+and where each stay lies (:mod:`~spmilp.solvers.residency.model`). A plan in which one thing happens
+after the other is valid whatever the cycles, and no other moves fewer bytes; its times are made
+short at the end.
 """

@@ -1,6 +1,5 @@
 """In which order tasks run, and where: what the search for stays is given."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,8 +55,3 @@ def quickest_pools(tables: Tables) -> tuple[int, ...] | None:
             return None
         found.append(min(pools, key=lambda pool: (tables.cycles_on(task.index, pool), pool)))
     return tuple(found)
-
-
-def works_in_one_memory(tables: Tables, pools: Sequence[int]) -> bool:
-    """Say whether these pools work in one memory."""
-    return len({tables.pools[pool].memory for pool in pools}) == 1
