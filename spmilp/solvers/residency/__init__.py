@@ -3,6 +3,5 @@
 Tasks run in turn, and nothing runs beside anything else. What is left to decide is the order of the
 tasks and their memories, which slices stay between two uses, which are stored and brought again,
 and where each stay lies (:mod:`~spmilp.solvers.residency.model`). A plan in which one thing happens
-after the other is valid whatever the cycles, and no other moves fewer bytes; its times are made
-short at the end.
+after the other is valid whatever the cycles; its times are made short at the end.
 """
