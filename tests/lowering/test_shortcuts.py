@@ -1,0 +1,117 @@
+"""What is found the short way is what the long way finds."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spmilp.frontend.graph import Group, Network
+from spmilp.lowering import landscape as module
+from spmilp.lowering.candidates import CandidateMaker
+from spmilp.lowering.choose import choose, choose_tilings, group_times
+from spmilp.lowering.cost import CostModel
+from spmilp.lowering.estimate import Succession
+from spmilp.lowering.landscape import Landscape
+from spmilp.lowering.probe import Probe
+from spmilp.lowering.rates import machine_rates
+from spmilp.machine.machine import Machine
+from spmilp.pipeline import load
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def network_with_views() -> Network:
+    """Inputs that some tiles read nothing of, and an input that two axes drive."""
+    builder = NetworkBuilder()
+    data = builder.input((1, 3, 12, 12))
+    left, right = builder.conv(data, 6), builder.conv(data, 10)
+    joined = builder.operator("Concat", [left, right], axis=1)
+    pooled = builder.pool(
+        builder.group(joined, builder.operator("Relu", [joined.output]), anchor=1)
+    )
+    turned = builder.operator("Transpose", [pooled], perm=(0, 2, 3, 1))
+    flat = builder.operator("Reshape", [turned.output], shape=(18, 32))
+    softmax = builder.operator("Softmax", [flat.output], axis=1)
+    return builder.network(builder.group(turned, flat, softmax, anchor=2))
+
+
+def probe_of(network: Network, group: Group, machine: Machine) -> Probe:
+    alignment = machine_rates(machine).alignment
+    return Probe(network, group, CostModel(machine.kinds), alignment=alignment, whole_below=0)
+
+
+def test_slabs_tell_what_every_tile_reads() -> None:
+    machine = star_machine(4, 1 << 14)
+    mobilenet = load(MODELS / "ds_cnn_int8.onnx", "mesh4x4").network
+    compared = 0
+    for network in (mobilenet, network_with_views()):
+        for group in network.groups:
+            probe = probe_of(network, group, machine)
+            maker = CandidateMaker(machine, machine_rates(machine))
+            for candidate in maker.candidates(probe, 0)[::2]:
+                short, long = probe.reads(candidate.grid), probe._all_reads(candidate.grid)
+                assert [name for name in long if name in short] == list(short)
+                for name, reads in short.items():
+                    np.testing.assert_array_equal(reads.boxes, long[name].boxes)
+                compared += 1
+    assert compared > 100
+
+
+def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
+    loaded = load(MODELS / "resnet8_int8.onnx", "gap8")
+    together = Landscape(loaded.network, loaded.target.machine)
+    alone = Landscape(loaded.network, loaded.target.machine)
+    chosen = choose(together)
+    positions = {
+        profile: number
+        for group in loaded.network.groups
+        for number, profile in enumerate(together.profiles(group))
+    }
+    same = {
+        group.index: alone.profiles(group)[positions[chosen[group.index]]]
+        for group in loaded.network.groups
+    }
+    for group in loaded.network.groups:
+        for parent in together.producers(group):
+            options = alone.profiles(loaded.network.groups[parent])
+            found = together.times(group, chosen[group.index], chosen, parent)
+            expected = [
+                alone.time(group, same[group.index], {**same, parent: option}) for option in options
+            ]
+            assert found == expected
+
+
+def test_a_change_of_some_groups_gives_what_all_of_them_give() -> None:
+    loaded = load(MODELS / "ds_cnn_int8.onnx", "gap9")
+    landscape = Landscape(loaded.network, loaded.target.machine)
+    first = {g.index: landscape.profiles(g)[0] for g in loaded.network.groups}
+    last = {g.index: landscape.profiles(g)[-1] for g in loaded.network.groups}
+    times, others = group_times(landscape, first), group_times(landscape, last)
+    changed = {index: others[index] for index in range(2, len(times), 3)}
+    all_times = [changed.get(index, time) for index, time in enumerate(times)]
+    groups = Succession(times)
+
+    assert groups.with_changes(changed) == Succession(all_times).cycles != groups.cycles
+    groups.change(changed)
+    assert groups.cycles == Succession(all_times).cycles
+
+
+def test_groups_that_are_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 16, 16, 16)), 16)
+    for _ in range(6):
+        data = builder.conv(data, 16)
+    network = builder.network(builder.conv(data, 4))
+    probed: list[str] = []
+
+    class Counting(Probe):
+        def __init__(self, network: Network, group: Group, *args: Any, **kwargs: Any) -> None:
+            probed.append(group.name)
+            super().__init__(network, group, *args, **kwargs)
+
+    monkeypatch.setattr(module, "Probe", Counting)
+    choose_tilings(network, star_machine(4, 1 << 20))
+    assert len(network.groups) == 8
+    assert len(probed) < 6
