@@ -55,6 +55,8 @@ class Record:
         The solver's, ``rejected`` by the checker, or another end in words.
     objective, transfers
         Of the accepted plan; ``None`` without one.
+    busy, dram_ratio
+        See :class:`~spmilp.comparison.run.Run`.
     bound
         What the solver proved; ``None`` where it said nothing.
     seconds, cpu_seconds
@@ -80,6 +82,8 @@ class Record:
     bound: int | None = None
     bound_source: str = ""
     transfers: int | None = None
+    busy: float | None = None
+    dram_ratio: float | None = None
     violations: int = 0
     seconds: float | None = None
     cpu_seconds: float | None = None

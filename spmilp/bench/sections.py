@@ -65,6 +65,8 @@ WIDEST: Columns = {
     "bound": ("bound", COUNT),
     "bound_source": ("bound by", TEXT),
     "gap": ("gap", SHARE),
+    "busy": ("cores busy", SHARE),
+    "dram_ratio": ("DRAM ÷ compulsory", RATIO),
     "roofline_gap": ("gap to roofline", SHARE),
 }
 PEERS: Columns = {

@@ -15,7 +15,15 @@ COLUMNS = [
     *("solver", "seed", "status", "quantity", "objective", "bound", "bound_source", "gap"),
     *("ratio_to_bound", "roofline", "roofline_gap", "ratio_to_roofline"),
     *("peer", "peer_objective", "peer_source", "ratio_to_peer"),
-    *("transfers", "violations", "seconds_to_first", "seconds_to_best", "seconds"),
+    *(
+        "busy",
+        "dram_ratio",
+        "transfers",
+        "violations",
+        "seconds_to_first",
+        "seconds_to_best",
+        "seconds",
+    ),
     *("cpu_seconds", "peak_mib", "primal_integral", "own_bound"),
     *("time_limit", "workers", "stop_gap", "version", "problem_sha256", "row_sha256", "reason"),
 ]
@@ -25,7 +33,7 @@ WHOLE += ["work", "traffic", "transfers", "violations", "workers"]
 
 REAL = ["gap", "ratio_to_bound", "roofline_gap", "ratio_to_roofline", "ratio_to_peer", "pressure"]
 REAL += ["seconds_to_first", "seconds_to_best", "seconds", "cpu_seconds", "peak_mib"]
-REAL += ["primal_integral", "time_limit", "stop_gap"]
+REAL += ["busy", "dram_ratio", "primal_integral", "time_limit", "stop_gap"]
 
 
 DIGITS = 6
@@ -122,6 +130,8 @@ def _outcome(record: Record, bound: int | None, source: str) -> dict[str, object
         "ratio_to_roofline": _ratio(objective, roofline),
         "ratio_to_peer": _ratio(objective, record.peer_objective),
         "transfers": record.transfers,
+        "busy": record.busy,
+        "dram_ratio": record.dram_ratio,
         "violations": record.violations,
         "seconds": record.seconds,
         "cpu_seconds": record.cpu_seconds,

@@ -82,8 +82,9 @@ def _run(request: RunRequest, send: Send) -> None:
     peak = peak_bytes()
     send("solved")
     run = judged(request.instance, problem, request.solver, request.options.seed, watched)
-    names = ("status", "objective", "bound", "bound_source", "transfers", "violations", "seconds")
-    outcome = {name: getattr(run, name) for name in (*names, "cpu_seconds", "reason")}
+    names = ("status", "objective", "bound", "bound_source", "transfers", "busy", "dram_ratio")
+    others = ("violations", "seconds", "cpu_seconds", "reason")
+    outcome = {name: getattr(run, name) for name in (*names, *others)}
     course = [asdict(moment) for moment in run.course]
     own = {"problem_sha256": sha256, "tasks": len(problem.tasks)}
     send("ended", own=own, peak_bytes=peak, course=course, **outcome)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from spmilp.pipeline import judge, solve_problem
-from spmilp.plan.measures import claimed
+from spmilp.plan.measures import claimed, compulsory_dram_traffic
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions
@@ -72,6 +73,10 @@ class Run:
         Every improvement that the solver reported, in order of time; its answer comes last.
     transfers
         In the accepted plan; ``None`` without one.
+    busy
+        Part of the makespan for which a core computes, on average over all cores.
+    dram_ratio
+        Bytes to and from DRAM over those that no plan can avoid; ``None`` where these are none.
     violations
         What the checker found wrong with the plan.
     reason
@@ -92,6 +97,8 @@ class Run:
     cpu_seconds: float
     course: tuple[Moment, ...]
     transfers: int | None
+    busy: float | None
+    dram_ratio: float | None
     violations: int
     reason: str
 
@@ -215,9 +222,22 @@ def judged(instance: str, problem: Problem, solver: str, seed: int, watched: Wat
         cpu_seconds=watched.cpu_seconds,
         course=(*watched.course, answer),
         transfers=None if plan is None else len(plan.transfers),
+        busy=None if plan is None else _busy(problem, plan),
+        dram_ratio=None if plan is None else _dram_ratio(problem, plan),
         violations=len(mapped.violations),
         reason=broken or result.reason,
     )
+
+
+def _busy(problem: Problem, plan: Plan) -> float | None:
+    computing = sum(placement.end - placement.start for placement in plan.placements)
+    there = len(problem.machine.cores) * plan.claim.makespan
+    return computing / there if there else None
+
+
+def _dram_ratio(problem: Problem, plan: Plan) -> float | None:
+    compulsory = compulsory_dram_traffic(problem)
+    return plan.claim.dram_traffic / compulsory if compulsory else None
 
 
 def _cpu_seconds() -> float:

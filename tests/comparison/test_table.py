@@ -27,6 +27,8 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         cpu_seconds=seconds,
         course=(answer,),
         transfers=None if objective is None else 4,
+        busy=0.5,
+        dram_ratio=1.0,
         violations=0,
         reason="" if objective is not None else "no time",
     )

@@ -7,12 +7,13 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.bounds.bound import Bound
-from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
+from spmilp.solvers.list_scheduler.portfolio import FIRST_RULES, Found, Portfolio
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.solver import plan_from
 
-RULES = (("earliest", "path"), ("near", "layers"), ("near", "depth"))
-"""Assignments and orders: each is often the best, where the others are not."""
+RULES = FIRST_RULES[:3]
+"""On the 46 problems of the benchmark suite ``networks`` 3 % worse than the best of all 20 rules in
+geometric mean; no other three did better."""
 
 
 class Judge:
