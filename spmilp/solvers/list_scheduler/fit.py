@@ -38,32 +38,40 @@ def _roomiest_memory(machine: Machine, able: Sequence[bool]) -> Memory | None:
 
 
 def _least_bytes(problem: Problem, task: Task, memory: Memory) -> Bytes:
-    written = sum(_padded(problem.buffers[b].bytes, memory) for b in task.writes)
-    scratch = _padded(task.scratch, memory)
-    if problem.machine.remote is not None:
-        return written + scratch
-    whole = {s for s in task.reads if s < len(problem.buffers)}
-    read = sum(
-        _padded(problem.slices[s].bytes, memory)
-        for s in task.reads
-        if s in whole or problem.slices[s].buffer not in whole
-    )
-    saved = sum(
-        max(
-            (
-                min(problem.slices[s].bytes, problem.buffers[b].bytes)
-                for s, other in task.in_place
-                if other == b
-            ),
-            default=0,
+    written = [problem.buffers[buffer].bytes for buffer in task.writes]
+    sizes = [*written, task.scratch]
+    saved = 0
+    if problem.machine.remote is None:
+        whole = {s for s in task.reads if s < len(problem.buffers)}
+        sizes += [
+            problem.slices[s].bytes
+            for s in task.reads
+            if s in whole or problem.slices[s].buffer not in whole
+        ]
+        saved = sum(
+            max(
+                (
+                    min(problem.slices[s].bytes, problem.buffers[b].bytes)
+                    for s, other in task.in_place
+                    if other == b
+                ),
+                default=0,
+            )
+            for b in task.writes
         )
-        for b in task.writes
-    )
-    return read + written + scratch - _padded(saved, memory)
+    return _least_padded(sizes, memory) - align_up(saved, memory.alignment)
 
 
-def _padded(size: Bytes, memory: Memory) -> Bytes:
-    return align_up(size, memory.alignment)
+def _least_padded(sizes: Sequence[Bytes], memory: Memory) -> Bytes:
+    """Return bytes that these need at least, each at an aligned address.
+
+    Every one is followed by padding, but for those right before the memory's end or a reserved
+    range that is itself not aligned: at most one each, here those with most padding.
+    """
+    ends = [*(taken.start for taken in memory.reserved), memory.size or 0]
+    unaligned = sum(end % memory.alignment != 0 for end in ends)
+    padding = sorted((align_up(size, memory.alignment) - size for size in sizes), reverse=True)
+    return sum(sizes) + sum(padding[unaligned:])
 
 
 def _explain(problem: Problem, task: Task, memory: Memory, needed: Bytes, usable: Bytes) -> str:
