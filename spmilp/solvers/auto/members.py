@@ -34,7 +34,8 @@ class Member:
 def members_for(problem: Problem) -> tuple[Member, ...]:
     """Return the solvers of a problem: each begins with the best plan of those before it.
 
-    Small problems are searched for a while, and then decided exactly. In large ones local search
+    Small problems are searched for a while, and then decided exactly; where their models are too
+    large for the time, the neighbourhoods get what is left. In large ones local search
     finds the assignment and the order of tasks, and neighbourhoods of that plan are then solved
     exactly: for the makespan those of its partial order, for bytes those of what stays where.
     """
@@ -45,13 +46,14 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
         exact = Member(name="cpsat", until=1.0, make=_cpsat)
         start = Member(name="search", until=0.1 if moves_little else 0.15, make=_search)
         if makes_short:
-            return (start, Member(name="lns", until=0.3, make=_lns), exact)
+            some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
+            return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
         return (start, exact)
     if makes_short:
         return (
-            Member(name="search", until=0.5, make=_search),
+            Member(name="search", until=0.3, make=_search),
             Member(name="lns", until=1.0, make=_lns),
         )
     if moves_little:
