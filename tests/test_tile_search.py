@@ -36,7 +36,7 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 ) -> None:
     network, machine = loaded.network, loaded.target.machine
     said: list[tuple[int, int]] = []
-    limits = TileSearch(tasks=3_000, on_better=lambda *better: said.append(better))
+    limits = TileSearch(tasks=8_000, on_better=lambda *better: said.append(better))
     found = search(loaded, first, limits)
 
     values = [value for value, _ in said]

@@ -61,13 +61,14 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.list_scheduler.orders import ORDERS
     from spmilp.solvers.list_scheduler.portfolio import FIRST_RULES, FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.run import Runner
-    from spmilp.solvers.list_scheduler.score import score
+    from spmilp.solvers.list_scheduler.score import Scorer
 
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)
     weights = FIRST_WEIGHTS[warm_up.objective.first]
     runner = Runner(warm_up, Routes(warm_up.machine))
-    runner.run(ORDERS[order](warm_up), ASSIGNMENTS[assignment](warm_up), weights)
+    near = ASSIGNMENTS[assignment](warm_up)
+    runner.run(ORDERS[order](warm_up, near), near, weights)
     best_bound(warm_up)
 
     clock = Clock()
@@ -75,12 +76,12 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     routes = Routes(problem.machine)
     runner = clock.measure("tables", lambda: Runner(problem, routes))
     chosen = clock.measure("assignment", lambda: ASSIGNMENTS[assignment](problem))
-    placed = clock.measure("order", lambda: ORDERS[order](problem))
+    placed = clock.measure("order", lambda: ORDERS[order](problem, chosen))
     clock.measure("routes", lambda: runner.prepare(chosen))
     stop, board = clock.measure("pass", lambda: runner.run(placed, chosen, weights))
     if stop is not Stop.DONE:
         raise SystemExit(f"{problem.name}: {runner.why_it_stopped(stop, board)}")
-    clock.measure("score", lambda: score(problem, board))
+    clock.measure("score", lambda: Scorer(problem)(board))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     bound = clock.measure("bounds", lambda: best_bound(problem))
     plan = clock.measure("plan", lambda: plan_of(problem, routes, board, bound, "list", ()))

@@ -10,7 +10,7 @@ from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Proble
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.board import Stop, Weights
 from spmilp.solvers.list_scheduler.mixture import Mixture, operators_of
-from spmilp.solvers.list_scheduler.orders import by_priority, layer_by_layer, stationary
+from spmilp.solvers.list_scheduler.orders import by_priority, in_turns, layer_by_layer, stationary
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
 from spmilp.solvers.list_scheduler.run import Runner
 from tests.solvers.chains import chain, star
@@ -86,6 +86,15 @@ def test_layers_stay_one_after_another_when_their_tasks_change_places() -> None:
     ]
 
 
+def test_cores_take_turns_within_a_layer_and_layers_do_not_mix() -> None:
+    problem = chain(star(2, 4096), layers=2, strips=4)
+    cores = np.array([0, 0, 1, 1] * 2)
+
+    assert stationary(problem).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert in_turns(problem, cores).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
+    assert in_turns(problem, np.full(8, -1)).tolist() == stationary(problem).tolist()
+
+
 def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least() -> None:
     problem = chain(star(2, 4096), layers=2, strips=4)
     runner = Runner(problem, Routes(problem.machine))
@@ -117,4 +126,5 @@ def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() ->
     names = [str(trial) for trial in trials]
     mixed = names.index("mixed stationary/stationary")
     assert {f"{rule}/stationary" for rule in ASSIGNMENTS} <= set(names[:mixed])
+    assert "mixed turns/turns" in names
     assert "mixed stationary+layers/stationary+layers" in names

@@ -1,8 +1,12 @@
-"""In which order tasks are placed. Each rule returns every task once, after all that it follows."""
+"""In which order tasks are placed. Each rule returns every task once, after all that it follows.
 
+A rule is given the core of each task, or -1 where the scheduler is to choose.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +29,44 @@ def stationary(problem: Problem) -> Ints:
     order of the tiles decides how often it is loaded (weight and input stationary dataflows: Sze et
     al., "Efficient processing of deep neural networks", Proceedings of the IEEE 105, 2017).
     """
+    return _one_after_another(problem, _stationary_operators(problem))
+
+
+def in_turns(problem: Problem, cores: Ints) -> Ints:
+    """Return the tasks as in :func:`stationary`, but of each operator one of each core in turn.
+
+    What the scheduler places later finds what is left of memories and links, so tasks should come
+    in about the order in which they will run; and cores run side by side. Where one of them has all
+    of its tiles placed first, the others come to operands that have had to leave again.
+
+    Parameters
+    ----------
+    cores
+        The core of each task; those of which it is open, -1, take turns as if on one core.
+    """
+
+    def seated(operator: Iterable[TaskIdx]) -> list[TaskIdx]:
+        turns = Counter[int]()
+        seats = []
+        for task in operator:
+            core = int(cores[task])
+            turns[core] += 1
+            seats.append((turns[core], core, task))
+        return [task for _, _, task in sorted(seats)]
+
+    return _one_after_another(problem, map(seated, _stationary_operators(problem)))
+
+
+def _one_after_another(problem: Problem, operators: Iterable[Iterable[TaskIdx]]) -> Ints:
+    """Return the tasks of operators in this order, as far as tasks may stand so."""
     rank = [0.0] * len(problem.tasks)
-    for place, task in enumerate(_stationary(problem)):
+    for place, task in enumerate(chain.from_iterable(operators)):
         rank[task] = place
     return by_priority(problem.predecessors(), rank)
 
 
-def _stationary(problem: Problem) -> Iterator[TaskIdx]:
+def _stationary_operators(problem: Problem) -> Iterator[list[TaskIdx]]:
+    """Yield the tasks of each operator; the first reader of a slice of the larger operand leads."""
     sizes = [slice_.bytes for slice_ in problem.slices]
     for _, tasks in groupby(problem.tasks, operator_of):
         operator = list(tasks)
@@ -43,7 +78,7 @@ def _stationary(problem: Problem) -> Iterator[TaskIdx]:
             widest = max(reads, key=sizes.__getitem__, default=None)
             first = task.index if widest is None else first_reader.setdefault(widest, task.index)
             places.append((first, task.index))
-        yield from (task for _, task in sorted(places))
+        yield [task for _, task in sorted(places)]
 
 
 def _larger_operand(problem: Problem, operator: Sequence[Task]) -> frozenset[SliceIdx]:
@@ -147,9 +182,14 @@ def _append_with_predecessors(
             stack.append((following, iter(before[following])))
 
 
-ORDERS: dict[str, Callable[[Problem], Ints]] = {
-    "stationary": stationary,
-    "path": longest_path_first,
-    "layers": layer_by_layer,
-    "depth": depth_first,
+def _whatever_cores(rule: Callable[[Problem], Ints]) -> Callable[[Problem, Ints], Ints]:
+    return lambda problem, cores: rule(problem)
+
+
+ORDERS: dict[str, Callable[[Problem, Ints], Ints]] = {
+    "turns": in_turns,
+    "stationary": _whatever_cores(stationary),
+    "path": _whatever_cores(longest_path_first),
+    "layers": _whatever_cores(layer_by_layer),
+    "depth": _whatever_cores(depth_first),
 }
