@@ -18,6 +18,7 @@ from spmilp.problem.problem import (
     Slice,
     Task,
     Tile,
+    whole_slice,
 )
 from spmilp.units import (
     Box,
@@ -152,10 +153,7 @@ class Parts:
     def problem(self, name: str, machine: Machine) -> Problem:
         """Return everything as a problem; tiles that nobody reads end in DRAM."""
         self._store_what_nobody_reads()
-        slices = [
-            Slice(index=b.index, buffer=b.index, start=_origin(b), extent=b.shape, bytes=b.bytes)
-            for b in self._buffers
-        ]
+        slices = [whole_slice(buffer) for buffer in self._buffers]
         numbers = {(s.buffer, s.start, s.extent): s.index for s in slices}
         tasks = []
         for index, draft in enumerate(self._drafts):
@@ -278,10 +276,6 @@ def _slice(index: SliceIdx, part: Part) -> Slice:
 
 def _start(at: Position) -> Extents:
     return tuple(map(mul, at, TILE))
-
-
-def _origin(buffer: Buffer) -> Extents:
-    return (0,) * len(buffer.shape)
 
 
 def _box(at: Position) -> Box:

@@ -8,7 +8,7 @@ from math import prod
 from spmilp.lowering.limits import DmaLimits
 from spmilp.lowering.storage import Stored
 from spmilp.lowering.tiling import split
-from spmilp.problem.problem import Buffer, Slice
+from spmilp.problem.problem import Buffer, Slice, whole_slice
 from spmilp.units import Box, BufferIdx, Extents, SliceIdx
 
 
@@ -31,16 +31,7 @@ class SliceTable:
 
     def __init__(self, buffers: Sequence[Buffer], limits: DmaLimits) -> None:
         self._limits = limits
-        self._slices = [
-            Slice(
-                index=buffer.index,
-                buffer=buffer.index,
-                start=(0,) * len(buffer.shape),
-                extent=buffer.shape,
-                bytes=buffer.bytes,
-            )
-            for buffer in buffers
-        ]
+        self._slices = [whole_slice(buffer) for buffer in buffers]
         self._known: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
         self._covering: dict[tuple[BufferIdx, Box], Sequence[Piece]] = {}
         self._pieces: dict[tuple[Extents, int, Extents], tuple[int, ...]] = {}

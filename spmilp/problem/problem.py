@@ -157,6 +157,17 @@ class Slice:
     bytes: Bytes
 
 
+def whole_slice(buffer: Buffer) -> Slice:
+    """Return the slice that is a whole buffer; it bears the buffer's number."""
+    return Slice(
+        index=buffer.index,
+        buffer=buffer.index,
+        start=(0,) * len(buffer.shape),
+        extent=buffer.shape,
+        bytes=buffer.bytes,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One tile's execution.

@@ -19,7 +19,16 @@ from spmilp.problem.model import (
     TileModel,
 )
 from spmilp.problem.objective import Objective
-from spmilp.problem.problem import Buffer, DramTensor, Place, Problem, Slice, Task, Tile
+from spmilp.problem.problem import (
+    Buffer,
+    DramTensor,
+    Place,
+    Problem,
+    Slice,
+    Task,
+    Tile,
+    whole_slice,
+)
 from spmilp.units import Bytes
 
 
@@ -48,7 +57,7 @@ def _problem(model: ProblemModel) -> Problem:
         machine=machine,
         tensors=tuple(_tensor(tensor) for tensor in model.tensors),
         buffers=buffers,
-        slices=(*map(_whole, buffers), *map(_slice, model.slices)),
+        slices=(*map(whole_slice, buffers), *map(_slice, model.slices)),
         tasks=tuple(map(_task, model.tasks)),
         objective=Objective(model.objective),
         sources=tuple((source.what, source.sha256) for source in model.sources),
@@ -83,17 +92,6 @@ def _buffer(model: BufferModel) -> Buffer:
     )
     _agrees(f"buffers.{model.index}.bytes", model.bytes, buffer.bytes)
     return buffer
-
-
-def _whole(buffer: Buffer) -> Slice:
-    """Return the slice that is a whole buffer; it bears the buffer's number."""
-    return Slice(
-        index=buffer.index,
-        buffer=buffer.index,
-        start=(0,) * len(buffer.shape),
-        extent=buffer.shape,
-        bytes=buffer.bytes,
-    )
 
 
 def _slice(model: SliceModel) -> Slice:

@@ -16,6 +16,7 @@ from benchmarks.exact.cosma.setting import (
 )
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.cpsat.solver import CpSatSolver
+from tests.solvers.fork import FORK
 
 WAITING = Network(
     name="x waits",
@@ -83,22 +84,8 @@ def test_our_optimum_is_at_most_that_of_the_model(seed: int, share: int) -> None
 
 
 def test_the_order_of_the_network_may_cost_bytes() -> None:
-    # 50 bytes wait while "long" runs, unless "short" comes first.
-    network = Network(
-        name="two ways",
-        sizes=(1, 50, 40, 40, 1, 1),
-        operators=(
-            Operator(name="first", reads=(0,), writes=1),
-            Operator(name="second", reads=(0,), writes=2),
-            Operator(name="long", reads=(2,), writes=3),
-            Operator(name="short", reads=(1,), writes=4),
-            Operator(name="last", reads=(3, 4), writes=5),
-        ),
-        outputs=frozenset({5}),
-    )
-
-    assert solve(network, 100, seconds=10.0).extra == 0
-    assert solve(network, 100, seconds=10.0, fixed_order=True).extra == 100
+    assert solve(FORK, 100, seconds=10.0).extra == 0
+    assert solve(FORK, 100, seconds=10.0, fixed_order=True).extra == 100
 
 
 def test_a_model_becomes_activations_of_one_byte_an_element(tmp_path: Path) -> None:

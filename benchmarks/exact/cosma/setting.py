@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Task, whole_slice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,10 +142,7 @@ def problem_of(network: Network, budget: int) -> Problem:
             for index, tensor in enumerate(outside)
         ),
         buffers=buffers,
-        slices=tuple(
-            Slice(index=b.index, buffer=b.index, start=(0,), extent=b.shape, bytes=b.bytes)
-            for b in buffers
-        ),
+        slices=tuple(map(whole_slice, buffers)),
         tasks=tuple(
             Task(
                 index=index,

@@ -15,7 +15,7 @@ from itertools import pairwise
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.problem import Buffer, BufferKind, Problem, Slice, Task
+from spmilp.problem.problem import Buffer, BufferKind, Problem, Task, whole_slice
 from spmilp.units import BufferIdx, Bytes, Cycles, TaskIdx, align_up
 
 
@@ -65,10 +65,7 @@ def problem_of_lifetimes(
         name=name,
         machine=_machine(enough if capacity is None else capacity, alignment),
         buffers=buffers,
-        slices=tuple(
-            Slice(index=b.index, buffer=b.index, start=(0,), extent=b.shape, bytes=b.bytes)
-            for b in buffers
-        ),
+        slices=tuple(map(whole_slice, buffers)),
         tasks=tuple(
             Task(
                 index=number,

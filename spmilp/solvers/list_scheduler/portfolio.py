@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from spmilp.problem.objective import Quantity
@@ -108,10 +109,11 @@ class Portfolio:
         self._greedy = greedy
         self._orders: dict[tuple[str, str], Ints] = {}
         self._assignments: dict[str, Ints] = {}
-        self._operators = operators_of(problem)
         self._mixtures: dict[tuple[str, ...], Mixture] = {}
+        # A single rule is mixed with nothing.
         self._missing = {
-            orders: set(product(ASSIGNMENTS, orders)) - SAME for orders in MIXED_ORDERS
+            orders: set(product(ASSIGNMENTS, orders)) - SAME
+            for orders in (MIXED_ORDERS if greedy is None else ())
         }
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self.reason = "the time limit left no room for a first trial"
@@ -162,6 +164,10 @@ class Portfolio:
                 self._assignments[f"mixed {name}"] = mixture.cores
                 yield Trial(f"mixed {name}", name, weights)
 
+    @cached_property
+    def _operators(self) -> Ints:
+        return operators_of(self._problem)
+
     def _run(self, trial: Trial) -> Found | None:
         if trial.assignment not in self._assignments:
             self._assignments[trial.assignment] = ASSIGNMENTS[trial.assignment](self._problem)
@@ -176,7 +182,8 @@ class Portfolio:
             return None
         for orders, missing in self._missing.items():
             if trial.order in orders and missing:
-                mixture = self._mixtures.setdefault(orders, Mixture(self._operators))
-                mixture.add(order, cores, board)
+                if orders not in self._mixtures:
+                    self._mixtures[orders] = Mixture(self._operators)
+                self._mixtures[orders].add(order, cores, board)
         self._scores[trial] = self._score(board)
         return Found(self._scores[trial], trial, order, board)

@@ -17,20 +17,7 @@ from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.residency.solver import Residency
-
-FORK = Network(
-    name="two ways",
-    sizes=(1, 50, 40, 40, 1, 1),
-    operators=(
-        Operator(name="first", reads=(0,), writes=1),
-        Operator(name="second", reads=(0,), writes=2),
-        Operator(name="long", reads=(2,), writes=3),
-        Operator(name="short", reads=(1,), writes=4),
-        Operator(name="last", reads=(3, 4), writes=5),
-    ),
-    outputs=frozenset({5}),
-)
-"""50 bytes wait while "long" runs, unless "short" comes first."""
+from tests.solvers.fork import FORK
 
 WAITING = Network(
     name="x waits",
