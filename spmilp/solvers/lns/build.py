@@ -11,7 +11,7 @@ from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.list_scheduler.dram import dram_addresses
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.list_scheduler.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.reading import pools_of
@@ -62,29 +62,38 @@ class _Builder:
         self._moves = (np.flatnonzero(draft.cycles[self._tasks :] > 0)).tolist()
         self._stay_at = {old: new for new, old in enumerate(self._stays)}
         self._move_at = {old: new for new, old in enumerate(self._moves)}
-        begin, items = draft.reads
-        self._reads = [items[a:b].tolist() for a, b in pairwise(begin)]
+        self._parts: list[int] = draft.part.tolist()
+        self._reads, self._fills = (
+            [rows.items[a:b].tolist() for a, b in pairwise(rows.begin)]
+            for rows in (draft.reads, draft.fills)
+        )
 
     def residencies(self) -> list[Residency]:
         """Return those that are left, with their times and offsets."""
-        memory, offset = self._draft.memory.tolist(), self._draft.offset.tolist()
-        begins, ends = (column.tolist() for column in self._lives)
-        found = []
-        for new, old in enumerate(self._stays):
-            stay = self._plan.residencies[old]
-            filler = stay.filled_by_transfer
-            found.append(
-                replace(
-                    stay,
-                    index=new,
-                    memory=memory[old],
-                    offset=offset[old],
-                    start=begins[old],
-                    end=ends[old],
-                    filled_by_transfer=None if filler is None else self._move_at[filler],
-                )
+        draft = self._draft
+        columns = (draft.slice, draft.memory, draft.offset, draft.bytes, draft.filler, *self._lives)
+        return [
+            self._residency(new, *values)
+            for new, values in enumerate(
+                zip(*(column[self._stays].tolist() for column in columns), strict=True)
             )
-        return found
+        ]
+
+    def _residency(
+        self, new: int, part: int, memory: int, offset: int, size: int, filler: int, *life: int
+    ) -> Residency:
+        by_task = part != NONE and 0 <= filler < self._tasks
+        return Residency(
+            index=new,
+            slice=None if part == NONE else part,
+            memory=memory,
+            offset=offset,
+            bytes=size,
+            start=life[0],
+            end=life[1],
+            filled_by_task=filler if by_task else None,
+            filled_by_transfer=self._move_at.get(filler - self._tasks),
+        )
 
     def placements(self) -> tuple[Placement, ...]:
         """Return the tasks; those of a pool take turns on its cores."""
@@ -104,26 +113,25 @@ class _Builder:
 
     def transfers(self) -> tuple[Transfer, ...]:
         """Return those that are left."""
-        old = [self._plan.transfers[index] for index in self._moves]
+        ways = [self._way(index) for index in self._moves]
         start = [self._start[self._tasks + index] for index in self._moves]
         end = [self._end[self._tasks + index] for index in self._moves]
-        ways = [self._way(index) for index in self._moves]
         channels = least_free_numbers(
             (engine, begin, over) for (engine, _), begin, over in zip(ways, start, end, strict=True)
         )
         return tuple(
-            replace(
-                move,
+            Transfer(
                 index=new,
-                source=self._stay_at[self._reads[self._tasks + move.index][0]],
-                destinations=self._renumbered(move.destinations),
+                slice=self._parts[self._tasks + old],
+                source=self._stay_at[self._reads[self._tasks + old][0]],
+                destinations=self._renumbered(self._fills[self._tasks + old]),
                 engine=ways[new][0],
                 channel=channels[new],
                 start=start[new],
                 end=end[new],
                 route=ways[new][1],
             )
-            for new, move in enumerate(old)
+            for new, old in enumerate(self._moves)
         )
 
     def _way(self, move: TransferIdx) -> tuple[EngineIdx, tuple[LinkIdx, ...]]:
