@@ -29,7 +29,7 @@ ROWS = (
     "mobilenetv2_f32@mesh4x4",
     "resnet18_f32@edge16",
 )
-NO_STEPS = {"kicks": False, "pushes": False, "windows": False}
+NO_STEPS = {"kicks": False, "pushes": False, "windows": False, "relocations": False}
 COLUMNS: dict[str, Solver] = {
     "list": ListScheduler(),
     "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
@@ -40,6 +40,7 @@ COLUMNS: dict[str, Solver] = {
     "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True})),
     "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True})),
     "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": True})),
+    "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True})),
     "all": LnsSolver(),
 }
 

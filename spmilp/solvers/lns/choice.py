@@ -22,11 +22,12 @@ KICKS_PER_WINDOW = 10
 
 
 class Step(Enum):
-    """Some activities wait, some loads go first, or CP-SAT decides the times of a window."""
+    """Some activities wait, some loads go first, CP-SAT times a window, or tasks change cores."""
 
     KICK = 0
     PUSH = 1
     WINDOW = 2
+    RELOCATION = 3
 
 
 class Choice:

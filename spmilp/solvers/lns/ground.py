@@ -9,6 +9,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
 from spmilp.solvers.lns.copies import Copies
+from spmilp.solvers.lns.cores.spares import MOST_SPARES, with_spares
 from spmilp.solvers.lns.draft import Draft, Flags, Tenants, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.places import followers_at_places, homes_of
@@ -76,9 +77,17 @@ def ground_of(
     *,
     drops_reloads: bool = True,
     spares_dram: bool = True,
+    changes_cores: bool = True,
 ) -> tuple[Ground, Draft, Ints]:
-    """Return what stays, and the draft and the start cycles of a valid plan."""
-    draft, start = draft_of(problem, plan), starts_of(plan)
+    """Return what stays, and the draft and the start cycles of a valid plan.
+
+    Parameters
+    ----------
+    changes_cores
+        Whether tasks may change cores; the draft then has room for more transfers than the plan.
+    """
+    spares = min(MOST_SPARES, len(problem.tasks)) if changes_cores else 0
+    draft, start = with_spares(draft_of(problem, plan), starts_of(plan), spares)
     memories = problem.machine.memories
     dram_is_free = all(memory.size is None for memory in problem.machine.drams)
     is_dram = np.array([memory.kind is MemoryKind.DRAM for memory in memories])

@@ -21,6 +21,8 @@ class LnsOptions:
         Transfers of DRAMs become copies between scratchpads where these have room.
     kicks, pushes, windows
         The steps that go on after that: some activities wait, some loads go first, and CP-SAT.
+    relocations
+        Steps in which tasks change cores.
     """
 
     starts: bool = True
@@ -30,9 +32,15 @@ class LnsOptions:
     kicks: bool = True
     pushes: bool = True
     windows: bool = True
+    relocations: bool = True
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The kinds of steps that are taken."""
-        wanted = {Step.KICK: self.kicks, Step.PUSH: self.pushes, Step.WINDOW: self.windows}
+        wanted = {
+            Step.KICK: self.kicks,
+            Step.PUSH: self.pushes,
+            Step.WINDOW: self.windows,
+            Step.RELOCATION: self.relocations,
+        }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

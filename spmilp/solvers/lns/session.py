@@ -135,6 +135,7 @@ class Session:
                 copies,
                 drops_reloads=self._settings.reloads,
                 spares_dram=self._settings.sparing,
+                changes_cores=self._settings.relocations,
             )
             self._clock.reserve(SECONDS_TO_FINISH * start.size)
             standing = compacted(ground, Standing(draft, start, plan.claim.makespan))

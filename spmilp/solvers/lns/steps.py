@@ -6,6 +6,7 @@ import numpy as np
 
 from spmilp.solvers.lns.choice import Choice, Step
 from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.cores.relocations import Relocations
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.kicks import kicked, pushed
 from spmilp.solvers.lns.loosened import Filling
@@ -31,6 +32,7 @@ class Steps:
         self._clock = clock
         self._random = np.random.default_rng(seed)
         self._windows = Windows(ground, seed)
+        self._relocations = Relocations(ground, seed)
         self._choice = Choice(self._random, settings.steps, has_clock=clock.is_limited)
 
     def take(self, loose: Standing) -> Standing:
@@ -44,5 +46,7 @@ class Steps:
         limit = self._filling.limit()
         if kind is Step.WINDOW:
             return self._windows.improve(loose, limit, self._clock)
+        if kind is Step.RELOCATION:
+            return self._relocations.improve(loose, limit, self._clock)
         kick = kicked if kind is Step.KICK else pushed
         return kick(self._ground, loose, limit, self._clock, self._random)

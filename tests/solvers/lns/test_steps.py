@@ -38,7 +38,7 @@ def test_what_saves_most_for_its_time_is_taken_most_often() -> None:
 
 def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
     choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=True)
-    seconds = {Step.KICK: 0.1, Step.PUSH: 0.2, Step.WINDOW: 1.0}
+    seconds = {Step.KICK: 0.1, Step.PUSH: 0.2, Step.WINDOW: 1.0, Step.RELOCATION: 0.3}
     spent = dict.fromkeys(Step, 0.0)
 
     for _ in range(400):
@@ -53,11 +53,11 @@ def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> No
     choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=False)
     taken = []
 
-    for _ in range(22):
+    for _ in range(33):
         taken.append(choice.next())
         choice.learn(taken[-1], 0, 0.1)
 
-    assert [taken.count(step) for step in Step] == [10, 10, 2]
+    assert [taken.count(step) for step in Step] == [10, 10, 3, 10]
 
 
 def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(

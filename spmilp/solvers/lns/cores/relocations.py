@@ -1,0 +1,79 @@
+"""Steps in which tasks change cores."""
+
+import numpy as np
+
+from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.cores.components import Choice, Components
+from spmilp.solvers.lns.cores.moving import Mover, Times
+from spmilp.solvers.lns.cores.room import overfull
+from spmilp.solvers.lns.cores.stretched import stretched
+from spmilp.solvers.lns.draft import Draft
+from spmilp.solvers.lns.ground import Ground
+from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
+from spmilp.solvers.lns.loose import loosely_left, loosely_right
+from spmilp.solvers.lns.loosened import opened
+from spmilp.solvers.lns.rows import owners_of
+from spmilp.solvers.lns.standing import Standing
+
+TRIES = 8
+"""Moves at most in a step."""
+
+
+class Relocations:
+    """Moves one component to other cores, if the plan ends earlier for it.
+
+    If it ends at the same cycle, the busiest of all resources has to have less to do.
+    """
+
+    def __init__(self, ground: Ground, seed: int) -> None:
+        self._ground = ground
+        plan = ground.plan
+        first_spare = len(plan.placements) + len(plan.transfers)
+        self._mover = Mover(ground.problem, ground.copies, first_spare)
+        random = np.random.default_rng(seed)
+        self._components = Components(ground.problem, self._mover.pools, random)
+
+    def improve(self, loose: Standing, limit: Ints, clock: Clock) -> Standing:
+        """Try some moves, up to the first that pays; return a standing that ends no later."""
+        ground, draft, makespan = self._ground, loose.draft, loose.makespan
+        late = loosely_right(draft, ground.kept, limit, loose.start, makespan)
+        early = loosely_left(draft, ground.kept, limit, late, makespan)
+        if makespan_of(draft, early) < makespan:
+            return Standing(draft, early, makespan_of(draft, early))
+        times = Times(late, *lifetimes(draft, late, makespan))
+        for choice in self._components.choices(draft, times, early, TRIES):
+            if clock.is_over():
+                break
+            found = self._moved(draft, times, choice, limit)
+            if found is not None and _is_better(found, loose):
+                return opened(ground, found, limit, clock, rounds=1)
+        return Standing(draft, early, makespan)
+
+    def _moved(self, draft: Draft, late: Times, choice: Choice, limit: Ints) -> Standing | None:
+        """Return the standing after a move; ``None`` where it is not possible."""
+        moved = self._mover.moved(draft, late, choice.tasks, choice.pool)
+        if moved is None:
+            return None
+        start = stretched(draft, moved, late.start)
+        full = overfull(moved.draft, start, limit, moved.memories)
+        if full:
+            before = overfull(draft, late.start, limit, full)
+            if any(most > before.get(memory, 0) for memory, most in full.items()):
+                return None
+        last = makespan_of(moved.draft, start)
+        left = loosely_left(moved.draft, self._ground.kept, limit, start, last)
+        return Standing(moved.draft, left, makespan_of(moved.draft, left))
+
+
+def _is_better(found: Standing, loose: Standing) -> bool:
+    if found.makespan != loose.makespan:
+        return found.makespan < loose.makespan
+    return _busiest(found.draft) < _busiest(loose.draft)
+
+
+def _busiest(draft: Draft) -> float:
+    """Return the cycles for which the busiest of all resources is held as a whole."""
+    work = draft.amounts * draft.cycles[owners_of(draft.demands)]
+    held = np.bincount(draft.demands.items, weights=work, minlength=draft.capacity.size)
+    return float((held / draft.capacity).max(initial=0.0))
