@@ -65,7 +65,7 @@ class Choice:
         quick = [step for step in self._kinds if step is not Step.WINDOW]
         if Step.WINDOW in self._kinds and position == KICKS_PER_WINDOW:
             return Step.WINDOW
-        return quick[position % len(quick)]
+        return quick[sum(self._count[step] for step in quick) % len(quick)]
 
     def learn(self, step: Step, saved: int, seconds: float) -> None:
         """Note what a step has saved, in cycles, and how long it took."""
