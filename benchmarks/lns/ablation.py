@@ -10,6 +10,7 @@ each from the beginning and with the same time limit; one worker. ``all`` is the
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from spmilp.checker.check import check
 from spmilp.pipeline import problem_from_model
@@ -17,6 +18,7 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.kinds import Kind
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.solver import LnsSolver
 
@@ -29,7 +31,7 @@ ROWS = (
     "mobilenetv2_f32@mesh4x4",
     "resnet18_f32@edge16",
 )
-NO_STEPS = {"kicks": False, "pushes": False, "windows": False, "relocations": False}
+NO_STEPS: dict[str, Any] = {"kicks": False, "pushes": False, "windows": (), "relocations": False}
 COLUMNS: dict[str, Solver] = {
     "list": ListScheduler(),
     "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
@@ -39,7 +41,8 @@ COLUMNS: dict[str, Solver] = {
     "several starts": LnsSolver(LnsOptions(**NO_STEPS)),
     "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True})),
     "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True})),
-    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": True})),
+    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Kind.TIME,)})),
+    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Kind)})),
     "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True})),
     "all": LnsSolver(),
 }

@@ -1,9 +1,12 @@
 """Which kind of step comes next: the one that has saved most for its time, as a rule."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from enum import Enum
+from typing import Generic, TypeVar
 
 import numpy as np
+
+K = TypeVar("K", bound=Hashable)
 
 TRIED_FIRST = 2
 """Steps of each kind before anything is known of them."""
@@ -30,21 +33,35 @@ class Step(Enum):
     RELOCATION = 3
 
 
-class Choice:
-    """Learns from the cycles that steps save for each second."""
+class Choice(Generic[K]):
+    """Learns from the cycles that steps save for each second.
+
+    Parameters
+    ----------
+    kinds
+        Of steps, or of windows.
+    rare
+        Taken once for ``KICKS_PER_WINDOW`` others where there is no clock; else all have turns.
+    """
 
     def __init__(
-        self, random: np.random.Generator, kinds: Sequence[Step], *, has_clock: bool
+        self,
+        random: np.random.Generator,
+        kinds: Sequence[K],
+        *,
+        has_clock: bool,
+        rare: K | None = None,
     ) -> None:
         self._random = random
         self._kinds = kinds
         self._has_clock = has_clock
-        self._count = dict.fromkeys(Step, 0)
-        self._saved = dict.fromkeys(Step, 0.0)
-        self._spent = dict.fromkeys(Step, 0.0)
-        self._total = dict.fromkeys(Step, 0.0)
+        self._rare = rare
+        self._count = dict.fromkeys(kinds, 0)
+        self._saved = dict.fromkeys(kinds, 0.0)
+        self._spent = dict.fromkeys(kinds, 0.0)
+        self._total = dict.fromkeys(kinds, 0.0)
 
-    def next(self) -> Step:
+    def next(self) -> K:
         """Return the kind of the next step."""
         if len(self._kinds) == 1:
             return self._kinds[0]
@@ -60,14 +77,14 @@ class Choice:
             return min(self._kinds, key=lambda step: self._total[step])
         return best
 
-    def _next_in_turn(self) -> Step:
+    def _next_in_turn(self) -> K:
         position = sum(self._count.values()) % (KICKS_PER_WINDOW + 1)
-        quick = [step for step in self._kinds if step is not Step.WINDOW]
-        if Step.WINDOW in self._kinds and position == KICKS_PER_WINDOW:
-            return Step.WINDOW
-        return quick[sum(self._count[step] for step in quick) % len(quick)]
+        often = [step for step in self._kinds if step != self._rare]
+        if self._rare is not None and self._rare in self._kinds and position == KICKS_PER_WINDOW:
+            return self._rare
+        return often[sum(self._count[step] for step in often) % len(often)]
 
-    def learn(self, step: Step, saved: int, seconds: float) -> None:
+    def learn(self, step: K, saved: int, seconds: float) -> None:
         """Note what a step has saved, in cycles, and how long it took."""
         self._count[step] += 1
         self._saved[step] = self._saved[step] * FORGETTING + saved

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp.solvers.lns.choice import Step
+from spmilp.solvers.lns.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +20,10 @@ class LnsOptions:
         Transfers that have become needless are dropped.
     sparing
         Transfers of DRAMs become copies between scratchpads where these have room.
-    kicks, pushes, windows
-        The steps that go on after that: some activities wait, some loads go first, and CP-SAT.
+    kicks, pushes
+        The steps that go on after that: some activities wait, or some loads go first.
+    windows
+        The kinds of windows that CP-SAT decides; no steps of that sort for none.
     relocations
         Steps in which tasks change cores.
     """
@@ -31,7 +34,7 @@ class LnsOptions:
     sparing: bool = True
     kicks: bool = True
     pushes: bool = True
-    windows: bool = True
+    windows: tuple[Kind, ...] = tuple(Kind)
     relocations: bool = True
 
     @property
@@ -40,7 +43,7 @@ class LnsOptions:
         wanted = {
             Step.KICK: self.kicks,
             Step.PUSH: self.pushes,
-            Step.WINDOW: self.windows,
+            Step.WINDOW: bool(self.windows),
             Step.RELOCATION: self.relocations,
         }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

@@ -31,9 +31,11 @@ class Steps:
         self._filling = filling
         self._clock = clock
         self._random = np.random.default_rng(seed)
-        self._windows = Windows(ground, seed)
+        self._windows = Windows(ground, settings.windows, seed, has_clock=clock.is_limited)
         self._relocations = Relocations(ground, seed)
-        self._choice = Choice(self._random, settings.steps, has_clock=clock.is_limited)
+        self._choice = Choice(
+            self._random, settings.steps, has_clock=clock.is_limited, rare=Step.WINDOW
+        )
 
     def take(self, loose: Standing) -> Standing:
         """Return a standing that ends no later, with open addresses."""

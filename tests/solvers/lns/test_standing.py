@@ -15,6 +15,7 @@ from spmilp.solvers.lns.copies import copies_of
 from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.ground import Ground, ground_of
 from spmilp.solvers.lns.kicks import kicked, pushed
+from spmilp.solvers.lns.kinds import Kind
 from spmilp.solvers.lns.loose import loosely_left, loosely_right
 from spmilp.solvers.lns.loosened import Filling, addressed, loosened, opened
 from spmilp.solvers.lns.sequence import leftmost, rightmost
@@ -102,9 +103,9 @@ def test_kicks_and_windows_lead_to_times_that_end_no_later_and_are_valid_once_pa
     limit = filling.limit()
     loose = opened(ground, Standing(draft, start, plan.claim.makespan), limit, clock)
     random = np.random.default_rng(0)
-    windows = Windows(ground, seed=0)
+    windows = Windows(ground, tuple(Kind), seed=0, has_clock=False)
 
-    for _ in range(2):
+    for _ in range(len(Kind)):
         before = loose.makespan
         loose = kicked(ground, loose, limit, clock, random)
         loose = pushed(ground, loose, limit, clock, random)

@@ -50,7 +50,7 @@ def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
 
 
 def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> None:
-    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=False)
+    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=False, rare=Step.WINDOW)
     taken = []
 
     for _ in range(33):
