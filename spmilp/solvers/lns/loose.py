@@ -8,7 +8,7 @@ What comes out are times that an offset packing may find addresses for, or not.
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
+from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, YES, ZERO, Ints
 from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Tenants
 from spmilp.solvers.lns.lifetimes import lifetimes
@@ -36,6 +36,24 @@ def loosely_left(
     """
     if pause is None:
         pause = np.zeros(start.size, np.int64)
+    by = np.full(start.size, NEVER)
+    return _left(draft, kept, limit, start, last, pause, by)[1]
+
+
+def loosely_left_by(
+    draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int, by: Ints
+) -> Ints | None:
+    """Return the same, or ``None`` as soon as an activity starts later than at its cycle of ``by``.
+
+    Most attempts to change a plan show soon after the change that they do not pay.
+    """
+    is_in_time, found = _left(draft, kept, limit, start, last, np.zeros(start.size, np.int64), by)
+    return found if is_in_time else None
+
+
+def _left(
+    draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int, pause: Ints, by: Ints
+) -> tuple[bool, Ints]:
     _, ends = lifetimes(draft, start, last)
     room = line_of_memories(draft, limit.size)
     _hold_what_is_there(draft, limit, ends, room)
@@ -44,10 +62,10 @@ def loosely_left(
     line = line_of_resources(draft)
     valid, over = (np.zeros(draft.filler.size, np.int64) for _ in range(2))
     waiting = np.diff(draft.users.begin)
-    _place_early(
-        draft, kept, limit, line, room, turn, start, pause, ends, valid, over, waiting, found
+    is_in_time = _place_early(
+        draft, kept, limit, line, room, turn, start, pause, by, ends, valid, over, waiting, found
     )
-    return found
+    return is_in_time, found
 
 
 def loosely_right(draft: Draft, kept: Tenants, limit: Ints, start: Ints, last: int) -> Ints:
@@ -83,12 +101,13 @@ def _place_early(
     turn: Ints,
     start: Ints,
     pause: Ints,
+    by: Ints,
     ends: Ints,
     valid: Ints,
     over: Ints,
     waiting: Ints,
     found: Ints,
-) -> None:
+) -> bool:
     for act in turn:
         if draft.cycles[act] == 0:
             continue
@@ -96,6 +115,8 @@ def _place_early(
         ready = room_before(draft, limit, room, act, ready, start[act])
         ready = max(ready, min(start[act], ready + pause[act]))
         begin = first_room(draft, line, act, ready)
+        if begin > by[act]:
+            return NO
         hold(draft, line, act, begin)
         found[act] = begin
         end = begin + draft.cycles[act]
@@ -124,6 +145,7 @@ def _place_early(
             if over[held] < ends[held]:
                 occupy(room, memory, over[held], ends[held], -draft.bytes[held])
                 ends[held] = over[held]
+    return YES
 
 
 @part

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
 from spmilp.solvers.lns.cores.moving import Times
 from spmilp.solvers.lns.draft import Draft, Rows
-from spmilp.units import Bytes, KindIdx, MemoryIdx, TaskIdx
+from spmilp.units import Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
 
 ALONE = 0.6
 """Share of the components that are one task; the others read one of its operands together."""
@@ -44,23 +44,26 @@ class Components:
         self._problem = problem
         self._random = random
         self._count = len(problem.tasks)
-        self._pools = len(pools)
         self._pools_at: defaultdict[MemoryIdx, list[int]] = defaultdict(list)
         for pool, (_, memory) in enumerate(pools):
             self._pools_at[memory].append(pool)
 
-    def choices(self, draft: Draft, late: Times, early: Ints, count: int) -> Iterator[Choice]:
+    def choices(
+        self, draft: Draft, late: Times, early: Ints, limit: Ints, count: int
+    ) -> Iterator[Choice]:
         """Yield up to so many choices.
 
         Parameters
         ----------
         late, early
             Times in which all is as late as it can be, and start cycles as early as they can be.
+        limit
+            Bytes of each memory that may be in use.
         """
         tight = np.flatnonzero((draft.cycles > 0) & (late.start == early))
         for _ in range(count if tight.size else 0):
             tasks = self._component_at(draft, int(self._random.choice(tight)))
-            pool = self._pool_for(draft, late, tasks) if tasks else NONE
+            pool = self._pool_for(draft, late, limit, tasks) if tasks else NONE
             if pool != NONE and pool != draft.demands.items[draft.demands.begin[tasks[0]]]:
                 yield Choice(tasks, pool)
 
@@ -84,14 +87,33 @@ class Components:
     def _readers(self, draft: Draft, held: int) -> tuple[TaskIdx, ...]:
         return tuple(sorted({one for one in _row(draft.users, held) if one < self._count}))
 
-    def _pool_for(self, draft: Draft, late: Times, tasks: tuple[TaskIdx, ...]) -> int:
-        if self._random.random() < NEAR:
-            weight = self._bytes_at(draft, late, tasks)
-            near = [pool for memory in weight for pool in self._pools_at[memory]]
-            if near:
-                of_pool = [weight[memory] for memory in weight for _ in self._pools_at[memory]]
-                return int(self._random.choice(near, p=np.array(of_pool) / sum(of_pool)))
-        return int(self._random.integers(self._pools))
+    def _pool_for(self, draft: Draft, late: Times, limit: Ints, tasks: tuple[TaskIdx, ...]) -> int:
+        """Return a pool in whose memory there is room for the first task; -1 for none."""
+        first = min(tasks, key=lambda task: (int(late.start[task]), task))
+        near = self._bytes_at(draft, late, tasks)
+        new = [*_row(draft.reads, first), *_row(draft.fills, first)]
+        need = int(draft.bytes[new].sum())
+        free = self._bytes_free(draft, late, limit, int(late.start[first]))
+        roomy = [
+            memory
+            for memory in self._pools_at
+            if need - near.get(memory, 0) <= free[memory] or memory == draft.memory[new[0]]
+        ]
+        if self._random.random() < NEAR and any(memory in near for memory in roomy):
+            roomy = [memory for memory in roomy if memory in near]
+            weight = numbers(near[memory] for memory in roomy)
+            memory = int(self._random.choice(roomy, p=weight / weight.sum()))
+        elif roomy:
+            memory = int(self._random.choice(roomy))
+        else:
+            return NONE
+        return int(self._random.choice(self._pools_at[memory]))
+
+    def _bytes_free(self, draft: Draft, late: Times, limit: Ints, cycle: Cycles) -> Ints:
+        """Return the bytes free in each memory just before a cycle."""
+        is_there = (late.begins < cycle) & (late.ends >= cycle)
+        used = np.bincount(draft.memory[is_there], draft.bytes[is_there], limit.size)
+        return limit - used.astype(np.int64)
 
     def _bytes_at(
         self, draft: Draft, late: Times, tasks: tuple[TaskIdx, ...]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.list_scheduler.records import NEVER, Ints
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.cores.components import Choice, Components
 from spmilp.solvers.lns.cores.moving import Mover, Times
@@ -11,7 +11,7 @@ from spmilp.solvers.lns.cores.stretched import stretched
 from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
-from spmilp.solvers.lns.loose import loosely_left, loosely_right
+from spmilp.solvers.lns.loose import loosely_left, loosely_left_by, loosely_right
 from spmilp.solvers.lns.loosened import opened
 from spmilp.solvers.lns.rows import owners_of
 from spmilp.solvers.lns.standing import Standing
@@ -32,23 +32,33 @@ class Relocations:
         first_spare = len(plan.placements) + len(plan.transfers)
         self._mover = Mover(ground.problem, ground.copies, first_spare)
         random = np.random.default_rng(seed)
+        self._known: tuple[Standing, Ints, Ints, Ints] | None = None
         self._components = Components(ground.problem, self._mover.pools, random)
 
     def improve(self, loose: Standing, limit: Ints, clock: Clock) -> Standing:
         """Try some moves, up to the first that pays; return a standing that ends no later."""
         ground, draft, makespan = self._ground, loose.draft, loose.makespan
-        late = loosely_right(draft, ground.kept, limit, loose.start, makespan)
-        early = loosely_left(draft, ground.kept, limit, late, makespan)
+        late, early = self._extremes(loose, limit)
         if makespan_of(draft, early) < makespan:
             return Standing(draft, early, makespan_of(draft, early))
         times = Times(late, *lifetimes(draft, late, makespan))
-        for choice in self._components.choices(draft, times, early, TRIES):
+        for choice in self._components.choices(draft, times, early, limit, TRIES):
             if clock.is_over():
                 break
             found = self._moved(draft, times, choice, limit)
             if found is not None and _is_better(found, loose):
                 return opened(ground, found, limit, clock, rounds=1)
-        return Standing(draft, early, makespan)
+        return loose
+
+    def _extremes(self, loose: Standing, limit: Ints) -> tuple[Ints, Ints]:
+        """Return start cycles as late and as early as they can be; those of the last time again."""
+        known = self._known
+        if known is None or known[0] is not loose or not np.array_equal(known[1], limit):
+            draft, kept = loose.draft, self._ground.kept
+            late = loosely_right(draft, kept, limit, loose.start, loose.makespan)
+            early = loosely_left(draft, kept, limit, late, loose.makespan)
+            self._known = known = (loose, limit, late, early)
+        return known[2:]
 
     def _moved(self, draft: Draft, late: Times, choice: Choice, limit: Ints) -> Standing | None:
         """Return the standing after a move; ``None`` where it is not possible."""
@@ -62,7 +72,12 @@ class Relocations:
             if any(most > before.get(memory, 0) for memory, most in full.items()):
                 return None
         last = makespan_of(moved.draft, start)
-        left = loosely_left(moved.draft, self._ground.kept, limit, start, last)
+        # Whatever is behind may not be later than it can be for the makespan before.
+        by = late.start.copy()
+        by[[act for _, _, act in moved.anew]] = NEVER
+        left = loosely_left_by(moved.draft, self._ground.kept, limit, start, last, by)
+        if left is None:
+            return None
         return Standing(moved.draft, left, makespan_of(moved.draft, left))
 
 

@@ -1,5 +1,7 @@
 """A draft in the course of being changed: only what changes is written down."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from spmilp.solvers.list_scheduler.records import NONE, Ints
@@ -159,11 +161,16 @@ def _with(column: Ints, changes: dict[int, int]) -> Ints:
     return found
 
 
-def _with_rows(rows: Rows, changes: "dict[int, list[int]] | dict[int, tuple[int, ...]]") -> Rows:
+def _with_rows(rows: Rows, changes: Mapping[int, Sequence[int]]) -> Rows:
     """Return rows of which some are others, without sorting all."""
     if not changes:
         return rows
     owners = [*changes]
+    if all(rows.begin[one + 1] - rows.begin[one] == len(some) for one, some in changes.items()):
+        items = rows.items.copy()
+        for owner, some in changes.items():
+            items[rows.begin[owner] : rows.begin[owner + 1]] = some
+        return Rows(rows.begin, items)
     lengths = np.diff(rows.begin)
     kept = np.ones(lengths.size, np.bool_)
     kept[owners] = False

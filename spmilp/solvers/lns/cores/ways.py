@@ -30,6 +30,7 @@ class Ways:
         self._drams = {dram.index for dram in problem.machine.drams}
         self._copies = copies
         self._routes = Routes(problem.machine)
+        self._shortest: dict[tuple[SliceIdx, MemoryIdx, MemoryIdx, bool], Way | None] = {}
         self._found: dict[tuple[MemoryIdx, MemoryIdx], tuple[list[_Service], list[int]]] = {}
 
     def shortest(
@@ -42,6 +43,14 @@ class Ways:
         is_part
             Whether it is copied out of the whole buffer.
         """
+        key = what, source, target, is_part
+        if key not in self._shortest:
+            self._shortest[key] = self._find(*key)
+        return self._shortest[key]
+
+    def _find(
+        self, what: SliceIdx, source: MemoryIdx, target: MemoryIdx, is_part: bool
+    ) -> Way | None:
         services, links = self._between(source, target)
         entry = self._copies.slices[what]
         dimensions, offset = 1, 0
