@@ -66,6 +66,7 @@ def search_tilings(
         sources=sources,
         is_over=judged.is_over,
         first=first,
+        waits=judged.waits,
     )
     if judged.best is not None:
         return judged.best
@@ -102,6 +103,22 @@ class _Judged:
                 raise
             self._interrupted = True
         return least
+
+    def waits(self) -> dict[str, int]:
+        """Return how many cycles later each group ends than all that end before it, by its name.
+
+        In the best schedule so far.
+        """
+        if self.best is None or self.best.schedule is None:
+            return {}
+        ends: dict[str, int] = {}
+        of_tasks = self.best.schedule.board.tasks["end"].tolist()
+        for task, end in zip(self.best.problem.tasks, of_tasks, strict=True):
+            if task.tile is not None:
+                ends[task.tile.of] = max(end, ends.get(task.tile.of, 0))
+        in_order = sorted(ends, key=lambda name: (ends[name], name))
+        before = [0, *(ends[name] for name in in_order)]
+        return {name: ends[name] - last for name, last in zip(in_order, before[:-1], strict=True)}
 
     def _keep_if_better(self, draft: Draft) -> None:
         best = None if self.best is None else self.best.value

@@ -93,3 +93,8 @@ def test_an_interrupt_before_the_first_schedule_passes_on(
     monkeypatch.setattr(Judge, "schedules", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search(loaded, first, TileSearch())
+
+
+def test_the_same_search_finds_the_same_tiles(loaded: Loaded, first: FirstChoice) -> None:
+    some, again = (search(loaded, first, TileSearch(tasks=2_000)) for _ in range(2))
+    assert some.problem == again.problem

@@ -13,6 +13,7 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.profile import Profile
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.trials import Lowered
 from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
@@ -88,6 +89,30 @@ def first_choice(
     """
     parts = parts_of_batch(network, machine_rates(machine))
     landscapes = {n: Landscape(part, machine, measured) for n, part in parts.items()}
+
+    def lowered(tilings: Mapping[int, Tiling]) -> Problem:
+        return lower(
+            network, machine, tilings, measured=measured, objective=objective, sources=sources
+        )
+
+    return choice_among(network, machine, landscapes, lowered)
+
+
+def choice_among(
+    network: Network,
+    machine: Machine,
+    landscapes: Mapping[int, Landscape],
+    lowered: Lowered,
+) -> FirstChoice:
+    """Choose as :func:`first_choice` does, from landscapes that are known.
+
+    Parameters
+    ----------
+    landscapes
+        By the number of waves.
+    lowered
+        Makes the problem of some tilings.
+    """
     chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
     times = _times_alone(landscapes, chosen)
     all_landscapes = landscapes
@@ -103,9 +128,7 @@ def first_choice(
         problem: Problem | None = None
         too_large: Mapping[str, str] = {}
         if tight:
-            problem = lower(
-                network, machine, tilings, measured=measured, objective=objective, sources=sources
-            )
+            problem = lowered(tilings)
             too_large = groups_that_do_not_fit(problem)
         if not too_large:
             return FirstChoice(

@@ -1,20 +1,18 @@
 """About how many cycles a tiled group takes, given how its producers were tiled."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from spmilp.lowering.inflow import Inflow, Inflows
+from spmilp.lowering.leaning import HIDDEN, USUAL, Leaning
 from spmilp.lowering.placement import Ints
 from spmilp.lowering.profile import Floats, Profile
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
 from spmilp.units import Bytes
-
-HIDDEN = 0.1
-"""What is expected to be hidden behind something longer counts with this weight: it competes for
-channels and links, and is rarely hidden in full."""
 
 WAITING = 2.0
 """How much longer tasks and transfers take where tensors must make room for them."""
@@ -35,7 +33,7 @@ class GroupTime:
     ahead
         DRAM may send this long before the group before has ended: what scratchpads have room for.
     work
-        All of these together, whatever hides behind whatever.
+        All of these together, whatever hides behind whatever; weighed as :class:`Leaning` says.
     """
 
     chip: float
@@ -139,11 +137,18 @@ class Estimator:
     """Estimates groups on one machine; for choosing among tilings, not a bound."""
 
     def __init__(self, machine: Machine, rates: MachineRates) -> None:
+        self._leaning = USUAL
         self._rates = rates
         self._inflows = Inflows(rates)
         self._kinds = [core.kind for core in machine.cores]
         self._memories = max(rates.homes) + 1
         self._known: dict[Profile, _Fixed] = {}
+
+    def leaning(self, leaning: Leaning) -> "Estimator":
+        """Return one that leans another way and shares what this one knows."""
+        other = copy(self)
+        other._leaning = leaning
+        return other
 
     def times(
         self,
@@ -168,7 +173,8 @@ class Estimator:
         live
             Bytes that lie in scratchpads while it runs.
         """
-        rates, fixed, placement = self._rates, self._fixed(profile), profile.placement
+        rates, leaning = self._rates, self._leaning
+        fixed, placement = self._fixed(profile), profile.placement
         used, size = len(placement.used), profile.candidate.footprint.bytes
         left = 1 - min(0.9, live / rates.aggregate)
         crowding = size / (left * fixed.least_share)
@@ -180,20 +186,23 @@ class Estimator:
             from_dram = from_dram + moved
             to_dram += moved
         loading = flow.into[:, placement.homes] / rates.inbound
-        if crowding <= 0.5:
+        if crowding <= leaning.crowded:
             waiting = flow.late[:, placement.homes] / rates.inbound / placement.tiles_per_core
             busy = np.maximum(fixed.compute + waiting, loading)
         else:
             busy = (fixed.compute + loading) * (1 if crowding <= 1 else WAITING)
-        sent = from_dram / rates.dram_out
+        sent = from_dram / rates.dram_out * leaning.dram
         storing = to_dram / rates.dram_in
         exchange = flow.near / rates.on_chip if rates.on_chip > 0 else np.zeros_like(flow.near)
+        exchange = exchange * leaning.exchange
         giving = flow.out / rates.outbound
         chip = np.maximum(np.maximum(busy.max(axis=1), storing), np.maximum(exchange, giving))
-        chip = chip + rates.start
+        chip = chip + rates.start * (1 + leaning.wait * fixed.most_tiles)
         last = chip / fixed.most_tiles
         work = fixed.longest + loading.max(axis=1) + sent + (storing + exchange + giving)
-        ahead = max(0.0, rates.aggregate - live - size * used) / rates.dram_out
+        work = work * (leaning.hidden / HIDDEN)
+        free = max(0.0, rates.aggregate - live - size * used)
+        ahead = free / rates.dram_out * leaning.ahead
         return [
             GroupTime(chip=chip, last=last, dram=dram, ahead=ahead, work=work)
             for chip, last, dram, work in np.stack([chip, last, sent, work], axis=1).tolist()

@@ -11,6 +11,7 @@ from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.estimate import Estimator, GroupTime, Source
 from spmilp.lowering.initial import whole_below
+from spmilp.lowering.leaning import Leaning
 from spmilp.lowering.probe import Probe
 from spmilp.lowering.profile import Profile, profile_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
@@ -58,6 +59,7 @@ class Landscape:
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
         ]
         self._known: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
+        self._all_profiles: dict[Hashable, tuple[Profile, ...]] = {}
         self._profiles: dict[Hashable, list[Profile]] = {}
         costs = CostModel(machine.kinds, measured)
         maker = CandidateMaker(machine, self._rates)
@@ -73,8 +75,10 @@ class Landscape:
                 whole_below=whole_below(machine),
             )
             candidates = maker.candidates(probe, self._residence.live[group.index])
-            profiles = (profile_of(probe, one, self._rates.homes) for one in candidates)
-            self._profiles[kind] = self._promising(group, profiles)
+            self._all_profiles[kind] = tuple(
+                profile_of(probe, one, self._rates.homes) for one in candidates
+            )
+            self._profiles[kind] = self._promising(group)
 
     def profiles(self, group: Group) -> list[Profile]:
         """Return the candidates of a group that are worth comparing, the most promising first."""
@@ -134,6 +138,18 @@ class Landscape:
         stored, live = self._stored(group), self._residence.live[group.index]
         return self._estimator.times(profile, sources, stored, live)
 
+    def leaning(self, leaning: Leaning) -> "Landscape":
+        """Return the landscape of an estimate that leans another way."""
+        other = copy(self)
+        other._estimator = self._estimator.leaning(leaning)
+        other._known = {}
+        other._profiles = {}
+        for group in self.network.groups:
+            kind = self.class_of(group)
+            if kind not in other._profiles:
+                other._profiles[kind] = other._promising(group)
+        return other
+
     def is_tight(self, profile: Profile) -> bool:
         """Say whether a candidate's tiles come close to the size of a memory they may lie in."""
         size = profile.candidate.footprint.bytes
@@ -171,7 +187,7 @@ class Landscape:
         stored = self._stored(group) > 0
         return class_of(self.network, group), kept, stored, self._residence.live[group.index]
 
-    def _promising(self, group: Group, profiles: Iterable[Profile]) -> list[Profile]:
+    def _promising(self, group: Group) -> list[Profile]:
         """Return the best candidates, and the best one for each set of axes that may be cut."""
         kept = self._residence.kept
         near = {number: Source([None], name in kept) for number, name in enumerate(group.inputs)}
@@ -181,7 +197,7 @@ class Landscape:
             time = self._estimator.times(profile, near, stored, live)[0]
             return time.alone, profile.candidate.tasks
 
-        ranked = sorted(profiles, key=effort)
+        ranked = sorted(self._all_profiles[self.class_of(group)], key=effort)
         first_of = {one.candidate.split_axes: one for one in reversed(ranked)}
         best = ranked[: MOST_PROFILES // 2]
         others = [one for one in ranked if one in first_of.values() and one not in best]

@@ -1,21 +1,26 @@
 """Better tilings by trying others with a solver as the judge."""
 
-from collections.abc import Callable, Hashable, Mapping
-from math import inf
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-from spmilp.frontend.graph import Network
+from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.choose import FirstChoice, first_choice
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.landscape import Landscape
+from spmilp.lowering.leaning import OTHERS, USUAL
 from spmilp.lowering.lower import lower
+from spmilp.lowering.moves import nearby, stretches
+from spmilp.lowering.starts import Starts
 from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.trials import Evaluate, Tilings, Trials
 from spmilp.lowering.waves import in_waves
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
 
-Evaluate = Callable[[Problem], int | None]
+Waits = Callable[[], Mapping[str, int]]
+
+Alternatives = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 
 
 def refine_tilings(
@@ -30,14 +35,17 @@ def refine_tilings(
     is_over: Callable[[], bool] = lambda: False,
     measured: CycleTable = NO_MEASUREMENTS,
     first: FirstChoice | None = None,
+    waits: Waits = dict,
 ) -> dict[int, Tiling]:
-    """Improve tilings by coordinate descent: one class of like groups at a time.
+    """Improve tilings: by other estimates, by what those agree on, then group by group.
 
-    The given tilings are evaluated first. Then come the classes that are expected to take longest;
-    each of a class's candidates, the most promising first, is tried for all of its groups at once
-    and kept if the value falls. When a pass over the classes changes nothing, passes over single
-    groups follow, until one of them changes nothing. A ``KeyboardInterrupt`` ends the search like
-    ``is_over``, but passes on as long as no value is known.
+    The given tilings are evaluated first, then what estimates that lean another way would choose
+    (:mod:`spmilp.lowering.starts`), further and further in the direction that helps. From the best
+    of these on, stretches of the network are tiled as in the others, which changes neighbouring
+    groups together; then classes of like groups are changed, those first for which the plan waits
+    longest, and at last single groups, until nothing that is tried is better. A
+    ``KeyboardInterrupt`` ends the search like ``is_over``, but passes on as long as no value is
+    known.
 
     Parameters
     ----------
@@ -56,6 +64,9 @@ def refine_tilings(
     first
         The first choice for this network, machine and objective, if it is known; what it holds need
         not be found once more.
+    waits
+        For the best problem so far, how many cycles longer each group makes the plan, by name;
+        groups that it leaves out come last.
 
     Returns
     -------
@@ -70,92 +81,96 @@ def refine_tilings(
             network, machine, some, measured=measured, objective=objective, sources=sources
         )
 
-    search = _Search(network, lowered, evaluate, budget, is_over)
-    return search.run(
-        dict(tilings), lambda: first or first_choice(network, machine, measured=measured)
-    )
+    def starts() -> Starts:
+        known = first or first_choice(network, machine, measured=measured)
+        return Starts(network, machine, known, lowered)
+
+    trials = Trials(lowered, evaluate, budget, is_over)
+    trials.best = dict(tilings)
+    try:
+        trials.is_better(dict(tilings))
+        if not trials.are_over:
+            _Search(network, trials, waits).go_on_from(starts())
+    except KeyboardInterrupt:
+        if trials.least is None:
+            raise
+    return trials.best
 
 
 class _Search:
-    def __init__(
-        self,
-        network: Network,
-        lowered: Callable[[Mapping[int, Tiling]], Problem],
-        evaluate: Evaluate,
-        budget: int | None,
-        is_over: Callable[[], bool],
-    ) -> None:
+    def __init__(self, network: Network, trials: Trials, waits: Waits) -> None:
         self._network = network
-        self._lowered = lowered
-        self._evaluate = evaluate
-        self._left = inf if budget is None else budget
-        self._is_over = is_over
-        self._tried: set[tuple[Tiling, ...]] = set()
-        self._best: dict[int, Tiling] = {}
-        self._least: int | None = None
+        self._trials = trials
+        self._waits = waits
+        self._landscapes: Mapping[int, Landscape] = {}
 
-    def run(self, best: dict[int, Tiling], first: Callable[[], FirstChoice]) -> dict[int, Tiling]:
-        """Return the best tilings found."""
-        self._best = best
-        try:
-            self._least = self._value(best)
-            if not self._is_over():
-                self._descend(first())
-        except KeyboardInterrupt:
-            if self._least is None:
-                raise
-        return self._best
-
-    def _descend(self, first: FirstChoice) -> None:
-        self._landscapes = first.landscapes
-        classes = self._classes(first.times)
-        groups = [[member] for members in classes if len(members) > 1 for member in members]
-        for neighbourhood in (classes, groups):
-            while self._improves(neighbourhood):
+    def go_on_from(self, starts: Starts) -> None:
+        """Try one kind of tilings after another, until nothing is better."""
+        choices = [starts.first, *self._tried(starts)]
+        choices.sort(key=lambda choice: self._trials.value_of(choice.tilings))
+        self._landscapes = choices[0].landscapes
+        for choice in choices:
+            self._take_stretches_of(choice.tilings)
+        for alternatives in (nearby, self._candidates):
+            while self._improves(alternatives, self._classes):
+                pass
+            while self._improves(alternatives, self._single_groups):
                 pass
 
-    def _improves(self, neighbourhood: list[list[int]]) -> bool:
-        """Try every candidate for each set of groups once; say whether one was better."""
+    def _tried(self, starts: Starts) -> list[FirstChoice]:
+        """Try what other estimates choose, and the ones nearer and nearer to the best."""
+        choices = list(starts.in_waves())
+        for choice in choices:
+            self._trials.is_better(choice.tilings)
+        best, leanings = USUAL, list(OTHERS)
+        while leanings:
+            for leaning in leanings:
+                if self._trials.are_over:
+                    return choices
+                found = starts.leaning(leaning)
+                if found is not None:
+                    choices.append(found)
+                    best = leaning if self._trials.is_better(found.tilings) else best
+            leanings = [one for one in best.nearby() if not starts.has_tried(one)]
+        return choices
+
+    def _take_stretches_of(self, other: Tilings) -> None:
+        """Tile stretches of the network as somewhere else, where that is better."""
+        for stretch in stretches(len(self._network.groups)):
+            self._trials.is_better({**self._trials.best, **{one: other[one] for one in stretch}})
+
+    def _improves(self, alternatives: Alternatives, sets: Callable[[], list[list[int]]]) -> bool:
+        """Try all alternatives for each set of groups once; say whether one was better."""
         improved = False
-        for members in neighbourhood:
-            for tiling in self._alternatives(members[0]):
-                trial = {**self._best, **dict.fromkeys(members, tiling)}
-                found = self._value(trial)
-                if found is not None and (self._least is None or found < self._least):
-                    self._best, self._least, improved = trial, found, True
+        for members in sets():
+            group, own = self._network.groups[members[0]], self._trials.best[members[0]]
+            for tiling in alternatives(self._network, group, own):
+                changed = dict.fromkeys(members, tiling)
+                improved |= self._trials.is_better({**self._trials.best, **changed})
         return improved
 
-    def _value(self, tilings: Mapping[int, Tiling]) -> int | None:
-        """Evaluate tilings; ``None`` if they were tried, do not fit, or nothing is left."""
-        key = tuple(tilings[group.index] for group in self._network.groups)
-        if key in self._tried or self._left <= 0 or self._is_over():
-            return None
-        self._tried.add(key)
-        problem = self._lowered(tilings)
-        if groups_that_do_not_fit(problem):
-            return None
-        self._left -= 1
-        return self._evaluate(problem)
-
-    def _classes(self, times: Mapping[int, list[float]]) -> list[list[int]]:
-        """Return the groups that are alike, those expected to take longest first."""
-        long: dict[Hashable, float] = {}
+    def _classes(self) -> list[list[int]]:
+        """Return the groups that are alike, those first that the plan waits for longest."""
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
-            waves, kind = self._waves(group.index), self._kind(group.index)
+            waves = self._trials.best[group.index].waves
+            kind = waves, self._landscape(waves).class_of(group)
             members.setdefault(kind, []).append(group.index)
-            long[kind] = long.get(kind, 0.0) + waves * times[waves][group.index]
-        return sorted(members.values(), key=lambda some: -long[self._kind(some[0])])
+        return self._longest_first(members.values())
 
-    def _alternatives(self, group: int) -> list[Tiling]:
-        waves = self._waves(group)
-        profiles = self._landscapes[waves].profiles(self._network.groups[group])
-        return [in_waves(profile.candidate.tiling, waves) for profile in profiles]
+    def _single_groups(self) -> list[list[int]]:
+        alone = ([one] for members in self._classes() if len(members) > 1 for one in members)
+        return self._longest_first(alone)
 
-    def _kind(self, group: int) -> Hashable:
-        waves = self._waves(group)
-        return waves, self._landscapes[waves].class_of(self._network.groups[group])
+    def _longest_first(self, sets: Iterable[list[int]]) -> list[list[int]]:
+        names = [group.name for group in self._network.groups]
+        waits = self._waits()
+        return sorted(sets, key=lambda members: -sum(waits.get(names[one], 0) for one in members))
 
-    def _waves(self, group: int) -> int:
-        waves = self._best[group].waves
-        return waves if waves in self._landscapes else 1
+    def _candidates(self, network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
+        """Yield what estimates compare for a group, the most promising first."""
+        for profile in self._landscape(own.waves).profiles(network.groups[group.index]):
+            yield in_waves(profile.candidate.tiling, own.waves)
+
+    def _landscape(self, waves: int) -> Landscape:
+        return self._landscapes.get(waves, self._landscapes[1])

@@ -1,7 +1,6 @@
 from dataclasses import replace
 from itertools import groupby
 
-import numpy as np
 import pytest
 
 from spmilp.frontend.graph import Network
@@ -9,7 +8,6 @@ from spmilp.lowering.batch import batch_size, part_of_batch
 from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.refine import refine_tilings
 from spmilp.lowering.tiling import Tiling
 from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.pipeline import map_problem
@@ -97,12 +95,3 @@ def test_a_large_batch_computes_in_waves_with_less_traffic() -> None:
         assert mapped.plan is not None
         results.append(mapped.plan.claim.dram_traffic)
     assert results[0] < results[1]
-
-
-def test_refining_keeps_waves() -> None:
-    whole, machine = network(8), star_machine(4, 1 << 14)
-    chosen = choose_tilings(whole, machine)
-    values = iter(np.arange(1000, 0, -1).tolist())
-    refined = refine_tilings(whole, machine, chosen, lambda problem: next(values), budget=6)
-    assert [one.waves for one in refined.values()] == [one.waves for one in chosen.values()]
-    assert refined != chosen

@@ -1,0 +1,138 @@
+"""Tilings are searched for: what is tried, in which order, and what is kept."""
+
+import pytest
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.choose import choose_tilings, first_choice
+from spmilp.lowering.leaning import OTHERS
+from spmilp.lowering.lower import lower
+from spmilp.lowering.moves import nearby, stretches
+from spmilp.lowering.refine import refine_tilings
+from spmilp.lowering.starts import Starts
+from spmilp.lowering.tiles import tile_group
+from spmilp.lowering.tiling import Tiling
+from spmilp.problem.problem import BufferKind, Problem
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+MACHINE = star_machine(4, 1 << 14)
+
+
+def network(batch: int = 1) -> Network:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((batch, 3, 16, 16)), 16)
+    for _ in range(2):
+        data = builder.conv(data, 16, residual=data)
+    return builder.network(builder.conv(builder.pool(data), 32, kernel=1))
+
+
+@pytest.fixture
+def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the search begin with no other estimates."""
+    monkeypatch.setattr("spmilp.lowering.refine.OTHERS", ())
+
+
+def tiles(problem: Problem) -> dict[str, int]:
+    """Return the tasks of each group, by its name."""
+    counts: dict[str, int] = {}
+    for task in problem.tasks:
+        assert task.tile is not None
+        counts[task.tile.of] = counts.get(task.tile.of, 0) + 1
+    return counts
+
+
+def test_what_another_estimate_chooses_is_tried() -> None:
+    first = first_choice(network(), MACHINE)
+    starts = Starts(network(), MACHINE, first, lambda some: lower(network(), MACHINE, some))
+    choices = [choice.tilings for choice in map(starts.leaning, OTHERS) if choice is not None]
+    other = next(tilings for tilings in choices if tilings != first.tilings)
+    wanted = lower(network(), MACHINE, other)
+
+    def evaluate(problem: Problem) -> int:
+        return 0 if problem == wanted else 1
+
+    budget = 1 + len(OTHERS)
+    assert refine_tilings(network(), MACHINE, first.tilings, evaluate, budget, first=first) == other
+
+
+def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: None) -> None:
+    first = first_choice(network(), MACHINE)
+    groups, landscape = network().groups, first.landscapes[1]
+    start = {one.index: landscape.profiles(one)[-1].candidate.tiling for one in groups}
+    half = len(groups) // 2
+    mixed = {one: (start if one < half else first.tilings)[one] for one in start}
+    assert mixed not in (start, first.tilings)
+    wanted = lower(network(), MACHINE, mixed)
+
+    def evaluate(problem: Problem) -> int:
+        return 0 if problem == wanted else 1
+
+    assert refine_tilings(network(), MACHINE, start, evaluate, 4, first=first) == mixed
+
+
+def test_stretches_are_halves_then_shorter_ones_that_leave_no_group_out() -> None:
+    assert list(stretches(5)) == [range(2), range(2, 5), *map(range, range(4), (1, 2, 3, 5))]
+    for groups in (1, 2, 9, 40):
+        levels: dict[int, list[int]] = {}
+        found = list(stretches(groups))
+        for count in (2, 4, 8):
+            if count <= groups:
+                levels[count] = [one for some in found[:count] for one in some]
+                found = found[count:]
+        assert found == []
+        assert all(level == list(range(groups)) for level in levels.values())
+
+
+@pytest.mark.parametrize("waves", [1, 2])
+def test_a_step_from_a_tiling_is_a_tiling(waves: int) -> None:
+    some = network(batch=4)
+    group = some.groups[1]
+    own = Tiling(counts=(2, 2, 4, 1), parts=2, waves=waves)
+    found = list(nearby(some, group, own))
+    assert {one.parts for one in found} == {1, 2, 4}
+    assert {one.waves for one in found} == {waves}
+    assert {one.counts[0] for one in found} == ({1, 2, 4} if waves == 1 else {2})
+    for one in found:
+        assert tile_group(some, group, one).tasks
+
+
+def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> None:
+    machine = star_machine(4, 1 << 20)
+    start = choose_tilings(network(), machine)
+    assert {tiling.parts for tiling in start.values()} == {1}
+
+    def evaluate(problem: Problem) -> int:
+        return -sum(1 for buffer in problem.buffers if buffer.kind is BufferKind.PARTIAL)
+
+    refined = refine_tilings(network(), machine, start, evaluate, 2)
+    assert max(tiling.parts for tiling in refined.values()) == 2
+
+
+def test_the_number_of_waves_is_decided_by_what_it_is_worth(no_others: None) -> None:
+    whole = network(batch=8)
+    first = first_choice(whole, MACHINE)
+    starts = Starts(whole, MACHINE, first, lambda some: lower(whole, MACHINE, some))
+    for number, choice in zip(first.landscapes, starts.in_waves(), strict=True):
+        wanted = lower(whole, MACHINE, choice.tilings)
+
+        def evaluate(problem: Problem, wanted: Problem = wanted) -> int:
+            return 0 if problem == wanted else 1
+
+        budget = 1 + len(first.landscapes)
+        refined = refine_tilings(whole, MACHINE, first.tilings, evaluate, budget, first=first)
+        assert {tiling.waves for tiling in refined.values()} == {number}
+
+
+def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> None:
+    first = first_choice(network(), MACHINE)
+    for waited_for in [group.name for group in network().groups]:
+        seen: list[dict[str, int]] = []
+
+        def evaluate(problem: Problem, seen: list[dict[str, int]] = seen) -> int:
+            seen.append(tiles(problem))
+            return 1
+
+        def waits(waited_for: str = waited_for) -> dict[str, int]:
+            return {waited_for: 7}
+
+        refine_tilings(network(), MACHINE, first.tilings, evaluate, 2, first=first, waits=waits)
+        assert waited_for in {name for name in seen[0] if seen[0][name] != seen[1][name]}
