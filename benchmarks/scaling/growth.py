@@ -58,8 +58,8 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.board import Stop
     from spmilp.solvers.list_scheduler.extract import plan_of
-    from spmilp.solvers.list_scheduler.orders import ORDERS
-    from spmilp.solvers.list_scheduler.portfolio import FIRST_RULES, FIRST_WEIGHTS
+    from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
+    from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS
     from spmilp.solvers.list_scheduler.run import Runner
     from spmilp.solvers.list_scheduler.score import Scorer
 

@@ -87,7 +87,7 @@ def _greedy(assignment: str, order: str) -> Callable[[], Solver]:
 @cache
 def _all_solvers() -> dict[str, Callable[[], Solver]]:
     from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
-    from spmilp.solvers.list_scheduler.orders import ORDERS
+    from spmilp.solvers.list_scheduler.rules import ORDERS
 
     greedy = {
         f"greedy:{one}/{other}": _greedy(one, other) for one in ASSIGNMENTS for other in ORDERS

@@ -9,8 +9,14 @@ from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.board import Stop, Weights
-from spmilp.solvers.list_scheduler.mixture import Mixture, operators_of
-from spmilp.solvers.list_scheduler.orders import by_priority, in_turns, layer_by_layer, stationary
+from spmilp.solvers.list_scheduler.mixture import Mixture
+from spmilp.solvers.list_scheduler.orders import (
+    by_priority,
+    in_turns,
+    layer_by_layer,
+    operators_of,
+    stationary,
+)
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
 from spmilp.solvers.list_scheduler.run import Runner
 from tests.solvers.chains import chain, star
@@ -115,7 +121,7 @@ def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least(
 
 
 def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() -> None:
-    problem = chain(star(2, 4096), layers=2, strips=4)
+    problem = chain(star(3, 4096), layers=4, strips=7)
 
     trials = [
         found.trial
@@ -125,6 +131,28 @@ def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() ->
 
     names = [str(trial) for trial in trials]
     mixed = names.index("mixed stationary/stationary")
-    assert {f"{rule}/stationary" for rule in ASSIGNMENTS} <= set(names[:mixed])
+    assert {"blocks/stationary", "near/stationary"} <= set(names[:mixed])
     assert "mixed turns/turns" in names
-    assert "mixed stationary+layers/stationary+layers" in names
+
+
+def test_the_portfolio_does_nothing_twice() -> None:
+    problem = chain(star(2, 1400), layers=4, strips=12)
+
+    found = [one for one in Portfolio(problem, Runner(problem, Routes(problem.machine))) if one]
+
+    decided = [
+        (one.order.tobytes(), one.board.tasks["core"].tobytes(), one.trial.weights)
+        for one in found
+        if "earliest" not in one.trial.assignment
+    ]
+    assert len(found) > len(ASSIGNMENTS)
+    assert len(set(decided)) == len(decided)
+
+
+def test_only_the_rules_that_are_asked_for_are_tried() -> None:
+    problem = chain(star(2, 1400), layers=4, strips=12)
+    only = [("near", "turns"), ("blocks", "path")]
+
+    found = Portfolio(problem, Runner(problem, Routes(problem.machine)), only)
+
+    assert [str(one.trial) for one in found if one] == ["near/turns", "blocks/path"]

@@ -7,13 +7,10 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.bounds.bound import Bound
-from spmilp.solvers.list_scheduler.portfolio import FIRST_RULES, Found, Portfolio
+from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
+from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.solver import plan_from
-
-RULES = FIRST_RULES[:3]
-"""On the problems of the benchmark suite ``networks`` 2.4 % worse than the best of all 24 rules for
-each, in geometric mean; no other three did better."""
 
 
 class Judge:
@@ -29,8 +26,7 @@ class Judge:
     def schedules(self, problem: Problem) -> Iterator[Found]:
         """Yield what the rules find, one after another."""
         runner = Runner(problem, self._routes)
-        for rule in RULES:
-            yield from filter(None, Portfolio(problem, runner, rule))
+        yield from filter(None, Portfolio(problem, runner, RULES_OF_A_JUDGE))
 
     def plan(self, problem: Problem, found: Found, bound: Bound) -> Plan:
         """Return a schedule as a plan."""

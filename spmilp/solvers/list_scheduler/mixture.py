@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.board import Board
-from spmilp.solvers.list_scheduler.orders import operator_of
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints
 
 
 class Mixture:
@@ -62,9 +60,3 @@ class Mixture:
         advances = np.empty_like(last)
         advances[in_order] = np.diff(last[in_order], prepend=0)
         return advances
-
-
-def operators_of(problem: Problem) -> Ints:
-    """Number the operators of the tasks; tasks without origin are operators alone."""
-    known: dict[object, int] = {}
-    return numbers(known.setdefault(operator_of(task), len(known)) for task in problem.tasks)

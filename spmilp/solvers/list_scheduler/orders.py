@@ -4,7 +4,7 @@ A rule is given the core of each task, or -1 where the scheduler is to choose.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 
@@ -91,6 +91,12 @@ def _larger_operand(problem: Problem, operator: Sequence[Task]) -> frozenset[Sli
     return frozenset(
         max(parts.values(), key=lambda some: sum(problem.slices[read].bytes for read in some))
     )
+
+
+def operators_of(problem: Problem) -> Ints:
+    """Number the operators of the tasks; tasks without origin are operators alone."""
+    known: dict[object, int] = {}
+    return numbers(known.setdefault(operator_of(task), len(known)) for task in problem.tasks)
 
 
 def operator_of(task: Task) -> tuple[str, TaskIdx]:
@@ -180,16 +186,3 @@ def _append_with_predecessors(
         else:
             visited[following] = True
             stack.append((following, iter(before[following])))
-
-
-def _whatever_cores(rule: Callable[[Problem], Ints]) -> Callable[[Problem, Ints], Ints]:
-    return lambda problem, cores: rule(problem)
-
-
-ORDERS: dict[str, Callable[[Problem, Ints], Ints]] = {
-    "turns": in_turns,
-    "stationary": _whatever_cores(stationary),
-    "path": _whatever_cores(longest_path_first),
-    "layers": _whatever_cores(layer_by_layer),
-    "depth": _whatever_cores(depth_first),
-}

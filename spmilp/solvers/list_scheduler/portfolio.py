@@ -1,6 +1,6 @@
 """Every rule of the list scheduler, tried in turn."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -9,9 +9,10 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS, wherever_it_ends_first
 from spmilp.solvers.list_scheduler.board import Board, Stop, Weights
-from spmilp.solvers.list_scheduler.mixture import Mixture, operators_of
-from spmilp.solvers.list_scheduler.orders import ORDERS, by_priority
+from spmilp.solvers.list_scheduler.mixture import Mixture
+from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
 from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import Scorer
 
@@ -31,33 +32,6 @@ OTHER_WEIGHTS = (
     Weights(dram=6.0, horizon=16.0),
 )
 MOST_TASKS_TRIED = 400_000
-
-FIRST_RULES = (
-    ("near", "turns"),
-    ("earliest", "path"),
-    ("rotating", "path"),
-    ("earliest", "depth"),
-)
-"""Assignments and orders to begin with: large problems have time for no more.
-
-On the problems of the benchmark suite ``networks`` the first is 14 % worse than the best of all 24
-for each, in geometric mean, and the best of the four 1.4 %; no other one and no other four did
-better.
-"""
-
-SAME = {("earliest", "turns")}
-"""Rules that do what others do: without cores nobody takes turns."""
-
-MIXED_ORDERS = (
-    ("turns",),
-    ("turns", "stationary"),
-    ("stationary",),
-    ("path",),
-    ("layers",),
-    ("stationary", "layers"),
-    ("depth",),
-)
-"""Orders whose schedules are mixed when all of their rules have been tried."""
 
 MANY_MEMORIES = 512
 """Where cores stay open, the routes between all memories must be known, which takes long: on larger
@@ -90,31 +64,31 @@ class Portfolio:
     """Schedules a problem by the rules of a portfolio.
 
     First every assignment with every order, and mixtures of them, then other weights with the best
-    three of all. The number of trials depends on the number of tasks.
+    three of all. What comes to the same as another trial is left out. The number of trials depends
+    on the number of tasks.
 
     Parameters
     ----------
     runner
         For ``problem``.
-    greedy
-        The assignment and the order of the only trial; without it all are tried.
+    only
+        Assignments and orders to be tried instead, nothing else.
     """
 
     def __init__(
-        self, problem: Problem, runner: Runner, greedy: tuple[str, str] | None = None
+        self, problem: Problem, runner: Runner, only: Sequence[tuple[str, str]] = ()
     ) -> None:
         self._problem = problem
         self._runner = runner
         self._score = Scorer(problem)
-        self._greedy = greedy
+        self._only = only
         self._orders: dict[tuple[str, str], Ints] = {}
         self._assignments: dict[str, Ints] = {}
         self._mixtures: dict[tuple[str, ...], Mixture] = {}
-        # A single rule is mixed with nothing.
         self._missing = {
-            orders: set(product(ASSIGNMENTS, orders)) - SAME
-            for orders in (MIXED_ORDERS if greedy is None else ())
+            orders: set(product(ASSIGNMENTS, orders)) for orders in (() if only else MIXED_ORDERS)
         }
+        self._tried: set[tuple[bytes, bytes, Weights]] = set()
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self.reason = "the time limit left no room for a first trial"
         """Why the last trial that failed found no schedule."""
@@ -122,20 +96,20 @@ class Portfolio:
     def __iter__(self) -> Iterator[Found | None]:
         """Run the trials one by one, and yield what each finds."""
         budget = max(4, MOST_TASKS_TRIED // max(1, len(self._problem.tasks)))
-        for count, trial in enumerate(self._trials()):
-            if count >= budget:
+        for trial in self._trials():
+            if self._is_new(trial):
+                yield self._run(trial)
+                budget -= 1
+            if budget == 0:
                 return
-            yield self._run(trial)
 
     def _trials(self) -> Iterator[Trial]:
         usual = FIRST_WEIGHTS[self._problem.objective.first]
-        if self._greedy is not None:
-            assignment, order = self._greedy
-            yield Trial(assignment, order, usual)
-            return
-        for assignment, order in self._rules():
+        for assignment, order in self._only or self._rules():
             yield Trial(assignment, order, usual)
             yield from self._mixed_after(assignment, order, usual)
+        if self._only:
+            return
         best = sorted(self._scores, key=lambda trial: (self._scores[trial], str(trial)))[:3]
         for trial in best:
             for weights in OTHER_WEIGHTS:
@@ -144,7 +118,7 @@ class Portfolio:
     def _rules(self) -> list[tuple[str, str]]:
         """Return every assignment with every order, in the order in which they are tried."""
         by_order = ((assignment, order) for order in ORDERS for assignment in ASSIGNMENTS)
-        rules = [rule for rule in dict.fromkeys([*FIRST_RULES, *by_order]) if rule not in SAME]
+        rules = list(dict.fromkeys([*FIRST_RULES, *by_order]))
         if len(self._problem.machine.memories) > MANY_MEMORIES:
             rules.sort(key=lambda rule: ASSIGNMENTS[rule[0]] is wherever_it_ends_first)
         return rules
@@ -168,14 +142,25 @@ class Portfolio:
     def _operators(self) -> Ints:
         return operators_of(self._problem)
 
-    def _run(self, trial: Trial) -> Found | None:
+    def _is_new(self, trial: Trial) -> bool:
+        """Say whether no other trial has come to the same order, cores and weights."""
+        order, cores = self._decided(trial)
+        known = len(self._tried)
+        self._tried.add((order.tobytes(), cores.tobytes(), trial.weights))
+        return len(self._tried) > known
+
+    def _decided(self, trial: Trial) -> tuple[Ints, Ints]:
+        """Return the order and the cores of a trial."""
         if trial.assignment not in self._assignments:
             self._assignments[trial.assignment] = ASSIGNMENTS[trial.assignment](self._problem)
         cores = self._assignments[trial.assignment]
         name = trial.order, trial.assignment
         if name not in self._orders:
             self._orders[name] = ORDERS[trial.order](self._problem, cores)
-        order = self._orders[name]
+        return self._orders[name], cores
+
+    def _run(self, trial: Trial) -> Found | None:
+        order, cores = self._decided(trial)
         stop, board = self._runner.run(order, cores, trial.weights)
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, board)

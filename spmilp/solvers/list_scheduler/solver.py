@@ -81,7 +81,8 @@ class _Search:
         self._options = options
         self._bound = Bound("zero", problem.objective.first, 0)
         self._routes = Routes(problem.machine)
-        self._portfolio = Portfolio(problem, Runner(problem, self._routes), greedy)
+        only = () if greedy is None else (greedy,)
+        self._portfolio = Portfolio(problem, Runner(problem, self._routes), only)
         self._best: Found | None = None
         limit = options.time_limit
         self._deadline = None if limit is None else monotonic() + limit
