@@ -1,13 +1,21 @@
-"""Wall time of one solve."""
+"""Time of one solve."""
 
+from collections.abc import Callable
 from time import monotonic
 
 
 class Clock:
-    """Counts down from a limit in seconds; ``None`` for none."""
+    """Counts down from a limit in seconds; ``None`` for none.
 
-    def __init__(self, seconds: float | None) -> None:
-        self._began = monotonic()
+    Parameters
+    ----------
+    now
+        What tells the seconds: of wall time, or for measurements of processor time.
+    """
+
+    def __init__(self, seconds: float | None, now: Callable[[], float] = monotonic) -> None:
+        self.now = now
+        self._began = now()
         self._limit = self._seconds = seconds
         self._is_stopped = False
 
@@ -31,7 +39,7 @@ class Clock:
             return 0.0
         if self._seconds is None:
             return None
-        return max(0.0, self._began + share * self._seconds - monotonic())
+        return max(0.0, self._began + share * self._seconds - self.now())
 
     def is_over(self, share: float = 1.0) -> bool:
         """Say whether that share is used."""

@@ -1,6 +1,8 @@
 """Large-neighbourhood search as a solver."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
@@ -26,16 +28,24 @@ class LnsSolver:
     The starts are a valid hint and the schedules of the list scheduler. No plan is returned that is
     worse than any of them, or that the checker does not accept. Only the makespan is made smaller;
     where it is not the first objective, the hint or the list scheduler's plan is the answer.
+
+    Parameters
+    ----------
+    now
+        What tells the seconds of the time limit.
     """
 
     name = "lns"
 
-    def __init__(self, settings: LnsOptions | None = None) -> None:
+    def __init__(
+        self, settings: LnsOptions | None = None, now: Callable[[], float] = monotonic
+    ) -> None:
         self._settings = settings or LnsOptions()
+        self._now = now
 
     def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
         """Return the best plan found."""
-        clock = Clock(options.time_limit)
+        clock = Clock(options.time_limit, self._now)
         if hint is not None and check(problem, hint):
             hint = None
         if problem.objective.first is not Quantity.MAKESPAN:

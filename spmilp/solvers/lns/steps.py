@@ -1,7 +1,5 @@
 """Steps of all kinds from one standing with open addresses to the next."""
 
-from time import monotonic
-
 import numpy as np
 
 from spmilp.solvers.lns.choice import Choice, Step
@@ -39,9 +37,9 @@ class Steps:
 
     def take(self, loose: Standing) -> Standing:
         """Return a standing that ends no later, with open addresses."""
-        began, kind = monotonic(), self._choice.next()
+        began, kind = self._clock.now(), self._choice.next()
         found = self._result_of(kind, loose)
-        self._choice.learn(kind, loose.makespan - found.makespan, monotonic() - began)
+        self._choice.learn(kind, loose.makespan - found.makespan, self._clock.now() - began)
         return found
 
     def _result_of(self, kind: Step, loose: Standing) -> Standing:

@@ -50,6 +50,16 @@ class Window:
     ----------
     early, late
         Start cycles of every activity, each as early and as late as it can be for one makespan.
+
+    Attributes
+    ----------
+    is_before, is_inside, is_free
+        Of each activity: whether it comes before the window, gets a new time in it, and may change
+        its order, too.
+    cycles, old
+        Of each activity: how long it takes, and when it started.
+    filler, parent, heir
+        Of each residency, as in the draft.
     """
 
     def __init__(self, ground: Ground, draft: Draft, early: Ints, late: Ints, cut: Cut) -> None:
@@ -57,25 +67,19 @@ class Window:
         self.draft = draft
         self.first = cut.first
         lives = draft.cycles > 0
-        self.is_before = lives & (late < cut.first)
+        self._is_before = lives & (late < cut.first)
         self._is_behind = lives & (late >= cut.until)
-        self._is_inside = lives & ~self.is_before & ~self._is_behind
-        self._is_free = self._is_inside & cut.free
-        self._old = np.where(self.is_before, early, late)
+        self._is_inside = lives & ~self._is_before & ~self._is_behind
+        self._old = np.where(self._is_before, early, late)
+        self.is_before: list[bool] = self._is_before.tolist()
+        self.is_inside: list[bool] = self._is_inside.tolist()
+        self.is_free: list[bool] = (self._is_inside & cut.free).tolist()
         self._late = late
         self.cycles: list[int] = draft.cycles.tolist()
         self.old: list[int] = self._old.tolist()
         self.filler: list[int] = draft.filler.tolist()
         self.parent: list[int] = draft.parent.tolist()
         self.heir: list[int] = draft.heir.tolist()
-
-    def is_inside(self, activity: int) -> bool:
-        """Say whether the window decides the time of an activity."""
-        return bool(self._is_inside[activity])
-
-    def is_free(self, activity: int) -> bool:
-        """Say whether the window decides the order of an activity, too."""
-        return bool(self._is_free[activity])
 
     def old_end(self, activity: int) -> Cycles:
         """Return the old end of an activity."""
@@ -89,7 +93,7 @@ class Window:
     @cached_property
     def running(self) -> Cycles:
         """The cycle at which the last activity before the window has ended."""
-        return int((self._old + self.draft.cycles)[self.is_before].max(initial=0))
+        return int((self._old + self.draft.cycles)[self._is_before].max(initial=0))
 
     @cached_property
     def end(self) -> Cycles:
@@ -110,10 +114,10 @@ class Window:
         equal windows list them in the same way wherever they are.
         """
         ends = self._old + self.draft.cycles
-        before = self.is_before & (ends > self.start)
+        before = self._is_before & (ends > self.start)
         behind = self._is_behind & (self._late < self.end)
         near = np.flatnonzero(before | behind | self._is_inside)
-        side = self._is_behind[near].astype(np.int64) - self.is_before[near]
+        side = self._is_behind[near].astype(np.int64) - self._is_before[near]
         turn = np.lexsort((self.draft.cycles[near], self._old[near], side))
         found: list[int] = near[turn].tolist()
         return found

@@ -30,7 +30,7 @@ def memories_suffice(model: WindowModel) -> None:
 
 def _memory_suffices(model: WindowModel, stays: list[Stay], capacity: Bytes) -> None:
     window = model.window
-    is_free = [any(map(window.is_free, window.touching(stay.held))) for stay in stays]
+    is_free = [any(window.is_free[one] for one in window.touching(stay.held)) for stay in stays]
     kept = [stay for stay, free in zip(stays, is_free, strict=True) if not free]
     _order_is_kept(model, kept, capacity)
     if any(is_free):
@@ -70,9 +70,9 @@ def _until(model: WindowModel, stay: Stay) -> Time:
     """Return the end of a residency, or of the window if that comes first."""
     window, cp, end = model.window, model.cp, model.end
     touching = window.touching(stay.held)
-    inside = [one for one in touching if window.is_inside(one)]
+    inside = [one for one in touching if window.is_inside[one]]
     before = [one for one in touching if window.is_before[one]]
-    behind = [one for one in touching if not (window.is_inside(one) or window.is_before[one])]
+    behind = [one for one in touching if not (window.is_inside[one] or window.is_before[one])]
     earliest = max(map(window.old_end, before), default=0) - window.start
     latest = max(map(window.old_end, behind), default=0) - window.start
     if window.draft.lasting[stay.held] or latest >= end:

@@ -74,7 +74,7 @@ class WindowModel:
         """
         window = self.window
         move_alike = window.is_before[first] == window.is_before[second]
-        are_inside = window.is_inside(first) or window.is_inside(second)
+        are_inside = window.is_inside[first] or window.is_inside[second]
         if first == second or (move_alike and not are_inside):
             return
         if by_end:
@@ -129,13 +129,13 @@ class WindowModel:
             capacity = int(draft.capacity[resource])
             if sum(amount for _, amount in users) > capacity:
                 self._order_is_kept(users, capacity)
-                if any(window.is_free(activity) for activity, _ in users):
+                if any(window.is_free[activity] for activity, _ in users):
                     self._resource_suffices(users, capacity)
 
     def _order_is_kept(self, users: list[tuple[int, int]], capacity: int) -> None:
         """Let those that are not free hand on a resource in the old order."""
         window = self.window
-        kept = [(one, amount) for one, amount in users if not window.is_free(one)]
+        kept = [(one, amount) for one, amount in users if not window.is_free[one]]
         kept.sort(key=lambda pair: window.old[pair[0]])
         claims = [Claim(window.old[one], window.old_end(one), amount) for one, amount in kept]
         for first, second in handovers(claims, capacity):

@@ -1,7 +1,6 @@
 """Windows one after another, of a size that CP-SAT can handle in the time there is for each."""
 
 from collections.abc import Sequence
-from time import monotonic
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -50,9 +49,9 @@ class Windows:
 
     def improve(self, loose: Standing, limit: Ints, clock: Clock) -> Standing:
         """Solve one window; return a standing that ends no later."""
-        began, kind = monotonic(), self._choice.next()
+        began, kind = clock.now(), self._choice.next()
         found = self._improved(kind, loose, limit, clock)
-        self._choice.learn(kind, loose.makespan - found.makespan, monotonic() - began)
+        self._choice.learn(kind, loose.makespan - found.makespan, clock.now() - began)
         return found
 
     def _improved(self, kind: Kind, loose: Standing, limit: Ints, clock: Clock) -> Standing:
@@ -75,13 +74,14 @@ class Windows:
         model = WindowModel(window)
         memories_suffice(model)
         fingerprint = model.fingerprint()
-        known = self._known.answer(fingerprint)
-        if known is not None:
-            return known
-        answer, is_proven = self._solved(model, seconds)
+        answer, is_proven = self._known.answer(fingerprint), True
+        if answer is None:
+            answer, is_proven = self._solved(model, seconds)
         factor = GROWTH if is_proven else 1 / GROWTH
         self._sizes[kind] = min(MOST_SIZE, max(LEAST_SIZE, self._sizes[kind] * factor))
-        self._known.remember(fingerprint, answer)
+        if is_proven:
+            # Another seed may find more for the others.
+            self._known.remember(fingerprint, answer)
         return answer
 
     def _solved(self, model: WindowModel, seconds: float | None) -> tuple[Answer, bool]:
