@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from spmilp.checker.check import check
 from spmilp.machine.machine import Machine
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
+from spmilp.plan.plan import Claim, Placement, Plan
+from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.addresses import pack_all
@@ -21,7 +21,7 @@ from spmilp.solvers.lns.copies import copies_of
 from spmilp.solvers.lns.cores.moving import Moved, Mover, Times
 from spmilp.solvers.lns.cores.relocations import Relocations
 from spmilp.solvers.lns.cores.stretched import stretched
-from spmilp.solvers.lns.draft import Draft, is_alive
+from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.ground import Ground, ground_of
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.loose import loosely_right
@@ -236,7 +236,7 @@ def badly_dealt() -> tuple[Problem, Plan]:
     for task in range(len(problem.tasks)):
         if task % 3 and (found := setting.moved(standing, task, 0)) is not None:
             built = setting.built(found)
-            if built is not None and is_alive(found.draft).any():
+            if built is not None:
                 standing = found
     worse = setting.built(standing)
     assert worse is not None
@@ -284,3 +284,25 @@ def test_the_same_seed_leads_to_the_same_standing(badly_dealt: tuple[Problem, Pl
 
     assert found[0].makespan == found[1].makespan
     assert (found[0].start == found[1].start).all()
+
+
+def test_tasks_without_data_change_cores_too() -> None:
+    machine = star(2, 1024)
+    tasks = tuple(Task(index=n, name=f"t{n}", cycles=(10,)) for n in range(4))
+    problem = Problem(name="no data", machine=machine, tasks=tasks)
+    claim = replace(_claim(problem), makespan=40)
+    placements = tuple(Placement(task=n, core=0, start=10 * n, end=10 * n + 10) for n in range(4))
+    plan = Plan(placements=placements, claim=claim, solver="by hand")
+    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
+    loose, relocations = Standing(draft, start, 40), Relocations(ground, 0)
+
+    for _ in range(10):
+        loose = relocations.improve(loose, ground.usable, Clock(None))
+
+    assert loose.makespan == 20
+
+
+def _claim(problem: Problem) -> Claim:
+    plan = _listed(problem)
+    assert plan is not None
+    return plan.claim

@@ -1,16 +1,15 @@
 """Which tasks may change cores together, and where to."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
+from spmilp.solvers.list_scheduler.records import NONE, Ints
 from spmilp.solvers.lns.cores.moving import Times
 from spmilp.solvers.lns.draft import Draft, Rows
-from spmilp.units import Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
+from spmilp.units import Cycles, KindIdx, MemoryIdx, TaskIdx
 
 ALONE = 0.6
 """Share of the components that are one task; the others read one of its operands together."""
@@ -44,9 +43,10 @@ class Components:
         self._problem = problem
         self._random = random
         self._count = len(problem.tasks)
-        self._pools_at: defaultdict[MemoryIdx, list[int]] = defaultdict(list)
+        self._pools = pools
+        self._pools_at: dict[MemoryIdx, list[int]] = {}
         for pool, (_, memory) in enumerate(pools):
-            self._pools_at[memory].append(pool)
+            self._pools_at.setdefault(memory, []).append(pool)
 
     def choices(
         self, draft: Draft, late: Times, early: Ints, limit: Ints, count: int
@@ -90,23 +90,22 @@ class Components:
     def _pool_for(self, draft: Draft, late: Times, limit: Ints, tasks: tuple[TaskIdx, ...]) -> int:
         """Return a pool in whose memory there is room for the first task; -1 for none."""
         first = min(tasks, key=lambda task: (int(late.start[task]), task))
-        near = self._bytes_at(draft, late, tasks)
-        new = [*_row(draft.reads, first), *_row(draft.fills, first)]
-        need = int(draft.bytes[new].sum())
+        needed = [*_row(draft.reads, first), *_row(draft.fills, first)]
+        need = sum(int(draft.bytes[held]) for held in needed)
         free = self._bytes_free(draft, late, limit, int(late.start[first]))
+        operands = self._operands_at(draft, late, tasks)
+        old = self._pools[int(draft.demands.items[draft.demands.begin[first]])][1]
         roomy = [
             memory
             for memory in self._pools_at
-            if need - near.get(memory, 0) <= free[memory] or memory == draft.memory[new[0]]
+            if memory == old or need - operands[memory] <= free[memory]
         ]
-        if self._random.random() < NEAR and any(memory in near for memory in roomy):
-            roomy = [memory for memory in roomy if memory in near]
-            weight = numbers(near[memory] for memory in roomy)
-            memory = int(self._random.choice(roomy, p=weight / weight.sum()))
-        elif roomy:
-            memory = int(self._random.choice(roomy))
-        else:
+        if not roomy:
             return NONE
+        weight = (operands + self._results_for(draft, tasks, limit.size))[roomy]
+        is_near = self._random.random() < NEAR and weight.any()
+        share = weight / weight.sum() if is_near else None
+        memory = int(self._random.choice(roomy, p=share))
         return int(self._random.choice(self._pools_at[memory]))
 
     def _bytes_free(self, draft: Draft, late: Times, limit: Ints, cycle: Cycles) -> Ints:
@@ -115,24 +114,26 @@ class Components:
         used = np.bincount(draft.memory[is_there], draft.bytes[is_there], limit.size)
         return limit - used.astype(np.int64)
 
-    def _bytes_at(
-        self, draft: Draft, late: Times, tasks: tuple[TaskIdx, ...]
-    ) -> dict[MemoryIdx, Bytes]:
-        """Return how much of what a component reads is in each memory, or goes there afterwards."""
-        found: defaultdict[MemoryIdx, Bytes] = defaultdict(int)
+    def _operands_at(self, draft: Draft, late: Times, tasks: tuple[TaskIdx, ...]) -> Ints:
+        """Return how many bytes of what a component reads are in each memory at that time."""
+        found = np.zeros(len(self._problem.machine.memories), np.int64)
         starts = late.start[[*tasks]]
         is_there = (late.begins < starts.max()) & (late.ends >= starts.min())
         for part in {part for task in tasks for part in self._problem.tasks[task].reads}:
             slice_ = self._problem.slices[part]
             holds = (draft.slice == part) | (draft.slice == slice_.buffer)
-            for memory in np.unique(draft.memory[is_there & holds]).tolist():
-                found[memory] += slice_.bytes
-        for task in tasks:
-            for written in _row(draft.fills, task):
-                for move in _row(draft.users, written):
-                    for copy in _row(draft.fills, move) if move >= self._count else ():
-                        found[int(draft.memory[copy])] += int(draft.bytes[copy])
-        return {memory: size for memory, size in found.items() if memory in self._pools_at}
+            found[np.unique(draft.memory[is_there & holds])] += slice_.bytes
+        return found
+
+    def _results_for(self, draft: Draft, tasks: tuple[TaskIdx, ...], memories: int) -> Ints:
+        """Return how many bytes of what a component writes are sent to each memory."""
+        written = [held for task in tasks for held in _row(draft.fills, task)]
+        moves = [user for held in written for user in _row(draft.users, held)]
+        copies = [held for one in moves if one >= self._count for held in _row(draft.fills, one)]
+        found = np.zeros(memories, np.int64)
+        for held in copies:
+            found[draft.memory[held]] += draft.bytes[held]
+        return found
 
 
 def _row(rows: Rows, index: int) -> list[int]:

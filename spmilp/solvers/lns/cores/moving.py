@@ -52,6 +52,7 @@ class Mover:
         self.problem = problem
         self.ways = Ways(problem, copies)
         self.first_spare = first_spare
+        self.drams = frozenset(dram.index for dram in machine.drams)
         firsts = [machine.cores[cores[0]] for cores in pools_of(machine)]
         self.pools: tuple[tuple[KindIdx, MemoryIdx], ...] = tuple(
             (core.kind, core.memory) for core in firsts
@@ -65,8 +66,9 @@ class Mover:
         ``None`` where that is not possible or not supported: where no core of the pool can run a
         task, or an engine cannot bring what is needed; where a task of the component reads another
         scratchpad directly, or is read so; where a result has to stay in its memory until all
-        ends; where a result is sent to several memories at once; and where no spare is left. (An
-        operand that comes to several memories at once stays, and is copied.)
+        ends; where a result is sent to several memories at once; where cores work in a DRAM, where
+        places in tensors and their order would change; and where no spare is left. (An operand that
+        comes to several memories at once stays, and is copied.)
         """
         try:
             return _Moving(self, draft, times, tasks, pool).moved()
@@ -119,6 +121,10 @@ class _Moving:
         cycles = self._mover.problem.tasks[task].cycles[self._kind]
         old_memory = self._mover.pools[self._pool_of(task)][1]
         if cycles is None or self._pool_of(task) == self._pool:
+            raise _RefusedError
+        if old_memory != self._memory and self._mover.drams.intersection(
+            (old_memory, self._memory)
+        ):
             raise _RefusedError
         if any(self._sketch.memory(held) != old_memory for held in self._sketch.reads(task)):
             raise _RefusedError
