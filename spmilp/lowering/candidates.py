@@ -93,7 +93,7 @@ class CandidateMaker:
         seen: set[Tiling] = set()
         limits = self._limits(sizes, live)
         for splits_reduction in (False, True):
-            finer = _Finer(probe, splits_reduction)
+            finer = Finer(probe, splits_reduction)
             for limit in limits:
                 for counts in _base_counts(probe, len(able)):
                     for tiling in _rounded(probe, counts, self._machine):
@@ -231,7 +231,7 @@ def _rounded(probe: Probe, counts: Counts, machine: Machine) -> Iterator[Tiling]
         yield Tiling(counts=counts, multiples=tuple(multiples))
 
 
-class _Finer:
+class Finer:
     """Cuts tilings further and further, each into the one with the smallest working set.
 
     The way is the same for every limit, so steps are remembered.

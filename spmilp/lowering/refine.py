@@ -6,6 +6,7 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.choose import FirstChoice, first_choice
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
+from spmilp.lowering.fused import Fusion
 from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.leaning import OTHERS, USUAL
 from spmilp.lowering.lower import lower
@@ -37,9 +38,10 @@ def refine_tilings(
     first: FirstChoice | None = None,
     waits: Waits = dict,
 ) -> dict[int, Tiling]:
-    """Improve tilings: by other estimates, by what those agree on, then group by group.
+    """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
-    The given tilings are evaluated first, then what estimates that lean another way would choose
+    The given tilings are evaluated first, then bands where results do not fit
+    (:mod:`spmilp.lowering.fused`), then what estimates that lean another way would choose
     (:mod:`spmilp.lowering.starts`), further and further in the direction that helps. From the best
     of these on, stretches of the network are tiled as in the others, which changes neighbouring
     groups together; then classes of like groups are changed, those first for which the plan waits
@@ -90,7 +92,8 @@ def refine_tilings(
     try:
         trials.is_better(dict(tilings))
         if not trials.are_over:
-            _Search(network, trials, waits).go_on_from(starts())
+            fusion = Fusion(network, machine, measured)
+            _Search(network, trials, waits).go_on_from(starts(), fusion)
     except KeyboardInterrupt:
         if trials.least is None:
             raise
@@ -104,9 +107,11 @@ class _Search:
         self._waits = waits
         self._landscapes: Mapping[int, Landscape] = {}
 
-    def go_on_from(self, starts: Starts) -> None:
+    def go_on_from(self, starts: Starts, fusion: Fusion) -> None:
         """Try one kind of tilings after another, until nothing is better."""
-        choices = [starts.first, *self._tried(starts)]
+        waves = self._in_waves(starts)
+        self._fuse(fusion)
+        choices = [starts.first, *waves, *self._leaning(starts)]
         choices.sort(key=lambda choice: self._trials.value_of(choice.tilings))
         self._landscapes = choices[0].landscapes
         for choice in choices:
@@ -117,11 +122,23 @@ class _Search:
             while self._improves(alternatives, self._single_groups):
                 pass
 
-    def _tried(self, starts: Starts) -> list[FirstChoice]:
-        """Try what other estimates choose, and the ones nearer and nearer to the best."""
+    def _in_waves(self, starts: Starts) -> list[FirstChoice]:
+        """Try choices in which all groups compute in equally many waves."""
         choices = list(starts.in_waves())
         for choice in choices:
             self._trials.is_better(choice.tilings)
+        return choices
+
+    def _fuse(self, fusion: Fusion) -> None:
+        """Cut groups whose results do not fit into bands, where they do not compute in waves."""
+        for bands in fusion.bands():
+            best = self._trials.best
+            changed = {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
+            self._trials.is_better({**best, **changed})
+
+    def _leaning(self, starts: Starts) -> list[FirstChoice]:
+        """Try what other estimates choose, and the ones nearer and nearer to the best."""
+        choices: list[FirstChoice] = []
         best, leanings = USUAL, list(OTHERS)
         while leanings:
             for leaning in leanings:

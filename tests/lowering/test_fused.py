@@ -1,0 +1,68 @@
+"""Bands of fused operators where results do not fit."""
+
+import pytest
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.choose import choose_tilings
+from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.fused import Fusion
+from spmilp.lowering.lower import lower
+from spmilp.lowering.refine import refine_tilings
+from spmilp.solvers.list_scheduler.judge import Judge
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+ROOM = 1 << 15
+"""Bytes of each of four cores: together less than one of the large feature maps."""
+
+
+def wide_then_narrow() -> Network:
+    """Return two large feature maps, then small ones."""
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 3, 64, 64)), 16)
+    data = builder.conv(data, 16)
+    data = builder.pool(data)
+    return builder.network(builder.conv(builder.conv(data, 8, kernel=1), 8))
+
+
+def test_where_all_results_fit_nothing_is_fused() -> None:
+    assert not any(Fusion(wide_then_narrow(), star_machine(4, 1 << 22)).bands())
+
+
+def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
+    network, machine = wide_then_narrow(), star_machine(4, ROOM)
+    found = [bands for bands in Fusion(network, machine).bands() if bands]
+    assert found
+    for bands in found:
+        cut = [{a for a, n in enumerate(t.counts) if n > 1} for t in bands.values()]
+        assert set.intersection(*cut)
+
+
+@pytest.mark.parametrize("position", range(3))
+def test_banded_tiles_fit(position: int) -> None:
+    network, machine = wide_then_narrow(), star_machine(4, ROOM)
+    bands = [*Fusion(network, machine).bands()][position]
+    tilings = {**choose_tilings(network, machine), **bands}
+    assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
+
+
+def test_more_bands_are_tried_first() -> None:
+    network, machine = wide_then_narrow(), star_machine(4, ROOM)
+    first, second, *_ = Fusion(network, machine).bands()
+    for index in first.keys() & second.keys():
+        assert max(first[index].counts) >= max(second[index].counts)
+    assert first != second
+
+
+def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
+    network, machine = wide_then_narrow(), star_machine(4, ROOM)
+    first, judge = choose_tilings(network, machine), Judge(machine)
+    bands = [{**first, **some} for some in Fusion(network, machine).bands()]
+    values = [judge(lower(network, machine, tilings)) for tilings in (first, *bands)]
+    known = [value for value in values if value is not None]
+
+    found = refine_tilings(network, machine, first, judge, budget=1 + len(bands))
+
+    value = judge(lower(network, machine, found))
+    assert value is not None
+    assert value <= min(known)
+    assert min(known) < known[0]
