@@ -44,6 +44,7 @@ COLUMNS: dict[str, Solver] = {
     "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Kind.TIME,)})),
     "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Kind)})),
     "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True})),
+    "no relocations": LnsSolver(LnsOptions(relocations=False)),
     "all": LnsSolver(),
 }
 
