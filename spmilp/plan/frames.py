@@ -7,6 +7,7 @@ indices.
 from typing import TYPE_CHECKING, Any
 
 from spmilp.plan import derived
+from spmilp.plan.ends import End, Ends
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 
@@ -44,7 +45,9 @@ def residency_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 
 def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
-    return _frame([_transfer(problem, plan, move) for move in plan.transfers], TRANSFERS)
+    ends = Ends(problem, plan)
+    rows = [_transfer(problem, move, ends.of(move)) for move in plan.transfers]
+    return _frame(rows, TRANSFERS)
 
 
 def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
@@ -80,7 +83,7 @@ def _task(problem: Problem, placement: Placement) -> tuple[Any, ...]:
 
 
 def _residency(problem: Problem, stay: Residency) -> tuple[Any, ...]:
-    names = derived.of_residency(problem, stay)
+    names = derived.of_content(problem, stay.slice)
     filler = None
     if stay.filled_by_task is not None:
         filler = f"task {stay.filled_by_task}"
@@ -92,7 +95,7 @@ def _residency(problem: Problem, stay: Residency) -> tuple[Any, ...]:
         names.get("name"),
         names["kind"],
         stay.memory,
-        names["memory_name"],
+        derived.of_memory(problem, stay.memory)["memory_name"],
         stay.offset,
         stay.bytes,
         stay.start,
@@ -101,22 +104,22 @@ def _residency(problem: Problem, stay: Residency) -> tuple[Any, ...]:
     )
 
 
-def _transfer(problem: Problem, plan: Plan, move: Transfer) -> tuple[Any, ...]:
+def _transfer(problem: Problem, move: Transfer, ends: tuple[End, ...]) -> tuple[Any, ...]:
     memories = problem.machine.memories
-    known = derived.of_transfer(problem, plan, move)
-    ends = [memories[plan.residencies[end].memory].name for end in move.destinations]
+    source, *others = [memories[end.memory].name for end in ends]
+    moved = derived.of_content(problem, move.slice)
     return (
         move.index,
         move.slice,
-        known["name"],
-        known.get("dir"),
+        moved["name"],
+        derived.direction(problem, ends[0].memory, ends[1].memory),
         move.engine,
-        known["engine_name"],
+        derived.of_engine(problem, move.engine)["engine_name"],
         move.channel,
-        memories[plan.residencies[move.source].memory].name,
-        "+".join(ends),
-        len(ends),
-        known["bytes"],
+        source,
+        "+".join(others),
+        len(others),
+        moved["bytes"],
         move.start,
         move.end,
         move.end - move.start,

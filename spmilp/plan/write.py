@@ -1,5 +1,6 @@
 """Write ``plan.json``."""
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from spmilp.files import write_atomically
 from spmilp.machine.fields import what_is_wrong
 from spmilp.plan import derived
 from spmilp.plan.model import FORMAT, VERSION, PlanModel
-from spmilp.plan.plan import Placement, Plan, Residency, Transfer
-from spmilp.problem.documents import Rows, as_text, collector_paused, row
+from spmilp.plan.plan import Placement, Plan
+from spmilp.plan.rows import residency_lines, transfer_lines
+from spmilp.problem.documents import Lines, Rows, as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256 as hash_of_problem
@@ -74,8 +76,8 @@ def plan_document(plan: Plan, problem: Problem, sha256: str) -> dict[str, Any]:
         "solve": _solve(plan, problem),
         "tensors": _tensors(plan, problem),
         "tasks": Rows(lambda placement: _task(problem, placement), plan.placements),
-        "residencies": Rows(lambda stay: _residency(problem, stay), plan.residencies),
-        "transfers": Rows(lambda move: _transfer(problem, plan, move), plan.transfers),
+        "residencies": _residencies(problem, plan),
+        "transfers": _transfers(problem, plan),
         "cores": derived.of_cores(problem, plan),
     }
 
@@ -146,39 +148,15 @@ def _task(problem: Problem, placement: Placement) -> dict[str, Any]:
     )
 
 
-def _residency(problem: Problem, stay: Residency) -> dict[str, Any]:
-    names = derived.of_residency(problem, stay)
-    return row(
-        index=stay.index,
-        slice=stay.slice,
-        name=names.get("name"),
-        kind=names.get("kind"),
-        memory=stay.memory,
-        memory_name=names.get("memory_name"),
-        offset=stay.offset,
-        bytes=stay.bytes,
-        start=stay.start,
-        end=stay.end,
-        filled_by_task=stay.filled_by_task,
-        filled_by_transfer=stay.filled_by_transfer,
-    )
+def _residencies(problem: Problem, plan: Plan) -> Lines:
+    fields = ("index", "slice", "memory", "offset", "bytes", "start", "end")
+    fillers = ("filled_by_task", "filled_by_transfer")
+    columns = {name: list(map(attrgetter(name), plan.residencies)) for name in (*fields, *fillers)}
+    return Lines(residency_lines(problem, plan), columns)
 
 
-def _transfer(problem: Problem, plan: Plan, move: Transfer) -> dict[str, Any]:
-    more = derived.of_transfer(problem, plan, move)
-    known = row(
-        index=move.index,
-        slice=move.slice,
-        name=more.get("name"),
-        dir=more.get("dir"),
-        engine=move.engine,
-        engine_name=more.get("engine_name"),
-        channel=move.channel,
-        start=move.start,
-        cycles=move.end - move.start,
-        bytes=more.get("bytes"),
-        source=move.source,
-        src=more.get("src"),
-        dst=more.get("dst"),
-    )
-    return {**known, "destinations": move.destinations, "route": move.route}
+def _transfers(problem: Problem, plan: Plan) -> Lines:
+    fields = ("index", "slice", "engine", "channel", "start", "source", "destinations", "route")
+    columns = {name: list(map(attrgetter(name), plan.transfers)) for name in fields}
+    columns["cycles"] = [move.end - move.start for move in plan.transfers]
+    return Lines(transfer_lines(problem, plan), columns)

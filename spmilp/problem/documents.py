@@ -2,9 +2,10 @@
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from itertools import islice
 from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spmilp.errors import FileError
 from spmilp.machine.fields import FileModel, field_names, what_is_wrong
+from spmilp.problem.columns import validate_columns
 
 M = TypeVar("M", bound=FileModel)
 T = TypeVar("T")
@@ -97,6 +99,27 @@ class Rows:
             yield [self._make(item) for item in self._items[first : first + ROWS_AT_A_TIME]]
 
 
+class Lines:
+    """A table whose rows are made as text; what they are made from is validated by columns.
+
+    Parameters
+    ----------
+    lines
+        The rows; asked for once.
+    columns
+        By name of a field, its value in each row. What is missing here follows from the others.
+    """
+
+    def __init__(self, lines: Iterable[str], columns: Mapping[str, Sequence[Any]]) -> None:
+        self._lines = iter(lines)
+        self.columns = columns
+
+    def parts(self) -> Iterator[list[str]]:
+        """Yield all rows, some thousands at a time."""
+        while part := list(islice(self._lines, ROWS_AT_A_TIME)):
+            yield part
+
+
 def as_text(document: Mapping[str, Any], model: type[BaseModel] | None = None) -> str:
     """Return JSON in ASCII: one line for each plain field and each row of a table.
 
@@ -105,13 +128,16 @@ def as_text(document: Mapping[str, Any], model: type[BaseModel] | None = None) -
     Parameters
     ----------
     model
-        What the document must be; tables are :class:`Rows` there.
+        What the document must be; tables are :class:`Rows` or :class:`Lines` there.
 
     Raises
     ------
     pydantic.ValidationError
         If it is not.
     """
+    for name, value in document.items():
+        if model is not None and isinstance(value, Lines):
+            validate_columns(model, name, value.columns)
     try:
         return "".join((*_pieces(document, model), "\n"))
     except ValidationError:
@@ -138,26 +164,42 @@ def row(**values: Any) -> dict[str, Any]:
 
 def _pieces(document: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[str]:
     """Yield the text of a document piece by piece, each of them validated."""
-    plain = {name: [] if isinstance(value, Rows) else value for name, value in document.items()}
+    plain = {
+        name: [] if isinstance(value, Rows | Lines) else value for name, value in document.items()
+    }
     if model is not None:
         model.model_validate(plain)
     yield "{"
     for number, (name, value) in enumerate(document.items()):
         yield f"{',' if number else ''}\n  {json.dumps(name)}: "
-        if not isinstance(value, Rows):
+        if not isinstance(value, Rows | Lines):
             yield _expanded(value, 1)
             continue
         begin = "[\n    "
-        for part in value.parts():
-            if model is not None:
-                model.model_validate({**plain, name: part})
-            yield begin + ",\n    ".join(map(json.dumps, part))
+        for part in _lines(value, name, plain, model):
+            yield begin + ",\n    ".join(part)
             begin = ",\n    "
         yield "[]" if begin[0] == "[" else "\n  ]"
     yield "\n}" if document else "}"
 
 
+def _lines(
+    table: Rows | Lines, name: str, plain: Mapping[str, Any], model: type[BaseModel] | None
+) -> Iterator[list[str]]:
+    """Yield the rows of a table as text; those that were not validated by columns are here."""
+    if isinstance(table, Lines):
+        yield from table.parts()
+        return
+    for part in table.parts():
+        if model is not None:
+            model.model_validate({**plain, name: part})
+        yield list(map(json.dumps, part))
+
+
 def _whole(value: Any) -> Any:
+    """Return the rows of a table; of one that has been validated by columns, none."""
+    if isinstance(value, Lines):
+        return []
     return [row for part in value.parts() for row in part] if isinstance(value, Rows) else value
 
 
