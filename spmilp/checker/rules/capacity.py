@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import accumulate
 from math import lcm
 
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Transfer
-from spmilp.units import LinkIdx
+from spmilp.units import Cycles, EngineIdx, LinkIdx
 
 
 def channels(case: Case) -> Iterator[Violation]:
@@ -49,19 +50,35 @@ def link_rates(case: Case) -> Iterator[Violation]:
     links = [link.rate for link in case.machine.links]
     parts = lcm(*(rate.denominator for rate in (*engines, *links)))
     of_engines, of_links = ([int(rate * parts) for rate in rates] for rates in (engines, links))
-    per_link: dict[LinkIdx, list[tuple[Transfer, int]]] = {}
+    held_by: dict[tuple[EngineIdx, tuple[LinkIdx, ...]], int] = {}
+    changes: dict[LinkIdx, dict[Cycles, int]] = {}
     for move in case.plan.transfers:
-        held = min([of_engines[move.engine], *(of_links[link] for link in move.route)])
+        key = move.engine, move.route
+        if key not in held_by:
+            held_by[key] = min([of_engines[move.engine], *(of_links[link] for link in move.route)])
+        held = held_by[key]
         for link in move.route:
-            per_link.setdefault(link, []).append((move, held))
-    for link, moves in sorted(per_link.items()):
-        yield from _overloads(case, link, moves, of_links[link], parts)
+            change = changes.setdefault(link, {})
+            change[move.start] = change.get(move.start, 0) + held
+            change[move.end] = change.get(move.end, 0) - held
+    for link, change in sorted(changes.items()):
+        if max(accumulate(change[cycle] for cycle in sorted(change))) > of_links[link]:
+            moves = [
+                (move, held_by[move.engine, move.route])
+                for move in case.plan.transfers
+                for held in move.route
+                if held == link
+            ]
+            yield from _overloads(case, link, moves, of_links[link], parts)
 
 
 def _overloads(
     case: Case, index: LinkIdx, moves: list[tuple[Transfer, int]], capacity: int, parts: int
 ) -> Iterator[Violation]:
-    """Sweep over time; rates are counted in ``parts`` of a byte per cycle."""
+    """Say at which cycles a link carries too much, and of whom.
+
+    Rates are counted in ``parts`` of a byte per cycle.
+    """
     link = case.machine.links[index]
     events = []
     for position, (move, amount) in enumerate(moves):

@@ -1,30 +1,28 @@
 """What several rules look up in a problem and a plan whose structure is sound."""
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from spmilp.machine.routes import Route, Routes, multicast_route
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
-from spmilp.problem.strides import layout_at_place, layout_in_slice
+from spmilp.problem.strides import Layout, layout_at_place, layout_in_slice
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 Where: TypeAlias = tuple[Bytes, tuple[Bytes, ...]]
 """Address of a slice's first byte, and the bytes between neighbours along each axis."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """Something reads a slice from a residency during ``[start, end)``.
 
     Parameters
     ----------
-    kind, index
+    kind, number
         ``task`` or ``transfer``, and which one.
     """
 
     kind: str
-    index: int
+    number: int
     slice: SliceIdx
     residency: ResidencyIdx
     start: Cycles
@@ -39,7 +37,7 @@ class Case:
         self.plan = plan
         self.machine = problem.machine
         self.routes = Routes(problem.machine)
-        self.home = tuple(self._tensor_of(residency) for residency in plan.residencies)
+        self.home = self._tensors_that_hold_residencies()
         self.valid_from = tuple(self._filled_at(residency) for residency in plan.residencies)
         self.task_uses = tuple(
             Use("task", placement.task, slice_, residency, placement.start, placement.end)
@@ -56,6 +54,7 @@ class Case:
         for residency in plan.residencies:
             if residency.slice is not None:
                 self._holders.setdefault(residency.slice, []).append(residency.index)
+        self._layouts: dict[tuple[SliceIdx, SliceIdx | None], Layout] = {}
         self._multicasts: dict[tuple[MemoryIdx, tuple[MemoryIdx, ...]], Route | None] = {}
 
     @property
@@ -91,10 +90,15 @@ class Case:
         home = self.home[residency]
         stay = self.plan.residencies[residency]
         if home is not None:
-            layout = layout_at_place(self.problem, slice_)
+            layout = self._layouts.get((slice_, None))
+            if layout is None:
+                layout = self._layouts[slice_, None] = layout_at_place(self.problem, slice_)
             return self.plan.tensors[home] + layout.offset, layout.strides
         holder = slice_ if stay.slice is None else stay.slice
-        layout = layout_in_slice(self.problem, slice_, holder)
+        layout = self._layouts.get((slice_, holder))
+        if layout is None:
+            layout = layout_in_slice(self.problem, slice_, holder)
+            self._layouts[slice_, holder] = layout
         return stay.offset + layout.offset, layout.strides
 
     def route(self, source: MemoryIdx, destinations: tuple[MemoryIdx, ...]) -> Route | None:
@@ -133,17 +137,19 @@ class Case:
 
     def user(self, use: Use) -> str:
         """Return the name of what uses a residency."""
-        return self.task(use.index) if use.kind == "task" else f"transfer {use.index}"
+        return self.task(use.number) if use.kind == "task" else f"transfer {use.number}"
 
-    def _tensor_of(self, residency: Residency) -> TensorIdx | None:
-        """Return the DRAM tensor in which a residency lies, at its buffer's place."""
-        if residency.slice is None:
-            return None
-        buffer = self.problem.buffers[self.problem.slices[residency.slice].buffer]
-        if buffer.place is None:
-            return None
-        tensor = self.problem.tensors[buffer.place.tensor]
-        return tensor.index if tensor.memory == residency.memory else None
+    def _tensors_that_hold_residencies(self) -> tuple[TensorIdx | None, ...]:
+        """Return for each residency the DRAM tensor in which it lies, at its buffer's place."""
+        tensor = [None if b.place is None else b.place.tensor for b in self.problem.buffers]
+        memory = [None if t is None else self.problem.tensors[t].memory for t in tensor]
+        buffer = [slice_.buffer for slice_ in self.problem.slices]
+        return tuple(
+            None
+            if stay.slice is None or memory[buffer[stay.slice]] != stay.memory
+            else tensor[buffer[stay.slice]]
+            for stay in self.plan.residencies
+        )
 
     def _filled_at(self, residency: Residency) -> Cycles:
         if residency.filled_by_task is not None:

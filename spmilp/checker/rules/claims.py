@@ -1,13 +1,16 @@
 """Rule 10: the stated quantities are the plan's, and its bound is not above the objective."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Transfer
 from spmilp.problem.objective import Quantity
-from spmilp.units import Bytes, Femtojoules, MemoryIdx
+from spmilp.units import Bytes, Femtojoules, LinkIdx, MemoryIdx
+
+_Course: TypeAlias = tuple[tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
+"""The memories of a transfer's source and destinations, and the links between."""
 
 
 def claims(case: Case) -> Iterator[Violation]:
@@ -19,10 +22,11 @@ def claims(case: Case) -> Iterator[Violation]:
         Quantity.ENERGY: claim.energy,
         Quantity.PEAK_SPM: claim.peak_spm,
     }
+    moved = _moved(case)
     found = {
         Quantity.MAKESPAN: case.makespan,
-        Quantity.DRAM_TRAFFIC: _dram_traffic(case),
-        Quantity.ENERGY: _energy(case),
+        Quantity.DRAM_TRAFFIC: _dram_traffic(case, moved),
+        Quantity.ENERGY: _energy(case, moved),
         Quantity.PEAK_SPM: _peak_spm(case),
     }
     for quantity in Quantity:
@@ -41,28 +45,37 @@ def claims(case: Case) -> Iterator[Violation]:
         )
 
 
-def _dram_traffic(case: Case) -> Bytes:
+def _moved(case: Case) -> dict[_Course, Bytes]:
+    """Return the bytes of all transfers that have the same memories and route."""
+    total: dict[_Course, Bytes] = {}
+    slices, stays = case.problem.slices, case.plan.residencies
+    for move in case.plan.transfers:
+        ends = tuple([stays[end].memory for end in (move.source, *move.destinations)])
+        course = ends, move.route
+        total[course] = total.get(course, 0) + slices[move.slice].bytes
+    return total
+
+
+def _dram_traffic(case: Case, moved: dict[_Course, Bytes]) -> Bytes:
     return sum(
-        case.problem.slices[move.slice].bytes
-        for move in case.plan.transfers
-        for memory in _memories(case, move)
+        size
+        for (memories, _), size in moved.items()
+        for memory in memories
         if case.machine.memories[memory].kind is MemoryKind.DRAM
     )
 
 
-def _energy(case: Case) -> Femtojoules:
+def _energy(case: Case, moved: dict[_Course, Bytes]) -> Femtojoules:
     """Add up what the problem and the machine state; what they do not state counts nothing."""
     total = 0
     for placement in case.plan.placements:
         energy = case.problem.tasks[placement.task].energy
         if energy:
             total += energy[case.machine.cores[placement.core].kind] or 0
-    for move in case.plan.transfers:
-        memories = sum(
-            case.machine.memories[memory].energy_per_byte or 0 for memory in _memories(case, move)
-        )
-        links = sum(case.machine.links[link].energy_per_byte or 0 for link in move.route)
-        total += case.problem.slices[move.slice].bytes * (memories + links)
+    for (memories, route), size in moved.items():
+        ends = sum(case.machine.memories[memory].energy_per_byte or 0 for memory in memories)
+        links = sum(case.machine.links[link].energy_per_byte or 0 for link in route)
+        total += size * (ends + links)
     return total
 
 
@@ -75,9 +88,3 @@ def _peak_spm(case: Case) -> Bytes:
         ),
         default=0,
     )
-
-
-def _memories(case: Case, move: Transfer) -> list[MemoryIdx]:
-    """Return the memories of a transfer's source and destinations."""
-    ends = (move.source, *move.destinations)
-    return [case.plan.residencies[end].memory for end in ends]

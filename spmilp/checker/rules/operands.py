@@ -13,9 +13,9 @@ def operands_served(case: Case) -> Iterator[Violation]:
     """The named residency holds the slice, is readable by the core and valid from start to end."""
     for use in case.task_uses:
         stay = case.plan.residencies[use.residency]
-        core = case.plan.placements[use.index].core
+        core = case.plan.placements[use.number].core
         for defect in _defects(case, use, stay, core):
-            who, what = case.task(use.index), case.residency(use.residency)
+            who, what = case.task(use.number), case.residency(use.residency)
             yield Violation(
                 "operands_served",
                 (who, what),

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from spmilp.units import Bytes, Cycles
@@ -24,17 +25,18 @@ def overlapping_pairs(rectangles: Iterable[Rectangle]) -> Iterator[tuple[int, in
     those a new one meets are found by bisection, and one of those that met a member of it when they
     started. Where overlaps are rare the second is short, and the sweep takes ``n log n`` steps.
     """
-    items = sorted(rectangles, key=lambda item: (item.start, item.key))
-    ending = sorted(items, key=lambda item: (item.end, item.key))
+    items = sorted(rectangles, key=attrgetter("start", "key"))
+    ending = sorted(items, key=attrgetter("end", "key"))
     alive = _Alive()
     ended = 0
     for item in items:
         while ending[ended].end <= item.start:
             alive.remove(ending[ended])
             ended += 1
-        for earlier in alive.met_by(item):
+        met = alive.met_by(item)
+        for earlier in met:
             yield earlier.key, item.key
-        alive.add(item)
+        alive.add(item, met)
 
 
 class _Alive:
@@ -46,12 +48,15 @@ class _Alive:
 
     def met_by(self, item: Rectangle) -> list[Rectangle]:
         """Return those that share bytes with a new one, in order of bytes, then of key."""
-        others = [other for other in self._others.values() if _meet(other, item)]
-        return sorted([*self._disjoint_met_by(item), *others])
+        met = self._disjoint_met_by(item)
+        if self._others:
+            met += [other for other in self._others.values() if _meet(other, item)]
+            met.sort()
+        return met
 
-    def add(self, item: Rectangle) -> None:
-        """Add one that starts."""
-        if next(self._disjoint_met_by(item), None) is None:
+    def add(self, item: Rectangle, met: list[Rectangle]) -> None:
+        """Add one that starts and meets these."""
+        if all(other.key in self._others for other in met):
             insort(self._disjoint, item)
         else:
             self._others[item.key] = item
@@ -64,15 +69,15 @@ class _Alive:
         freed = [other for other in self._others.values() if _meet(other, item)]
         for other in freed:
             del self._others[other.key]
-            self.add(other)
+            self.add(other, self._disjoint_met_by(other))
 
-    def _disjoint_met_by(self, item: Rectangle) -> Iterator[Rectangle]:
-        position = bisect_left(self._disjoint, item)
-        if position > 0 and _meet(self._disjoint[position - 1], item):
-            yield self._disjoint[position - 1]
-        while position < len(self._disjoint) and _meet(self._disjoint[position], item):
-            yield self._disjoint[position]
-            position += 1
+    def _disjoint_met_by(self, item: Rectangle) -> list[Rectangle]:
+        last = position = bisect_left(self._disjoint, item)
+        while last < len(self._disjoint) and self._disjoint[last].low < item.high:
+            last += 1
+        if position > 0 and self._disjoint[position - 1].high > item.low:
+            position -= 1
+        return self._disjoint[position:last]
 
 
 def _meet(one: Rectangle, other: Rectangle) -> bool:

@@ -80,7 +80,7 @@ def _why_not_in_place(
     if first < placement.start or last > placement.end:
         yield f"expected only while {who} runs, in [{placement.start}, {placement.end})"
     for use in uses:
-        own = use.kind == "task" and use.index == task.index
+        own = use.kind == "task" and use.number == task.index
         if own and use.slice != before.slice:
             yield f"but {who} also reads {case.slice(use.slice)} there"
         elif not own and use.end > placement.start:

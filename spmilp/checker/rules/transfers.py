@@ -13,7 +13,7 @@ from spmilp.problem.strides import Layout, strided_copy
 def transfer_data(case: Case) -> Iterator[Violation]:
     """The source holds the slice and is valid, and the destinations exist, all the time."""
     for use in case.transfer_uses:
-        move = case.plan.transfers[use.index]
+        move = case.plan.transfers[use.number]
         for defect in (*_defects_of_source(case, move), *_defects_of_destinations(case, move)):
             yield _violation("transfer_data", case, move, defect)
 

@@ -1,0 +1,47 @@
+"""Whether a link carries too much is found from net changes; who is to blame, by a sweep."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.worked_example import MACHINE, PLAN, PROBLEM, with_machine
+from spmilp.checker.rules.capacity import link_rates
+from spmilp.checker.rules.case import Case
+
+INTERVALS = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from([0, 0, 1])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(intervals=INTERVALS, rate=st.sampled_from([Fraction(4), Fraction(8), Fraction(17, 2)]))
+def test_a_link_is_reported_exactly_when_the_rates_add_up_to_more(
+    intervals: list[tuple[int, int, int]], rate: Fraction
+) -> None:
+    links = (replace(MACHINE.links[0], rate=rate), *MACHINE.links[1:])
+    moves = tuple(
+        replace(PLAN.transfers[0], index=index, start=start, end=start + long, engine=engine)
+        for index, (start, long, engine) in enumerate(intervals)
+    )
+    held = [min(MACHINE.engines[move.engine].rate, rate) for move in moves]
+    loads = [
+        sum(
+            amount
+            for move, amount in zip(moves, held, strict=True)
+            if move.start <= cycle < move.end
+        )
+        for cycle in range(30)
+    ]
+
+    plan = replace(PLAN, residencies=(), transfers=moves)
+    found = list(link_rates(Case(with_machine(links=links), plan)))
+
+    assert bool(found) == (max(loads) > rate)
+
+
+def test_a_valid_plan_overloads_no_link() -> None:
+    assert list(link_rates(Case(PROBLEM, PLAN))) == []
