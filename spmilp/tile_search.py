@@ -12,9 +12,16 @@ from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.judge import Judge
+from spmilp.solvers.list_scheduler.judge import Judge, Rule
+from spmilp.solvers.list_scheduler.mixture import advances_of
+from spmilp.solvers.list_scheduler.orders import operators_of
+from spmilp.solvers.list_scheduler.portfolio import Trial
+from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 
-MOST_TASKS_JUDGED = 40_000
+MOST_TASKS_JUDGED = 120_000
+
+MARGIN = 1.05
+"""A rule whose best schedule takes so many times as long as the best of all is asked no more."""
 
 SHARE_OF_TILES = 0.4
 """Of the time limit of a search for a plan, for the search for tile sizes that goes before it."""
@@ -33,7 +40,7 @@ class TileSearch:
         Wall time; ``None`` without limit. It makes the result depend on the clock only where it
         ends before ``tasks`` does.
     tasks
-        Tasks of all problems that are judged, together.
+        Tasks of all problems that are judged, together, once for each of the judge's rules.
     on_better
         Called with each better value of the objective and the tasks of its problem.
     """
@@ -82,6 +89,7 @@ class _Judged:
         self._left = limits.tasks
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
         self._interrupted = False
+        self._least: dict[Rule, int] = {}
         self.best: Draft | None = None
 
     def is_over(self) -> bool:
@@ -91,34 +99,37 @@ class _Judged:
 
     def value_of(self, problem: Problem) -> int | None:
         """Return the least value of a problem's schedules, and keep the best one of all."""
-        self._left -= len(problem.tasks)
-        least: int | None = None
+        rules = self._rules_worth_asking()
+        self._left -= len(rules) * len(problem.tasks)
+        values = []
         try:
-            for schedule in self._judge.schedules(problem):
-                value = schedule.score[0]
-                least = value if least is None else min(value, least)
+            for schedule in self._judge.schedules(problem, rules):
+                values.append(schedule.score[0])
+                self._note(schedule.trial, schedule.score[0])
                 self._keep_if_better(Draft(problem=problem, schedule=schedule))
         except KeyboardInterrupt:
             if self.best is None:
                 raise
             self._interrupted = True
-        return least
+        return min(values, default=None)
 
     def waits(self) -> dict[str, int]:
-        """Return how many cycles later each group ends than all that end before it, by its name.
-
-        In the best schedule so far.
-        """
+        """Return how many cycles each group advances the best schedule, by the group's name."""
         if self.best is None or self.best.schedule is None:
             return {}
-        ends: dict[str, int] = {}
-        of_tasks = self.best.schedule.board.tasks["end"].tolist()
-        for task, end in zip(self.best.problem.tasks, of_tasks, strict=True):
-            if task.tile is not None:
-                ends[task.tile.of] = max(end, ends.get(task.tile.of, 0))
-        in_order = sorted(ends, key=lambda name: (ends[name], name))
-        before = [0, *(ends[name] for name in in_order)]
-        return {name: ends[name] - last for name, last in zip(in_order, before[:-1], strict=True)}
+        tasks = self.best.problem.tasks
+        groups = {task.tile.of: None for task in tasks if task.tile is not None}
+        advances = advances_of(operators_of(self.best.problem), self.best.schedule.board)
+        return dict(zip(groups, advances.tolist(), strict=True))
+
+    def _rules_worth_asking(self) -> list[Rule]:
+        """Return the rules without those that have always been far behind others."""
+        least = min(self._least.values(), default=0)
+        return [rule for rule in RULES_OF_A_JUDGE if self._least.get(rule, least) <= MARGIN * least]
+
+    def _note(self, trial: Trial, value: int) -> None:
+        rule = trial.assignment, trial.order
+        self._least[rule] = min(value, self._least.get(rule, value))
 
     def _keep_if_better(self, draft: Draft) -> None:
         best = None if self.best is None else self.best.value

@@ -1,5 +1,6 @@
 """Tile sizes are searched with the list scheduler as the judge."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from spmilp.lowering.lower import lower
 from spmilp.pipeline import Loaded, load, lower_network
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.judge import Judge
+from spmilp.solvers.list_scheduler.judge import Judge, Rule
+from spmilp.solvers.list_scheduler.portfolio import Found
+from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 from spmilp.tile_search import TileSearch, search_tilings
 
 MODEL = Path(__file__).parents[1] / "models" / "resnet8_int8.onnx"
@@ -36,7 +39,7 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 ) -> None:
     network, machine = loaded.network, loaded.target.machine
     said: list[tuple[int, int]] = []
-    limits = TileSearch(tasks=8_000, on_better=lambda *better: said.append(better))
+    limits = TileSearch(tasks=12_000, on_better=lambda *better: said.append(better))
     found = search(loaded, first, limits)
 
     values = [value for value, _ in said]
@@ -50,7 +53,7 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 
 def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
     said: list[int] = []
-    limits = TileSearch(tasks=400, on_better=lambda value, tasks: said.append(value))
+    limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
     problem = lower_network(loaded, Quantity.DRAM_TRAFFIC, limits)
 
     assert problem.objective.first is Quantity.DRAM_TRAFFIC
@@ -87,7 +90,7 @@ def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: Firs
 def test_an_interrupt_before_the_first_schedule_passes_on(
     loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(judge: Judge, problem: Problem) -> int:
+    def interrupted(judge: Judge, problem: Problem, rules: Sequence[Rule]) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Judge, "schedules", interrupted)
@@ -95,6 +98,29 @@ def test_an_interrupt_before_the_first_schedule_passes_on(
         search(loaded, first, TileSearch())
 
 
+def test_rules_that_are_far_behind_are_asked_no_more(
+    loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Rule, ...]] = []
+    least: dict[Rule, int] = {}
+    schedules = Judge.schedules
+
+    def watched(judge: Judge, problem: Problem, rules: Sequence[Rule]) -> Iterator[Found]:
+        asked.append(tuple(rules))
+        for found in schedules(judge, problem, rules):
+            rule = found.trial.assignment, found.trial.order
+            least[rule] = min(found.score[0], least.get(rule, found.score[0]))
+            yield found
+
+    monkeypatch.setattr(Judge, "schedules", watched)
+    found = search(loaded, first, TileSearch(tasks=8_000))
+    assert asked[0] == RULES_OF_A_JUDGE
+    behind = {rule for rule, value in least.items() if value > 1.05 * min(least.values())}
+    assert behind
+    assert set(asked[-1]) == set(RULES_OF_A_JUDGE) - behind
+    assert found.value == min(least.values())
+
+
 def test_the_same_search_finds_the_same_tiles(loaded: Loaded, first: FirstChoice) -> None:
-    some, again = (search(loaded, first, TileSearch(tasks=2_000)) for _ in range(2))
+    some, again = (search(loaded, first, TileSearch(tasks=4_000)) for _ in range(2))
     assert some.problem == again.problem

@@ -8,12 +8,13 @@ from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.fused import Fusion
 from spmilp.lowering.landscape import Landscape
-from spmilp.lowering.leaning import OTHERS, USUAL
+from spmilp.lowering.leaning import OTHERS, USUAL, Leaning
 from spmilp.lowering.lower import lower
 from spmilp.lowering.moves import nearby, stretches
 from spmilp.lowering.starts import Starts
 from spmilp.lowering.tiling import Tiling
 from spmilp.lowering.trials import Evaluate, Tilings, Trials
+from spmilp.lowering.turns import Turns
 from spmilp.lowering.waves import in_waves
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
@@ -22,6 +23,9 @@ from spmilp.problem.problem import Problem
 Waits = Callable[[], Mapping[str, int]]
 
 Alternatives = Callable[[Network, Group, Tiling], Iterator[Tiling]]
+
+AT_ONCE = 4
+"""So many other estimates are asked before anything else is tried."""
 
 
 def refine_tilings(
@@ -41,12 +45,17 @@ def refine_tilings(
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
     The given tilings are evaluated first, then bands where results do not fit
-    (:mod:`spmilp.lowering.fused`), then what estimates that lean another way would choose
-    (:mod:`spmilp.lowering.starts`), further and further in the direction that helps. From the best
-    of these on, stretches of the network are tiled as in the others, which changes neighbouring
-    groups together; then classes of like groups are changed, those first for which the plan waits
-    longest, and at last single groups, until nothing that is tried is better. A
-    ``KeyboardInterrupt`` ends the search like ``is_over``, but passes on as long as no value is
+    (:mod:`spmilp.lowering.fused`) and what estimates that lean far another way would choose
+    (:mod:`spmilp.lowering.starts`). From the best on, these neighbourhoods take turns,
+    those that pay more often, until nothing in them is better:
+
+    - what further estimates choose, and those that are near the best one,
+    - stretches of the network as another estimate has them, which changes neighbouring groups
+      together,
+    - one of its candidates, or a step from its own tiling (:mod:`spmilp.lowering.moves`), for all
+      groups of a class of like ones, those first that the plan waits for longest; or for one group.
+
+    A ``KeyboardInterrupt`` ends the search like ``is_over``, but passes on as long as no value is
     known.
 
     Parameters
@@ -105,29 +114,26 @@ class _Search:
         self._network = network
         self._trials = trials
         self._waits = waits
-        self._landscapes: Mapping[int, Landscape] = {}
+        self._choices: list[tuple[Leaning, FirstChoice]] = []
 
     def go_on_from(self, starts: Starts, fusion: Fusion) -> None:
-        """Try one kind of tilings after another, until nothing is better."""
-        waves = self._in_waves(starts)
-        self._fuse(fusion)
-        choices = [starts.first, *waves, *self._leaning(starts)]
-        choices.sort(key=lambda choice: self._trials.value_of(choice.tilings))
-        self._landscapes = choices[0].landscapes
-        for choice in choices:
-            self._take_stretches_of(choice.tilings)
-        for alternatives in (nearby, self._candidates):
-            while self._improves(alternatives, self._classes):
-                pass
-            while self._improves(alternatives, self._single_groups):
-                pass
-
-    def _in_waves(self, starts: Starts) -> list[FirstChoice]:
-        """Try choices in which all groups compute in equally many waves."""
-        choices = list(starts.in_waves())
-        for choice in choices:
+        """Try waves, bands and what estimates that are far apart choose, then what is near."""
+        self._choices.append((USUAL, starts.first))
+        self._choices += ((USUAL, choice) for choice in starts.in_waves())
+        for _, choice in self._choices:
             self._trials.is_better(choice.tilings)
-        return choices
+        self._fuse(fusion)
+        for tilings in self._chosen_by(starts, OTHERS[:AT_ONCE]):
+            self._trials.is_better(tilings)
+        neighbourhoods = (
+            (0.2, lambda: self._chosen_by(starts, (*OTHERS, *self._choices[0][0].nearby()))),
+            (0.1, self._with_stretches_of_others),
+            (0.4, lambda: self._with_changes(self._candidates, self._classes())),
+            (0.1, lambda: self._with_changes(nearby, self._classes())),
+            (0.05, lambda: self._with_changes(self._candidates, self._single_groups())),
+            (0.05, lambda: self._with_changes(nearby, self._single_groups())),
+        )
+        Turns(self._trials, neighbourhoods).run()
 
     def _fuse(self, fusion: Fusion) -> None:
         """Cut groups whose results do not fit into bands, where they do not compute in waves."""
@@ -136,35 +142,29 @@ class _Search:
             changed = {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
             self._trials.is_better({**best, **changed})
 
-    def _leaning(self, starts: Starts) -> list[FirstChoice]:
-        """Try what other estimates choose, and the ones nearer and nearer to the best."""
-        choices: list[FirstChoice] = []
-        best, leanings = USUAL, list(OTHERS)
-        while leanings:
-            for leaning in leanings:
-                if self._trials.are_over:
-                    return choices
-                found = starts.leaning(leaning)
-                if found is not None:
-                    choices.append(found)
-                    best = leaning if self._trials.is_better(found.tilings) else best
-            leanings = [one for one in best.nearby() if not starts.has_tried(one)]
-        return choices
+    def _chosen_by(self, starts: Starts, leanings: Iterable[Leaning]) -> Iterator[Tilings]:
+        """Yield what other estimates choose, and note it; the best choice of all comes first."""
+        for leaning in leanings:
+            if starts.has_tried(leaning) or self._trials.are_over:
+                continue
+            choice = starts.leaning(leaning)
+            if choice is not None:
+                yield choice.tilings
+                self._choices.append((leaning, choice))
+                self._choices.sort(key=lambda pair: self._trials.value_of(pair[1].tilings))
 
-    def _take_stretches_of(self, other: Tilings) -> None:
-        """Tile stretches of the network as somewhere else, where that is better."""
-        for stretch in stretches(len(self._network.groups)):
-            self._trials.is_better({**self._trials.best, **{one: other[one] for one in stretch}})
+    def _with_stretches_of_others(self) -> Iterator[Tilings]:
+        """Yield the best tilings with stretches of the network tiled as somewhere else."""
+        for _, choice in list(self._choices):
+            for stretch in stretches(len(self._network.groups)):
+                yield {**self._trials.best, **{one: choice.tilings[one] for one in stretch}}
 
-    def _improves(self, alternatives: Alternatives, sets: Callable[[], list[list[int]]]) -> bool:
-        """Try all alternatives for each set of groups once; say whether one was better."""
-        improved = False
-        for members in sets():
+    def _with_changes(self, alternatives: Alternatives, sets: list[list[int]]) -> Iterator[Tilings]:
+        """Yield the best tilings with each alternative for each set of groups."""
+        for members in sets:
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
             for tiling in alternatives(self._network, group, own):
-                changed = dict.fromkeys(members, tiling)
-                improved |= self._trials.is_better({**self._trials.best, **changed})
-        return improved
+                yield {**self._trials.best, **dict.fromkeys(members, tiling)}
 
     def _classes(self) -> list[list[int]]:
         """Return the groups that are alike, those first that the plan waits for longest."""
@@ -190,4 +190,6 @@ class _Search:
             yield in_waves(profile.candidate.tiling, own.waves)
 
     def _landscape(self, waves: int) -> Landscape:
-        return self._landscapes.get(waves, self._landscapes[1])
+        """Return the candidates that the estimate compared whose choice was the best."""
+        landscapes = self._choices[0][1].landscapes
+        return landscapes.get(waves, landscapes[1])

@@ -44,6 +44,10 @@ class Trials:
         """Whether a limit is reached."""
         return self._left <= 0 or self._asked_whether_over()
 
+    def are_new(self, tilings: Tilings) -> bool:
+        """Say whether tilings have not been tried."""
+        return _key(tilings) not in self._values
+
     def is_better(self, tilings: Tilings) -> bool:
         """Evaluate tilings, and keep them if they are better than all before."""
         key = _key(tilings)

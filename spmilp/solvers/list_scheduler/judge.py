@@ -1,6 +1,6 @@
 """A quick word on how good a problem's plans get, to choose between problems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
@@ -11,6 +11,9 @@ from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.solver import plan_from
+
+Rule = tuple[str, str]
+"""An assignment and an order."""
 
 
 class Judge:
@@ -23,10 +26,12 @@ class Judge:
         """Return the least first quantity of the plans; ``None`` without any."""
         return min((found.score[0] for found in self.schedules(problem)), default=None)
 
-    def schedules(self, problem: Problem) -> Iterator[Found]:
-        """Yield what the rules find, one after another."""
+    def schedules(
+        self, problem: Problem, rules: Sequence[Rule] = RULES_OF_A_JUDGE
+    ) -> Iterator[Found]:
+        """Yield what some of the rules find, one after another."""
         runner = Runner(problem, self._routes)
-        yield from filter(None, Portfolio(problem, runner, RULES_OF_A_JUDGE))
+        yield from filter(None, Portfolio(problem, runner, rules))
 
     def plan(self, problem: Problem, found: Found, bound: Bound) -> Plan:
         """Return a schedule as a plan."""

@@ -45,7 +45,7 @@ class Mixture:
         cores
             The assignment, -1 where the scheduler has chosen; it will choose anew.
         """
-        advances = self._advances(board.tasks["end"])
+        advances = advances_of(self._operators, board)
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
         sooner = (advances < self._least)[self._operators]
@@ -53,10 +53,18 @@ class Mixture:
         self.position = np.where(sooner, position, self.position)
         self.cores = np.where(sooner, cores, self.cores)
 
-    def _advances(self, ends: Ints) -> Ints:
-        last = np.zeros_like(self._least)
-        np.maximum.at(last, self._operators, ends)
-        in_order = np.argsort(last, kind="stable")
-        advances = np.empty_like(last)
-        advances[in_order] = np.diff(last[in_order], prepend=0)
-        return advances
+
+def advances_of(operators: Ints, board: Board) -> Ints:
+    """Return by how many cycles each operator advances a schedule; see :class:`Mixture`.
+
+    Parameters
+    ----------
+    operators
+        Of each task, as a number.
+    """
+    last = np.zeros(int(operators.max(initial=-1)) + 1, operators.dtype)
+    np.maximum.at(last, operators, board.tasks["end"])
+    in_order = np.argsort(last, kind="stable")
+    advances = np.empty_like(last)
+    advances[in_order] = np.diff(last[in_order], prepend=0)
+    return advances

@@ -1,0 +1,65 @@
+"""What the search for tile sizes makes of the first choice, on rows of a benchmark suite.
+
+Usage: python -m benchmarks.tiles.search ROW ... [--suite networks] [--seconds S]
+
+The limit is in seconds of the processor, so that other work on the machine does not count; loading
+and the first choice come before. The judge's values are printed, and the roofline, which holds
+whatever the tiles. With ``PYTHONPATH`` at another checkout it measures that one.
+"""
+
+import argparse
+from math import exp, log
+from statistics import mean
+from time import process_time
+
+from spmilp import tile_search
+from spmilp.bench.make import load_source
+from spmilp.bench.read import load_suite
+from spmilp.bench.suite import ModelOnMachine
+from spmilp.lowering.choose import first_choice
+from spmilp.lowering.lower import lower
+from spmilp.lowering.roofline import roofline
+from spmilp.solvers.list_scheduler.judge import Judge
+
+NO_LIMIT = 1 << 62
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("rows", nargs="+")
+    parser.add_argument("--suite", default="networks")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    given = parser.parse_args()
+    tile_search.monotonic = process_time
+    sources = {row.name: row.source for row in load_suite(given.suite).rows}
+    print("| row | roofline | first choice | found | found / first | tasks |")
+    print("|---|--:|--:|--:|--:|--:|")
+    ratios = []
+    for name in given.rows:
+        ceiling, first, found, tasks = searched(sources[name], given.seconds)
+        ratios.append(found / first)
+        print(
+            f"| {name} | {ceiling} | {first} | {found} | {ratios[-1]:.3f} | {tasks} |", flush=True
+        )
+    print(f"| geometric mean | | | | {exp(mean(map(log, ratios))):.3f} | |")
+
+
+def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
+    """Return the roofline, the values of the first and the best tiles, and the tasks of these."""
+    if not isinstance(source, ModelOnMachine):
+        raise SystemExit(f"{source}: only networks have tiles to search for")
+    loaded = load_source(source)
+    network, machine = loaded.network, loaded.target.machine
+    first = first_choice(network, machine)
+    # Once before the clock starts, which loads compiled code.
+    value = Judge(machine)(lower(network, machine, first.tilings))
+    limits = tile_search.TileSearch(seconds=seconds, tasks=NO_LIMIT)
+    draft = tile_search.search_tilings(network, machine, first, limits)
+    if value is None or draft.value is None:
+        raise SystemExit(f"{network.name} on {machine.name}: no schedule")
+    return roofline(network, machine).cycles, value, draft.value, len(draft.problem.tasks)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Neighbourhoods take turns."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.trials import Tilings, Trials
+from spmilp.lowering.turns import Pass, Turns
+from spmilp.problem.problem import Problem
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+MACHINE = star_machine(2, 1 << 20)
+
+
+def rectifiers(count: int) -> Network:
+    """Return operators that can be cut into 1 to 8 tiles each."""
+    builder = NetworkBuilder()
+    data = builder.input((1, 8))
+    for _ in range(count):
+        data = builder.relu(data)
+    return builder.network(data)
+
+
+def trials_of(network: Network, evaluate: Callable[[Problem], int], budget: int) -> Trials:
+    trials = Trials(lambda some: lower(network, MACHINE, some), evaluate, budget, lambda: False)
+    trials.is_better({group.index: Tiling(counts=(1, 1)) for group in network.groups})
+    return trials
+
+
+def cuts(trials: Trials, group: int, tried: list[int]) -> Pass:
+    """Return the pass that cuts one group into 2, 3, ... tiles, and notes its number each time."""
+
+    def whole_pass() -> Iterator[Tilings]:
+        for count in range(2, 9):
+            tried.append(group)
+            cut = replace(trials.best[group], counts=(1, count))
+            yield {**trials.best, group: cut}
+
+    return whole_pass
+
+
+def test_all_neighbourhoods_are_searched_to_their_end() -> None:
+    network = rectifiers(2)
+    trials = trials_of(network, lambda problem: -len(problem.tasks), 1_000)
+    tried: list[int] = []
+    Turns(trials, [(0.5, cuts(trials, one, tried)) for one in (0, 1)]).run()
+    assert trials.best == dict.fromkeys((0, 1), Tiling(counts=(1, 8)))
+
+
+def test_what_pays_has_more_turns() -> None:
+    network = rectifiers(2)
+    names = [group.name for group in network.groups]
+
+    def evaluate(problem: Problem) -> int:
+        return -sum(task.tile is not None and task.tile.of == names[1] for task in problem.tasks)
+
+    trials = trials_of(network, evaluate, 9)
+    tried: list[int] = []
+    Turns(trials, [(0.2, cuts(trials, one, tried)) for one in (0, 1)]).run()
+    assert tried.count(1) > tried.count(0) > 0
+
+
+def test_what_is_expected_to_be_worth_more_has_more_turns() -> None:
+    trials = trials_of(rectifiers(2), lambda problem: 0, 9)
+    tried: list[int] = []
+    Turns(trials, [(0.1, cuts(trials, 0, tried)), (0.6, cuts(trials, 1, tried))]).run()
+    assert tried.count(1) > 2 * tried.count(0) > 0
+
+
+def test_nothing_is_tried_twice_and_nothing_beyond_the_budget() -> None:
+    seen: list[Problem] = []
+
+    def evaluate(problem: Problem) -> int:
+        seen.append(problem)
+        return 0
+
+    trials = trials_of(rectifiers(2), evaluate, 6)
+    Turns(trials, [(0.5, cuts(trials, 0, [])), (0.5, cuts(trials, 0, []))]).run()
+    assert len(seen) == 6
+    assert all(one != other for i, one in enumerate(seen) for other in seen[:i])
