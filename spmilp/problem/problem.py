@@ -1,7 +1,7 @@
 """What the solvers see: buffers, slices and tasks on a machine. Integers only, no ONNX."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from math import prod
@@ -247,6 +247,9 @@ class Problem:
     tasks: tuple[Task, ...]
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
+    _before: tuple[tuple[TaskIdx, ...], ...] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         indices_are_positions("tensor", (tensor.index for tensor in self.tensors))
@@ -262,6 +265,12 @@ class Problem:
 
     def predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
         """For each task, the tasks that must end before it starts: sorted, each once."""
+        if self._before is None:
+            # Asked for again and again; what it is made from never changes.
+            object.__setattr__(self, "_before", self._find_predecessors())
+        return self._before or ()
+
+    def _find_predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
         writer = self.writers()
         found = []
         for task in self.tasks:
