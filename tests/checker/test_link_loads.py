@@ -1,4 +1,4 @@
-"""Whether a link carries too much is found from net changes; who is to blame, by a sweep."""
+"""Most links are never too full for any of their transfers; of the others a sweep decides."""
 
 from dataclasses import replace
 from fractions import Fraction

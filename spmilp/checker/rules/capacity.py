@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import accumulate
 from math import lcm
+from operator import lt
 
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Transfer
-from spmilp.units import Cycles, EngineIdx, LinkIdx
+from spmilp.units import EngineIdx, LinkIdx
 
 
 def channels(case: Case) -> Iterator[Violation]:
@@ -50,36 +50,45 @@ def link_rates(case: Case) -> Iterator[Violation]:
     links = [link.rate for link in case.machine.links]
     parts = lcm(*(rate.denominator for rate in (*engines, *links)))
     of_engines, of_links = ([int(rate * parts) for rate in rates] for rates in (engines, links))
-    held_by: dict[tuple[EngineIdx, tuple[LinkIdx, ...]], int] = {}
-    changes: dict[LinkIdx, dict[Cycles, int]] = {}
+    courses: dict[tuple[EngineIdx, tuple[LinkIdx, ...]], list[Transfer]] = {}
     for move in case.plan.transfers:
-        key = move.engine, move.route
-        if key not in held_by:
-            held_by[key] = min([of_engines[move.engine], *(of_links[link] for link in move.route)])
-        held = held_by[key]
-        for link in move.route:
-            change = changes.setdefault(link, {})
-            change[move.start] = change.get(move.start, 0) + held
-            change[move.end] = change.get(move.end, 0) - held
-    for link, change in sorted(changes.items()):
-        if max(accumulate(change[cycle] for cycle in sorted(change))) > of_links[link]:
-            moves = [
-                (move, held_by[move.engine, move.route])
-                for move in case.plan.transfers
-                for held in move.route
-                if held == link
-            ]
-            yield from _overloads(case, link, moves, of_links[link], parts)
+        courses.setdefault((move.engine, move.route), []).append(move)
+    per_link: dict[LinkIdx, list[tuple[list[Transfer], int]]] = {}
+    for (engine, route), moves in courses.items():
+        held = min([of_engines[engine], *(of_links[link] for link in route)])
+        for link in route:
+            per_link.setdefault(link, []).append((moves, held))
+    for link, on_it in sorted(per_link.items()):
+        if not _never_too_many(on_it, of_links[link]):
+            yield from _overloads(case, link, on_it, of_links[link], parts)
+
+
+def _never_too_many(on_it: list[tuple[list[Transfer], int]], capacity: int) -> bool:
+    """Say whether there are never more transfers on a link than fit if all have the largest rate.
+
+    Where more than ``most`` are there after ``k`` have ended, ``most + k + 1`` have started, the
+    last of them before the end that comes next.
+    """
+    most = capacity // max(held for _, held in on_it)
+    starts = sorted(move.start for moves, _ in on_it for move in moves)
+    ends = sorted(move.end for moves, _ in on_it for move in moves)
+    return not any(map(lt, starts[most:], ends))
 
 
 def _overloads(
-    case: Case, index: LinkIdx, moves: list[tuple[Transfer, int]], capacity: int, parts: int
+    case: Case,
+    index: LinkIdx,
+    on_it: list[tuple[list[Transfer], int]],
+    capacity: int,
+    parts: int,
 ) -> Iterator[Violation]:
     """Say at which cycles a link carries too much, and of whom.
 
     Rates are counted in ``parts`` of a byte per cycle.
     """
     link = case.machine.links[index]
+    moves = [(move, held) for some, held in on_it for move in some]
+    moves.sort(key=lambda pair: pair[0].index)
     events = []
     for position, (move, amount) in enumerate(moves):
         events.append((move.start, 1, position, amount))

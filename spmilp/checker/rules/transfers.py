@@ -1,6 +1,7 @@
 """Rule 7: a transfer copies what is there to where room is, as its engine and route allow."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
@@ -8,6 +9,10 @@ from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.routes import transfer_cycles
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import Layout, strided_copy
+from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
+
+_Course: TypeAlias = tuple[EngineIdx, MemoryIdx, tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
+"""Engine, memories of source and destinations, and links; thousands of transfers share each."""
 
 
 def transfer_data(case: Case) -> Iterator[Violation]:
@@ -20,8 +25,18 @@ def transfer_data(case: Case) -> Iterator[Violation]:
 
 def transfer_route(case: Case) -> Iterator[Violation]:
     """Engine, route and duration are the machine's; several destinations only where it can."""
+    known: dict[_Course, tuple[str, ...]] = {}
+    cycles: dict[tuple[_Course, Bytes], Cycles | None] = {}
     for move in case.plan.transfers:
-        for defect in _defects_of_route(case, move):
+        source = case.plan.residencies[move.source].memory
+        destinations = tuple([case.plan.residencies[end].memory for end in move.destinations])
+        course = move.engine, source, destinations, move.route
+        size = case.problem.slices[move.slice].bytes
+        if course not in known:
+            known[course] = tuple(_defects_of_course(case, *course))
+        if (course, size) not in cycles:
+            cycles[course, size] = _cycles(case, course, size)
+        for defect in (*known[course], *_defects_of_duration(case, move, cycles[course, size])):
             yield _violation("transfer_route", case, move, defect)
 
 
@@ -58,10 +73,14 @@ def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
         memories.add(stay.memory)
 
 
-def _defects_of_route(case: Case, move: Transfer) -> Iterator[str]:
-    engine = case.machine.engines[move.engine]
-    source = case.plan.residencies[move.source].memory
-    destinations = tuple(case.plan.residencies[end].memory for end in move.destinations)
+def _defects_of_course(
+    case: Case,
+    engine_index: EngineIdx,
+    source: MemoryIdx,
+    destinations: tuple[MemoryIdx, ...],
+    links: tuple[LinkIdx, ...],
+) -> Iterator[str]:
+    engine = case.machine.engines[engine_index]
     if len(destinations) > 1 and not engine.multicast:
         yield f"{len(destinations)} destinations > 1: engine {engine.name} cannot multicast"
     for memory in destinations:
@@ -72,15 +91,23 @@ def _defects_of_route(case: Case, move: Transfer) -> Iterator[str]:
     if route is None:
         targets = ", ".join(case.memory(memory) for memory in destinations)
         yield f"no route leads from {case.memory(source)} to {targets}"
-        return
-    if move.route != route.links:
-        yield f"it takes the links {list(move.route)}, expected {list(route.links)}"
-    size = case.problem.slices[move.slice].bytes
-    cycles = transfer_cycles(engine, route, size)
-    if move.end - move.start != cycles:
+    elif links != route.links:
+        yield f"it takes the links {list(links)}, expected {list(route.links)}"
+
+
+def _cycles(case: Case, course: _Course, size: Bytes) -> Cycles | None:
+    """Return how long a transfer takes; ``None`` without a route."""
+    engine, source, destinations, _ = course
+    route = case.route(source, destinations)
+    return None if route is None else transfer_cycles(case.machine.engines[engine], route, size)
+
+
+def _defects_of_duration(case: Case, move: Transfer, cycles: Cycles | None) -> Iterator[str]:
+    if cycles is not None and move.end - move.start != cycles:
         yield (
             f"it lasts [{move.start}, {move.end}) = {move.end - move.start} cycles, expected "
-            f"{cycles} for {size} B by engine {engine.name}"
+            f"{cycles} for {case.problem.slices[move.slice].bytes} B by engine "
+            f"{case.machine.engines[move.engine].name}"
         )
 
 
