@@ -18,6 +18,7 @@ from spmilp.solvers.lns.addresses import pack_all
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.copies import copies_of
+from spmilp.solvers.lns.cores.components import Components
 from spmilp.solvers.lns.cores.moving import Moved, Mover, Times
 from spmilp.solvers.lns.cores.relocations import Relocations
 from spmilp.solvers.lns.cores.stretched import stretched
@@ -98,6 +99,34 @@ def test_after_moves_of_any_tasks_the_times_are_valid_wherever_there_are_address
         core = problem.machine.cores[built.placements[task].core]
         assert (core.kind, core.memory) == setting.mover.pools[pool]
         standing = found
+
+
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(problem=problems())
+def test_no_step_lengthens_a_plan_and_what_is_packed_after_them_is_valid(problem: Problem) -> None:
+    plan = _listed(problem)
+    assume(plan is not None)
+    if plan is None:
+        return
+    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
+    filling, clock = Filling(ground), Clock(None)
+    loose, relocations = Standing(draft, start, plan.claim.makespan), Relocations(ground, 0)
+
+    for _ in range(5):
+        found = relocations.improve(loose, filling.limit(), clock)
+        assert found.makespan <= loose.makespan
+        loose = found
+
+    settled = addressed(ground, loose, filling, clock)
+    if settled is not None:
+        draft, start = settled.draft, settled.start
+        built = plan_of(problem, plan, draft, start, dram_is_free=ground.dram_is_free)
+        assert check(problem, built) == ()
 
 
 @pytest.fixture(scope="module")
@@ -306,3 +335,21 @@ def _claim(problem: Problem) -> Claim:
     plan = _listed(problem)
     assert plan is not None
     return plan.claim
+
+
+def test_where_no_memory_has_room_two_tasks_change_places() -> None:
+    problem = chain(star(2, 4096), layers=2, strips=2)
+    plan = _listed(problem, "dealt")
+    assert plan is not None
+    setting = Setting(problem, plan)
+    draft, start, last = setting.standing.draft, setting.standing.start, plan.claim.makespan
+    late = Times(start, *lifetimes(draft, start, last))
+    components = Components(problem, setting.mover.pools, np.random.default_rng(0))
+    nothing = np.zeros(setting.ground.usable.size, np.int64)
+
+    chosen = [*components.choices(draft, late, start, nothing, 20)]
+
+    assert chosen
+    for component, other in chosen:
+        assert component.pool == _pool(draft, other.tasks[0])
+        assert other.pool == _pool(draft, component.tasks[0])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.lns.cores.moving import Times
 from spmilp.solvers.lns.draft import Draft, Rows
 from spmilp.units import Cycles, KindIdx, MemoryIdx, TaskIdx
@@ -16,6 +16,10 @@ ALONE = 0.6
 
 NEAR = 0.7
 """Share of the components that go where more of what they read or write is, or is needed."""
+
+
+EXCHANGED = 0.1
+"""Share of the components that change places with another task though there is room elsewhere."""
 
 
 class Choice(NamedTuple):
@@ -44,14 +48,11 @@ class Components:
         self._random = random
         self._count = len(problem.tasks)
         self._pools = pools
-        self._pools_at: dict[MemoryIdx, list[int]] = {}
-        for pool, (_, memory) in enumerate(pools):
-            self._pools_at.setdefault(memory, []).append(pool)
 
     def choices(
         self, draft: Draft, late: Times, early: Ints, limit: Ints, count: int
-    ) -> Iterator[Choice]:
-        """Yield up to so many choices.
+    ) -> Iterator[tuple[Choice, ...]]:
+        """Yield up to so many choices, each of one move or of two.
 
         Parameters
         ----------
@@ -63,9 +64,28 @@ class Components:
         tight = np.flatnonzero((draft.cycles > 0) & (late.start == early))
         for _ in range(count if tight.size else 0):
             tasks = self._component_at(draft, int(self._random.choice(tight)))
-            pool = self._pool_for(draft, late, limit, tasks) if tasks else NONE
-            if pool != NONE and pool != draft.demands.items[draft.demands.begin[tasks[0]]]:
-                yield Choice(tasks, pool)
+            if tasks:
+                yield from self._moves_of(draft, late, limit, tasks)
+
+    def _moves_of(
+        self, draft: Draft, late: Times, limit: Ints, tasks: tuple[TaskIdx, ...]
+    ) -> Iterator[tuple[Choice, ...]]:
+        """Yield a way for a component, if there is any: alone, or in exchange for another task."""
+        first = min(tasks, key=lambda task: (int(late.start[task]), task))
+        pool_of = draft.demands.items[draft.demands.begin[: self._count]]
+        old = int(pool_of[first])
+        others = [pool for pool in range(len(self._pools)) if pool != old]
+        roomy = self._with_room(draft, late, limit, first, others)
+        if not others:
+            return
+        goes_alone = roomy and self._random.random() >= EXCHANGED
+        pool = self._one_of(roomy if goes_alone else others, draft, late, tasks)
+        there = np.flatnonzero(pool_of == pool)
+        if goes_alone:
+            yield (Choice(tasks, pool),)
+        elif there.size:
+            other = there[np.argmin(np.abs(late.start[there] - late.start[first]))]
+            yield Choice(tasks, pool), Choice((int(other),), old)
 
     def _component_at(self, draft: Draft, act: int) -> tuple[TaskIdx, ...]:
         """Return a component with a task, or at one end of a transfer."""
@@ -87,26 +107,31 @@ class Components:
     def _readers(self, draft: Draft, held: int) -> tuple[TaskIdx, ...]:
         return tuple(sorted({one for one in _row(draft.users, held) if one < self._count}))
 
-    def _pool_for(self, draft: Draft, late: Times, limit: Ints, tasks: tuple[TaskIdx, ...]) -> int:
-        """Return a pool in whose memory there is room for the first task; -1 for none."""
-        first = min(tasks, key=lambda task: (int(late.start[task]), task))
-        needed = [*_row(draft.reads, first), *_row(draft.fills, first)]
-        need = sum(int(draft.bytes[held]) for held in needed)
-        free = self._bytes_free(draft, late, limit, int(late.start[first]))
-        operands = self._operands_at(draft, late, tasks)
-        old = self._pools[int(draft.demands.items[draft.demands.begin[first]])][1]
-        roomy = [
-            memory
-            for memory in self._pools_at
-            if memory == old or need - operands[memory] <= free[memory]
+    def _with_room(
+        self, draft: Draft, late: Times, limit: Ints, task: TaskIdx, pools: list[int]
+    ) -> list[int]:
+        """Return the pools in whose memory there is room for a task when it starts."""
+        held = [*_row(draft.reads, task), *_row(draft.fills, task)]
+        here = self._pools[int(draft.demands.items[draft.demands.begin[task]])][1]
+        spare = self._bytes_free(draft, late, limit, int(late.start[task]))
+        spare += self._operands_at(draft, late, (task,))
+        need = sum(int(draft.bytes[one]) for one in held)
+        memories = [self._pools[pool][1] for pool in pools]
+        return [
+            pool
+            for pool, memory in zip(pools, memories, strict=True)
+            if memory == here or need <= spare[memory]
         ]
-        if not roomy:
-            return NONE
-        weight = (operands + self._results_for(draft, tasks, limit.size))[roomy]
+
+    def _one_of(
+        self, pools: list[int], draft: Draft, late: Times, tasks: tuple[TaskIdx, ...]
+    ) -> int:
+        """Return a pool, as a rule near to what a component reads, or to who reads its results."""
+        near = self._operands_at(draft, late, tasks) + self._results_for(draft, tasks)
+        weight = near[[self._pools[pool][1] for pool in pools]]
         is_near = self._random.random() < NEAR and weight.any()
         share = weight / weight.sum() if is_near else None
-        memory = int(self._random.choice(roomy, p=share))
-        return int(self._random.choice(self._pools_at[memory]))
+        return int(self._random.choice(pools, p=share))
 
     def _bytes_free(self, draft: Draft, late: Times, limit: Ints, cycle: Cycles) -> Ints:
         """Return the bytes free in each memory just before a cycle."""
@@ -125,12 +150,12 @@ class Components:
             found[np.unique(draft.memory[is_there & holds])] += slice_.bytes
         return found
 
-    def _results_for(self, draft: Draft, tasks: tuple[TaskIdx, ...], memories: int) -> Ints:
+    def _results_for(self, draft: Draft, tasks: tuple[TaskIdx, ...]) -> Ints:
         """Return how many bytes of what a component writes are sent to each memory."""
         written = [held for task in tasks for held in _row(draft.fills, task)]
         moves = [user for held in written for user in _row(draft.users, held)]
         copies = [held for one in moves if one >= self._count for held in _row(draft.fills, one)]
-        found = np.zeros(memories, np.int64)
+        found = np.zeros(len(self._problem.machine.memories), np.int64)
         for held in copies:
             found[draft.memory[held]] += draft.bytes[held]
         return found

@@ -15,6 +15,7 @@ from spmilp.solvers.lns.loose import loosely_left, loosely_left_by, loosely_righ
 from spmilp.solvers.lns.loosened import opened
 from spmilp.solvers.lns.rows import owners_of
 from spmilp.solvers.lns.standing import Standing
+from spmilp.units import MemoryIdx
 
 TRIES = 8
 """Moves at most in a step."""
@@ -42,10 +43,10 @@ class Relocations:
         if makespan_of(draft, early) < makespan:
             return Standing(draft, early, makespan_of(draft, early))
         times = Times(late, *lifetimes(draft, late, makespan))
-        for choice in self._components.choices(draft, times, early, limit, TRIES):
+        for choices in self._components.choices(draft, times, early, limit, TRIES):
             if clock.is_over():
                 break
-            found = self._moved(draft, times, choice, limit)
+            found = self._moved(draft, times, choices, limit)
             if found is not None and _is_better(found, loose):
                 return opened(ground, found, limit, clock, rounds=1)
         return loose
@@ -60,25 +61,33 @@ class Relocations:
             self._known = known = (loose, limit, late, early)
         return known[2:]
 
-    def _moved(self, draft: Draft, late: Times, choice: Choice, limit: Ints) -> Standing | None:
-        """Return the standing after a move; ``None`` where it is not possible."""
-        moved = self._mover.moved(draft, late, choice.tasks, choice.pool)
-        if moved is None:
-            return None
-        start = stretched(draft, moved, late.start)
-        full = overfull(moved.draft, start, limit, moved.memories)
-        if full:
-            before = overfull(draft, late.start, limit, full)
-            if any(most > before.get(memory, 0) for memory, most in full.items()):
+    def _moved(
+        self, before: Draft, late: Times, choices: tuple[Choice, ...], limit: Ints
+    ) -> Standing | None:
+        """Return the standing after moves; ``None`` if they are not possible or do not pay."""
+        draft, times = before, late
+        anew: set[int] = set()
+        memories: set[MemoryIdx] = set()
+        for choice in choices:
+            moved = self._mover.moved(draft, times, choice.tasks, choice.pool)
+            if moved is None:
                 return None
-        last = makespan_of(moved.draft, start)
+            start = stretched(draft, moved, times.start)
+            draft, last = moved.draft, makespan_of(moved.draft, start)
+            times = Times(start, *lifetimes(draft, start, last))
+            anew.update(act for _, _, act in moved.anew)
+            memories.update(moved.memories)
+        full = overfull(draft, times, limit, sorted(memories))
+        if full:
+            as_before = overfull(before, late, limit, full)
+            if any(most > as_before.get(memory, 0) for memory, most in full.items()):
+                return None
         # Whatever is behind may not be later than it can be for the makespan before.
         by = late.start.copy()
-        by[[act for _, _, act in moved.anew]] = NEVER
-        left = loosely_left_by(moved.draft, self._ground.kept, limit, start, last, by)
-        if left is None:
-            return None
-        return Standing(moved.draft, left, makespan_of(moved.draft, left))
+        by[sorted(anew)] = NEVER
+        last = makespan_of(draft, times.start)
+        left = loosely_left_by(draft, self._ground.kept, limit, times.start, last, by)
+        return None if left is None else Standing(draft, left, makespan_of(draft, left))
 
 
 def _is_better(found: Standing, loose: Standing) -> bool:

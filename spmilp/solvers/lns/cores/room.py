@@ -5,13 +5,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints
+from spmilp.solvers.lns.cores.moving import Times
 from spmilp.solvers.lns.draft import Draft
-from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.units import Bytes, MemoryIdx
 
 
 def overfull(
-    draft: Draft, start: Ints, limit: Ints, memories: Iterable[MemoryIdx]
+    draft: Draft, times: Times, limit: Ints, memories: Iterable[MemoryIdx]
 ) -> dict[MemoryIdx, Bytes]:
     """Return the most bytes at any cycle in those of some memories that hold more than ``limit``.
 
@@ -20,23 +20,23 @@ def overfull(
     limit
         Bytes of each memory; ``NEVER`` for no limit.
     """
-    begins, ends = lifetimes(draft, start, makespan_of(draft, start))
     found = {}
     for memory in memories:
         if limit[memory] != NEVER:
-            most = _most_bytes(draft, start, begins, ends, memory)
+            most = _most_bytes(draft, times, memory)
             if most > limit[memory]:
                 found[memory] = most
     return found
 
 
-def _most_bytes(draft: Draft, start: Ints, begins: Ints, ends: Ints, memory: MemoryIdx) -> Bytes:
+def _most_bytes(draft: Draft, times: Times, memory: MemoryIdx) -> Bytes:
+    start, begins, ends = times
     held = np.flatnonzero((draft.memory == memory) & (begins < ends))
     size, parent, filler = draft.bytes[held], draft.parent[held], draft.filler[held]
     # What takes over bytes counts from the end of the task that writes it.
     shared = np.where(parent == NONE, 0, np.minimum(size, draft.bytes[parent]))
     filled = np.where(filler == NONE, 0, (start + draft.cycles)[filler])
-    times = np.concatenate((begins[held], filled, ends[held]))
+    at = np.concatenate((begins[held], filled, ends[held]))
     change = np.concatenate((size - shared, shared, -size))
     # What ends makes room for what begins at the same cycle.
-    return int(np.cumsum(change[np.lexsort((change, times))]).max(initial=0))
+    return int(np.cumsum(change[np.lexsort((change, at))]).max(initial=0))
