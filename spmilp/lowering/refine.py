@@ -119,9 +119,12 @@ class _Search:
     def go_on_from(self, starts: Starts, fusion: Fusion) -> None:
         """Try waves, bands and what estimates that are far apart choose, then what is near."""
         self._choices.append((USUAL, starts.first))
-        self._choices += ((USUAL, choice) for choice in starts.in_waves())
-        for _, choice in self._choices:
+        self._trials.is_better(starts.first.tilings)
+        for choice in starts.in_waves():
+            self._choices.append((USUAL, choice))
             self._trials.is_better(choice.tilings)
+            if self._trials.are_over:
+                return
         self._fuse(fusion)
         for tilings in self._chosen_by(starts, OTHERS[:AT_ONCE]):
             self._trials.is_better(tilings)
@@ -141,6 +144,8 @@ class _Search:
             best = self._trials.best
             changed = {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
             self._trials.is_better({**best, **changed})
+            if self._trials.are_over:
+                return
 
     def _chosen_by(self, starts: Starts, leanings: Iterable[Leaning]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""
