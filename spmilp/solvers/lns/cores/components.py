@@ -17,13 +17,12 @@ ALONE = 0.6
 NEAR = 0.7
 """Share of the components that go where more of what they read or write is, or is needed."""
 
-
 EXCHANGED = 0.1
 """Share of the components that change places with another task though there is room elsewhere."""
 
 
 class Choice(NamedTuple):
-    """A component, and the pool of cores that it may go to."""
+    """A component, and the pool of cores that it is to go to."""
 
     tasks: tuple[TaskIdx, ...]
     pool: int

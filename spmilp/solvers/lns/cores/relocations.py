@@ -22,9 +22,9 @@ TRIES = 8
 
 
 class Relocations:
-    """Moves one component to other cores, if the plan ends earlier for it.
+    """Moves one component to other cores, or lets it change places with a task, if that pays.
 
-    If it ends at the same cycle, the busiest of all resources has to have less to do.
+    The plan has to end earlier, or at the same cycle and the busiest resource has less to do.
     """
 
     def __init__(self, ground: Ground, seed: int) -> None:

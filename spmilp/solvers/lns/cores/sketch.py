@@ -61,10 +61,6 @@ class Sketch:
         """Return what a residency holds."""
         return self._slice.get(held, int(self._draft.slice[held]))
 
-    def parent(self, held: ResidencyIdx) -> ResidencyIdx:
-        """Return whose bytes a residency takes over; -1 for none."""
-        return self._parent.get(held, int(self._draft.parent[held]))
-
     def heir(self, held: ResidencyIdx) -> ResidencyIdx:
         """Return what takes over a residency's bytes; -1 for none."""
         return self._heir.get(held, int(self._draft.heir[held]))
