@@ -11,14 +11,10 @@ import numpy as np
 from spmilp.solvers.list_scheduler.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 from spmilp.solvers.lns.ground import Ground
-from spmilp.solvers.lns.rows import owners_of
 from spmilp.solvers.lns.window import Cut
 
-REACH = 4
+REACH = 2
 """Activities inside a window for each that is free, at most, where the others keep their order."""
-
-MOST_MEMORIES = 3
-"""In a window of cores."""
 
 
 class Kind(Enum):
@@ -26,10 +22,6 @@ class Kind(Enum):
 
     ``TIME``
         All that start in a stretch of time, from an activity without slack on.
-    ``GAPS``
-        The same, around a stretch in which the busiest resource is idle.
-    ``CORES``
-        In a longer stretch, all that reads or fills a few scratchpads.
     ``CHAINS``
         In a longer stretch, what is linked by slices that stay in scratchpads.
     ``CRITICAL``
@@ -37,10 +29,8 @@ class Kind(Enum):
     """
 
     TIME = 0
-    GAPS = 1
-    CORES = 2
-    CHAINS = 3
-    CRITICAL = 4
+    CHAINS = 1
+    CRITICAL = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,41 +89,6 @@ def _time(field: Field, size: int, random: np.random.Generator) -> Cut:
     return field.all_of(*field.stretch(field.position(field.critical(random)), size))
 
 
-def _gaps(field: Field, size: int, random: np.random.Generator) -> Cut:
-    draft, owners = field.draft, owners_of(field.draft.demands)
-    load = draft.cycles[owners] * draft.amounts / draft.capacity[draft.demands.items]
-    busiest = int(np.argmax(np.bincount(draft.demands.items, load)))
-    users = owners[(draft.demands.items == busiest) & (draft.cycles[owners] > 0)]
-    users = users[np.argsort(field.late[users], kind="stable")]
-    ends = np.maximum.accumulate(field.late[users] + draft.cycles[users])
-    idle = np.maximum(0, field.late[users] - np.concatenate(([0], ends[:-1])))
-    if not idle.any():
-        return _time(field, size, random)
-    behind = int(random.choice(users, p=idle / idle.sum()))
-    return field.all_of(*field.stretch(field.position(behind) - size // 2, size))
-
-
-def _cores(field: Field, size: int, random: np.random.Generator) -> Cut:
-    anchor = field.critical(random)
-    at_memory = _users_of_memories(field)
-    own = np.flatnonzero(at_memory[:, anchor] & ~field.ground.is_dram)
-    others = random.permutation(np.flatnonzero(~field.ground.is_dram))
-    chosen = [*own.tolist(), *others.tolist()][: int(random.integers(1, MOST_MEMORIES + 1))]
-    touching: Flags = np.logical_or.reduce(at_memory[chosen])
-    begin, end = field.stretch(field.position(anchor), REACH * size)
-    free = field.order[begin:end]
-    free = free[touching[free]][:size]
-    return field.some_of(begin, end, free)
-
-
-def _users_of_memories(field: Field) -> Flags:
-    """Say for each memory which activities read or fill something there."""
-    found = np.zeros((field.ground.is_dram.size, field.late.size), np.bool_)
-    for rows in (field.draft.reads, field.draft.fills):
-        found[field.draft.memory[rows.items], owners_of(rows)] = True
-    return found
-
-
 def _chains(field: Field, size: int, random: np.random.Generator) -> Cut:
     anchor = field.critical(random)
     begin, end = field.stretch(field.position(anchor), REACH * size)
@@ -176,8 +131,6 @@ def _critical(field: Field, size: int, random: np.random.Generator) -> Cut:
 
 CUTS: dict[Kind, Callable[[Field, int, np.random.Generator], Cut]] = {
     Kind.TIME: _time,
-    Kind.GAPS: _gaps,
-    Kind.CORES: _cores,
     Kind.CHAINS: _chains,
     Kind.CRITICAL: _critical,
 }
