@@ -5,7 +5,8 @@ Usage: python -m benchmarks.lns.ablation [ROW ...] [--limit SECONDS] [--only COL
 A row is MODEL@MACHINE, or a problem file, as ``spmilp bench --keep-problems`` leaves them.
 
 For each network the makespan of the list scheduler, then of the search with ever more of its parts,
-each from the beginning and with the same limit of processor time; one worker. ``all`` is the search as it is.
+each from the beginning and with the same limit of processor time; one worker. ``all`` is the search
+as it is.
 """
 
 import argparse
