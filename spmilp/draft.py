@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp.errors import DoesNotFitError
+from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveStatus
@@ -31,22 +32,28 @@ class Draft:
         return None if self.schedule is None else self.schedule.score[0]
 
     @collector_paused()
+    def plan(self) -> Plan | None:
+        """Return the schedule as a plan; its bound is one that takes next to no time."""
+        if self.schedule is None:
+            return None
+        try:
+            bound = quick_bound(self.problem)
+            return Judge(self.problem.machine).plan(self.problem, self.schedule, bound)
+        except DoesNotFitError:
+            return None
+
     def result(self) -> Result | None:
         """Return the schedule as the answer of somebody who was interrupted.
 
-        Its bound is one that takes next to no time. ``None`` where there is no schedule.
+        ``None`` where there is no schedule.
         """
-        if self.schedule is None:
-            return None
-        bound = quick_bound(self.problem)
-        try:
-            plan = Judge(self.problem.machine).plan(self.problem, self.schedule, bound)
-        except DoesNotFitError:
+        plan = self.plan()
+        if plan is None:
             return None
         return Result(
-            status=SolveStatus.OPTIMAL if self.value == bound.value else SolveStatus.FEASIBLE,
+            status=SolveStatus.OPTIMAL if self.value == plan.claim.bound else SolveStatus.FEASIBLE,
             plan=plan,
-            bound=bound.value,
-            bound_source=bound.name,
+            bound=plan.claim.bound,
+            bound_source=plan.claim.bound_source,
             interrupted=True,
         )

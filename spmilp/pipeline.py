@@ -179,9 +179,11 @@ def draft_network(
     )
 
 
-def solve_problem(problem: Problem, solver: str, options: SolveOptions) -> Result:
-    """Let the solver of that name find a plan."""
-    return find_solver(solver).solve(problem, options)
+def solve_problem(
+    problem: Problem, solver: str, options: SolveOptions, hint: Plan | None = None
+) -> Result:
+    """Let the solver of that name find a plan; a plan that is known may be its hint."""
+    return find_solver(solver).solve(problem, options, hint)
 
 
 def judge(problem: Problem, result: Result) -> Mapped:

@@ -27,11 +27,11 @@ from spmilp.bench.warm_up import warm_up
 from spmilp.comparison.run import Watched, judged, watch
 from spmilp.errors import SpmilpError
 from spmilp.files import write_atomically
-from spmilp.pipeline import lower_network, solve_problem
+from spmilp.pipeline import draft_network, solve_problem
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
-from spmilp.solvers.base import Result, SolveOptions
+from spmilp.solvers.base import Progress, Result, SolveOptions
 from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
 Send: TypeAlias = Callable[..., None]
@@ -102,14 +102,25 @@ def _solve_like_the_command(request: RunRequest, send: Send) -> tuple[Watched, P
         started = perf_counter()
         limit = options.time_limit
         loaded = load_source(source)
-        tiles = TileSearch(seconds=None if limit is None else limit * SHARE_OF_TILES)
-        found.append(lower_network(loaded, wanted, tiles))
+        tiles = TileSearch(
+            seconds=None if limit is None else limit * SHARE_OF_TILES,
+            on_better=lambda value, tasks: _tell(options, value),
+        )
+        draft = draft_network(loaded, wanted, tiles)
+        found.append(draft.problem)
+        first = draft.plan()
         left = None if limit is None else max(limit - (perf_counter() - started), LEAST_SECONDS)
-        return solve_problem(found[0], "auto", replace(options, time_limit=left))
+        return solve_problem(draft.problem, "auto", replace(options, time_limit=left), first)
 
     send("started")
     watched = watch(search, request.options, lambda moment: send("moment", **asdict(moment)))
     return watched, found[0]
+
+
+def _tell(options: SolveOptions, value: int) -> None:
+    """Tell of a schedule that tiles were judged by: the plan of who interrupts the command now."""
+    if options.on_progress is not None:
+        options.on_progress(Progress(incumbent=value, bound=0, source="tiles"))
 
 
 def _channel() -> Send:

@@ -95,8 +95,9 @@ def _solved(
     models: tuple[Path, ...] = ()
     try:
         models = _written_model(request, draft.problem, progress)
+        first = draft.plan()
         options = _options(request, progress, started, interrupts.code is not None)
-        return models, pipeline.solve_problem(draft.problem, request.solver, options)
+        return models, pipeline.solve_problem(draft.problem, request.solver, options, first)
     except KeyboardInterrupt:
         known = draft.result()
         if known is None:

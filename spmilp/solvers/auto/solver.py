@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from time import monotonic
 
+from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -17,8 +18,9 @@ class Auto:
     """Lets several solvers work on one problem, each from the best plan of those before it.
 
     It returns the best of their plans, and the best of their bounds, so it is never worse than any
-    of them. A time limit is shared out (:mod:`~spmilp.solvers.auto.members`); what a member
-    leaves of its share goes to the next ones. Without one each works to its own end.
+    of them, nor than a valid hint. A time limit is shared out
+    (:mod:`~spmilp.solvers.auto.members`); what a member leaves of its share goes to the next ones.
+    Without one each works to its own end.
     """
 
     name = "auto"
@@ -55,6 +57,7 @@ class _Course:
         self._options = options
         self._began = monotonic()
         self._known = _Known()
+        self._hint = hint
         self.plan = hint
         self.result: Result | None = None
 
@@ -108,6 +111,8 @@ class _Course:
         result = self.result
         if result is None:
             raise RuntimeError("a portfolio without members")
+        if self._hint_is_better():
+            result = replace(result, plan=self._hint, reason="")
         if result.plan is None:
             return result
         claim = replace(result.plan.claim, bound=result.bound, bound_source=result.bound_source)
@@ -117,6 +122,15 @@ class _Course:
             plan=replace(result.plan, claim=claim),
             status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
         )
+
+    def _hint_is_better(self) -> bool:
+        """Say whether the hint beats all members; only then is it worth checking."""
+        if self._hint is None or self.result is None:
+            return False
+        found = self.result.plan
+        if found is not None and self._values(found) <= self._values(self._hint):
+            return False
+        return not check(self._problem, self._hint)
 
     def _better(self, one: Result, other: Result) -> Result:
         """Return the result with the better plan (the first, if equal), and the better bound."""

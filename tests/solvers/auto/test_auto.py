@@ -184,3 +184,22 @@ def test_members_suit_the_problem(quantity: Quantity) -> None:
     moves_little = quantity in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
     assert {"residency" in some for some in names} == {moves_little}
     assert all(members_for(each)[-1].until == 1.0 for each in (small, large))
+
+
+def test_a_hint_that_beats_all_members_is_the_answer(play: Callable[..., list[object]]) -> None:
+    assert START.plan is not None
+    play(replace(shortened(START, -5), bound=3, bound_source="a"))
+    result = Auto().solve(PROBLEM, SolveOptions(), START.plan)
+
+    assert result.plan is not None
+    assert result.plan.claim.makespan == START.plan.claim.makespan
+    assert (result.bound, result.plan.claim.bound) == (3, 3)
+
+
+def test_a_hint_that_the_checker_rejects_is_no_answer(play: Callable[..., list[object]]) -> None:
+    assert START.plan is not None
+    play(START)
+    result = Auto().solve(PROBLEM, SolveOptions(), shortened(START, 5).plan)
+
+    assert result.plan is not None
+    assert result.plan.claim.makespan == START.plan.claim.makespan
