@@ -1,12 +1,12 @@
 """What moving data costs at least, whatever engine and route a plan takes."""
 
-from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
 
 from spmilp.machine.routes import Routes, transfer_cycles, transfer_rate
 from spmilp.problem.problem import Problem
+from spmilp.solvers.bounds.cut_links import least_rate
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 
@@ -51,40 +51,16 @@ class Movement:
 
     def rate_out(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers out of a DRAM together cannot exceed."""
-        return self._rate_of_a_cut(self._routes_of(dram, outwards=True))
+        return least_rate(self._machine.links, self._routes_of(dram, outwards=True))
 
     def rate_in(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers into a DRAM together cannot exceed."""
-        return self._rate_of_a_cut(self._routes_of(dram, outwards=False))
+        return least_rate(self._machine.links, self._routes_of(dram, outwards=False))
 
     def rate_both_ways(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers from and to a DRAM together cannot exceed."""
         out, back = self._routes_of(dram, outwards=True), self._routes_of(dram, outwards=False)
-        return self._rate_of_a_cut([*out, *back])
-
-    def _rate_of_a_cut(self, routes: list[tuple[LinkIdx, ...]]) -> Fraction:
-        """Return the rate of a set of links of which every route has one.
-
-        All that moves over these routes crosses the set, so its rate is a limit whichever set is
-        taken; the least of a few is.
-        """
-        slowest = {min(route, key=lambda link: (self._rate(link), link)) for route in routes}
-        sets = [slowest, self._most_common_links(routes)]
-        return min(sum((self._rate(link) for link in some), Fraction(0)) for some in sets)
-
-    def _most_common_links(self, routes: list[tuple[LinkIdx, ...]]) -> set[LinkIdx]:
-        """Take the link of most routes, then that of most routes without it, and so on."""
-        chosen: set[LinkIdx] = set()
-        left = routes
-        while left:
-            shares = Counter(link for route in left for link in route)
-            best = min(shares, key=lambda link: (-shares[link], self._rate(link), link))
-            chosen.add(best)
-            left = [route for route in left if best not in route]
-        return chosen
-
-    def _rate(self, link: LinkIdx) -> Fraction:
-        return self._machine.links[link].rate
+        return least_rate(self._machine.links, [*out, *back])
 
     def _routes_of(self, dram: MemoryIdx, outwards: bool) -> list[tuple[LinkIdx, ...]]:
         ways = self._out[dram] if outwards else self._in[dram]
