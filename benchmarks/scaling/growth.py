@@ -20,10 +20,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:
+    from spmilp.solvers.local_search.candidate import Judged
+    from spmilp.solvers.local_search.evaluate import Evaluator
+    from spmilp.solvers.local_search.facts import Facts
 
 T = TypeVar("T")
 
@@ -62,6 +67,8 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS
     from spmilp.solvers.list_scheduler.run import Runner
     from spmilp.solvers.list_scheduler.score import Scorer
+    from spmilp.solvers.local_search.evaluate import Evaluator
+    from spmilp.solvers.local_search.facts import facts_of
 
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)
@@ -83,6 +90,12 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
         raise SystemExit(f"{problem.name}: {runner.why_it_stopped(stop, board)}")
     clock.measure("score", lambda: Scorer(problem)(board))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    facts = clock.measure("facts for search", lambda: facts_of(problem))
+    evaluator = Evaluator(problem, routes, facts)
+    start = evaluator.judge(evaluator.fixed(placed, board), "start")
+    if start is None:
+        raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")
+    clock.measure("search step", lambda: one_step(facts, evaluator, start))
     bound = clock.measure("bounds", lambda: best_bound(problem))
     plan = clock.measure("plan", lambda: plan_of(problem, routes, board, bound, "list", ()))
     violations = clock.measure("check", lambda: check(problem, plan))
@@ -100,6 +113,16 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
         "GiB after one pass": first,
         "GiB after all": largest,
     }
+
+
+def one_step(facts: "Facts", evaluator: "Evaluator", start: "Judged") -> None:
+    """See what holds a schedule up, place a task elsewhere, and judge that."""
+    from spmilp.solvers.local_search.order_moves import shift_a_task
+    from spmilp.solvers.local_search.situation import Situation
+
+    now = Situation(facts=facts, judged=start, others=(), rng=np.random.default_rng(0))
+    moved = next(filter(None, (shift_a_task(now) for _ in range(20))), start.candidate)
+    evaluator.judge(moved, "step")
 
 
 def in_a_process(tasks: int, cores: int) -> dict[str, float]:
@@ -142,7 +165,7 @@ def plot(by_tasks: pd.DataFrame, by_cores: pd.DataFrame, file: Path) -> None:
     for axes, frame, varied in zip(
         figure.subplots(1, 2, sharey=True), (by_tasks, by_cores), ("tasks", "cores"), strict=True
     ):
-        for step in ("pass", "one pass with tables", "bounds", "check", "write", "read"):
+        for step in ("pass", "one pass with tables", "search step", "bounds", "check", "write"):
             axes.loglog(frame[varied], frame[step], marker="o", label=step)
         other = "cores" if varied == "tasks" else "tasks"
         axes.set_xlabel(f"{varied} ({frame[other].iloc[0]:,} {other})")
