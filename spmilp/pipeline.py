@@ -37,7 +37,7 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.write import write_problem
 from spmilp.solvers.base import Result, SolveOptions
 from spmilp.solvers.registry import find_solver
-from spmilp.tile_search import TileSearch, search_tilings
+from spmilp.tile_search import TileSearch, quick_draft, search_tilings
 
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
@@ -168,14 +168,30 @@ def draft_network(
     network, target = loaded.network, loaded.target
     wanted = Objective.of(objective)
     sources = (("model", network.sha256), ("machine", target.sha256))
-    first = first_choice(network, target.machine, objective=wanted, sources=sources)
+    quick: Draft | None = None
+    try:
+        if tile_search is not None:
+            quick = quick_draft(
+                network, target.machine, tile_search, objective=wanted, sources=sources
+            )
+        first = first_choice(network, target.machine, objective=wanted, sources=sources)
+    except KeyboardInterrupt:
+        if quick is None:
+            raise
+        return quick
     if tile_search is None:
         problem = first.problem or lower(
             network, target.machine, first.tilings, objective=wanted, sources=sources
         )
         return Draft(problem=problem)
     return search_tilings(
-        network, target.machine, first, tile_search, objective=wanted, sources=sources
+        network,
+        target.machine,
+        first,
+        tile_search,
+        objective=wanted,
+        sources=sources,
+        known=quick,
     )
 
 

@@ -7,7 +7,9 @@ from time import monotonic
 from spmilp.draft import Draft
 from spmilp.frontend.graph import Network
 from spmilp.lowering.choose import FirstChoice
+from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
+from spmilp.lowering.quick import quick_tilings
 from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
@@ -50,6 +52,32 @@ class TileSearch:
     on_better: Callable[[int, int], None] = lambda value, tasks: None
 
 
+def quick_draft(
+    network: Network,
+    machine: Machine,
+    limits: TileSearch,
+    *,
+    objective: Objective = DEFAULT_OBJECTIVE,
+    sources: tuple[tuple[str, str], ...] = (),
+) -> Draft | None:
+    """Return a problem and a schedule of it within seconds, for who is interrupted that soon.
+
+    ``None`` where that takes more than a tile for each core.
+    """
+    tilings = quick_tilings(network, machine)
+    if tilings is None:
+        return None
+    problem = lower(network, machine, tilings, objective=objective, sources=sources)
+    if groups_that_do_not_fit(problem):
+        return None
+    schedules = Judge(machine).schedules(problem, RULES_OF_A_JUDGE[:1])
+    drafts = (Draft(problem=problem, schedule=schedule) for schedule in schedules)
+    draft = next(drafts, None)
+    if draft is not None and draft.value is not None:
+        limits.on_better(draft.value, len(problem.tasks))
+    return draft
+
+
 def search_tilings(
     network: Network,
     machine: Machine,
@@ -58,12 +86,18 @@ def search_tilings(
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
+    known: Draft | None = None,
 ) -> Draft:
     """Return a problem with tilings at least as good as the first ones, by the judge's word.
 
     A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no schedule.
+
+    Parameters
+    ----------
+    known
+        The answer unless something better is found.
     """
-    judged = _Judged(machine, limits)
+    judged = _Judged(machine, limits, known)
     tilings = refine_tilings(
         network,
         machine,
@@ -83,14 +117,14 @@ def search_tilings(
 class _Judged:
     """The problems of a search and what the judge says of them."""
 
-    def __init__(self, machine: Machine, limits: TileSearch) -> None:
+    def __init__(self, machine: Machine, limits: TileSearch, known: Draft | None) -> None:
         self._judge = Judge(machine)
         self._limits = limits
         self._left = limits.tasks
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
         self._interrupted = False
         self._least: dict[Rule, int] = {}
-        self.best: Draft | None = None
+        self.best = known
 
     def is_over(self) -> bool:
         """Say whether a limit is reached."""

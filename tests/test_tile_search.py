@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from spmilp import pipeline
 from spmilp.checker.check import check
 from spmilp.draft import Draft
 from spmilp.lowering.choose import FirstChoice, first_choice
@@ -124,3 +125,32 @@ def test_rules_that_are_far_behind_are_asked_no_more(
 def test_the_same_search_finds_the_same_tiles(loaded: Loaded, first: FirstChoice) -> None:
     some, again = (search(loaded, first, TileSearch(tasks=4_000)) for _ in range(2))
     assert some.problem == again.problem
+
+
+def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[int] = []
+    limits = TileSearch(on_better=lambda value, tasks: said.append(value))
+
+    def interrupted(*_: object, **__: object) -> FirstChoice:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "first_choice", interrupted)
+    draft = pipeline.draft_network(loaded, tile_search=limits)
+
+    plan = draft.plan()
+    assert plan is not None
+    assert check(draft.problem, plan) == ()
+    assert [draft.value] == said
+
+
+def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(loaded: Loaded) -> None:
+    said: list[int] = []
+    limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
+
+    draft = pipeline.draft_network(loaded, tile_search=limits)
+
+    assert said == sorted(said, reverse=True)
+    assert len(set(said)) == len(said) > 1
+    assert draft.value == said[-1]

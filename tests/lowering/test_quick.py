@@ -1,0 +1,56 @@
+"""Tilings that fit, for a plan in the first seconds."""
+
+from pathlib import Path
+
+import pytest
+
+from spmilp.frontend.load import load_network
+from spmilp.frontend.read import find_model
+from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.lower import lower
+from spmilp.lowering.quick import quick_tilings
+from spmilp.machine.read import load_machine
+from spmilp.solvers.list_scheduler.judge import Judge
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def test_every_core_has_a_tile_where_axes_are_long_enough() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1, 3, 16, 16)), 16))
+
+    tilings = quick_tilings(network, star_machine(4, 1 << 16))
+
+    assert tilings is not None
+    assert [tiling.counts for tiling in tilings.values()] == [(1, 4, 1, 1)]
+
+
+def test_tiles_are_cut_further_until_they_fit() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
+    machine = star_machine(4, 1 << 13)
+
+    tilings = quick_tilings(network, machine)
+
+    assert tilings is not None
+    assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
+
+
+def test_what_fits_in_no_way_has_no_quick_tiling() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
+
+    assert quick_tilings(network, star_machine(4, 64)) is None
+
+
+@pytest.mark.parametrize("model", ["resnet8_int8.onnx", "ds_cnn_f16.onnx", "autoencoder_int8.onnx"])
+@pytest.mark.parametrize("machine", ["mesh4x4", "gap9", "xdna1"])
+def test_networks_have_a_schedule_with_quick_tilings(model: str, machine: str) -> None:
+    target = load_machine(machine).machine
+    network = load_network(find_model(str(MODELS / model)), {}, target.kinds)
+
+    tilings = quick_tilings(network, target)
+
+    assert tilings is not None
+    assert Judge(target)(lower(network, target, tilings)) is not None
