@@ -7,6 +7,7 @@ from time import monotonic
 from spmilp.draft import Draft
 from spmilp.frontend.graph import Network
 from spmilp.lowering.choose import FirstChoice
+from spmilp.lowering.classes import class_of
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.quick import quick_tilings
@@ -21,6 +22,10 @@ from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 
 MOST_TASKS_JUDGED = 120_000
+
+SOON_COMPARED = 48
+"""Groups that differ from each other: the candidates of so many are compared as soon as a plan
+without comparing could be made."""
 
 MARGIN = 1.05
 """A rule whose best schedule takes so many times as long as the best of all is asked no more."""
@@ -62,8 +67,10 @@ def quick_draft(
 ) -> Draft | None:
     """Return a problem and a schedule of it within seconds, for who is interrupted that soon.
 
-    ``None`` where that takes more than a tile for each core.
+    ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
     """
+    if len({class_of(network, group) for group in network.groups}) <= SOON_COMPARED:
+        return None
     tilings = quick_tilings(network, machine)
     if tilings is None:
         return None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spmilp import pipeline
+from spmilp import pipeline, tile_search
 from spmilp.checker.check import check
 from spmilp.draft import Draft
 from spmilp.lowering.choose import FirstChoice, first_choice
@@ -16,7 +16,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.judge import Judge, Rule
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
-from spmilp.tile_search import TileSearch, search_tilings
+from spmilp.tile_search import TileSearch, quick_draft, search_tilings
 
 MODEL = Path(__file__).parents[1] / "models" / "resnet8_int8.onnx"
 
@@ -136,6 +136,7 @@ def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
     def interrupted(*_: object, **__: object) -> FirstChoice:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
     monkeypatch.setattr(pipeline, "first_choice", interrupted)
     draft = pipeline.draft_network(loaded, tile_search=limits)
 
@@ -145,7 +146,14 @@ def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
     assert [draft.value] == said
 
 
-def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(loaded: Loaded) -> None:
+def test_where_the_first_choice_comes_as_soon_there_are_no_quick_tiles(loaded: Loaded) -> None:
+    assert quick_draft(loaded.network, loaded.target.machine, TileSearch()) is None
+
+
+def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
     said: list[int] = []
     limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
 

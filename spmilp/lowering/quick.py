@@ -1,6 +1,7 @@
 """Tilings that fit, chosen without comparing any: for a plan in the first seconds."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from math import prod
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.candidates import Finer
@@ -12,9 +13,13 @@ from spmilp.lowering.probe import Probe
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
+from spmilp.units import Bytes
 
-WORKING_SETS = (0.45, 0.9)
-"""Parts of a core's memory that a tile may need: room for the next one's data, or else none."""
+WORKING_SET = 0.7
+"""Part of a core's memory that a tile may need: larger tiles are fewer, and sooner scheduled."""
+
+MOST_PAIRS = 400_000
+"""Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
 
 
 def quick_tilings(
@@ -22,10 +27,12 @@ def quick_tilings(
 ) -> dict[int, Tiling] | None:
     """Return a tiling for each group, by index: a tile for each core, or as many as fit.
 
-    The longest axes of the output are cut. ``None`` where a group does not fit in this way.
+    The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
+    where tiles become so many that the plan would not come soon.
     """
     rates, costs = machine_rates(machine), CostModel(machine.kinds, measured)
-    room = min(usable_bytes(machine, core) // rates.sharers[core.index] for core in machine.cores)
+    shares = (usable_bytes(machine, core) // rates.sharers[core.index] for core in machine.cores)
+    room = int(WORKING_SET * min(shares))
     known: dict[Hashable, Tiling | None] = {}
     found: dict[int, Tiling] = {}
     for group in network.groups:
@@ -43,7 +50,17 @@ def quick_tilings(
         if tiling is None:
             return None
         found[group.index] = tiling
-    return found
+    return None if _pairs(network, found) > MOST_PAIRS else found
+
+
+def _pairs(network: Network, tilings: Mapping[int, Tiling]) -> int:
+    """Return how many tiles of one group there may be for those of another that reads it."""
+    tiles = {group.output: prod(tilings[group.index].counts) for group in network.groups}
+    return sum(
+        tiles[group.output] * tilings[group.index].parts * tiles.get(name, 1)
+        for group in network.groups
+        for name in group.inputs
+    )
 
 
 def _one_for_each(probe: Probe, cores: int) -> Tiling:
@@ -59,10 +76,9 @@ def _one_for_each(probe: Probe, cores: int) -> Tiling:
     return Tiling(counts=tuple(counts))
 
 
-def _fitting(probe: Probe, tiling: Tiling, room: int) -> Tiling | None:
-    for share in WORKING_SETS:
-        for splits_reduction in (False, True):
-            fitting = Finer(probe, splits_reduction).until_it_fits(tiling, int(share * room))
-            if fitting is not None:
-                return fitting
+def _fitting(probe: Probe, tiling: Tiling, room: Bytes) -> Tiling | None:
+    for splits_reduction in (False, True):
+        fitting = Finer(probe, splits_reduction).until_it_fits(tiling, room)
+        if fitting is not None:
+            return fitting
     return None

@@ -6,6 +6,7 @@ import pytest
 
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
+from spmilp.lowering import quick
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.quick import quick_tilings
@@ -42,6 +43,17 @@ def test_what_fits_in_no_way_has_no_quick_tiling() -> None:
     network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
 
     assert quick_tilings(network, star_machine(4, 64)) is None
+
+
+def test_what_would_take_too_many_tiles_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 3, 64, 64)), 16)
+    network, machine = builder.network(builder.conv(data, 16)), star_machine(4, 1 << 16)
+    assert quick_tilings(network, machine) is not None
+
+    monkeypatch.setattr(quick, "MOST_PAIRS", 15)
+
+    assert quick_tilings(network, machine) is None
 
 
 @pytest.mark.parametrize("model", ["resnet8_int8.onnx", "ds_cnn_f16.onnx", "autoencoder_int8.onnx"])
