@@ -23,7 +23,7 @@ from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 
 MOST_TASKS_JUDGED = 120_000
 
-SOON_COMPARED = 48
+SOON_COMPARED = 30
 """Groups that differ from each other: the candidates of so many are compared as soon as a plan
 without comparing could be made."""
 
