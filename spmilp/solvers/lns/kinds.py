@@ -11,10 +11,14 @@ import numpy as np
 from spmilp.solvers.list_scheduler.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 from spmilp.solvers.lns.ground import Ground
+from spmilp.solvers.lns.rows import owners_of
 from spmilp.solvers.lns.window import Cut
 
 REACH = 2
 """Activities inside a window for each that is free, at most, where the others keep their order."""
+
+MOST_MEMORIES = 3
+"""In a window of cores."""
 
 
 class Kind(Enum):
@@ -22,6 +26,8 @@ class Kind(Enum):
 
     ``TIME``
         All that start in a stretch of time, from an activity without slack on.
+    ``CORES``
+        In a longer stretch, all that reads or fills a few scratchpads.
     ``CHAINS``
         In a longer stretch, what is linked by slices that stay in scratchpads.
     ``CRITICAL``
@@ -29,8 +35,9 @@ class Kind(Enum):
     """
 
     TIME = 0
-    CHAINS = 1
-    CRITICAL = 2
+    CORES = 1
+    CHAINS = 2
+    CRITICAL = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +96,27 @@ def _time(field: Field, size: int, random: np.random.Generator) -> Cut:
     return field.all_of(*field.stretch(field.position(field.critical(random)), size))
 
 
+def _cores(field: Field, size: int, random: np.random.Generator) -> Cut:
+    anchor = field.critical(random)
+    at_memory = _users_of_memories(field)
+    own = np.flatnonzero(at_memory[:, anchor] & ~field.ground.is_dram)
+    others = random.permutation(np.flatnonzero(~field.ground.is_dram))
+    chosen = [*own.tolist(), *others.tolist()][: int(random.integers(1, MOST_MEMORIES + 1))]
+    touching: Flags = np.logical_or.reduce(at_memory[chosen])
+    begin, end = field.stretch(field.position(anchor), REACH * size)
+    free = field.order[begin:end]
+    free = free[touching[free]][:size]
+    return field.some_of(begin, end, free)
+
+
+def _users_of_memories(field: Field) -> Flags:
+    """Say for each memory which activities read or fill something there."""
+    found = np.zeros((field.ground.is_dram.size, field.late.size), np.bool_)
+    for rows in (field.draft.reads, field.draft.fills):
+        found[field.draft.memory[rows.items], owners_of(rows)] = True
+    return found
+
+
 def _chains(field: Field, size: int, random: np.random.Generator) -> Cut:
     anchor = field.critical(random)
     begin, end = field.stretch(field.position(anchor), REACH * size)
@@ -131,6 +159,7 @@ def _critical(field: Field, size: int, random: np.random.Generator) -> Cut:
 
 CUTS: dict[Kind, Callable[[Field, int, np.random.Generator], Cut]] = {
     Kind.TIME: _time,
+    Kind.CORES: _cores,
     Kind.CHAINS: _chains,
     Kind.CRITICAL: _critical,
 }

@@ -136,7 +136,7 @@ def setting() -> Setting:
     return Setting(problem, plan)
 
 
-@pytest.mark.parametrize("kind", [Kind.CHAINS, Kind.CRITICAL])
+@pytest.mark.parametrize("kind", [Kind.CORES, Kind.CHAINS, Kind.CRITICAL])
 def test_what_is_not_free_keeps_its_order_on_each_core(setting: Setting, kind: Kind) -> None:
     window = setting.window(kind, 6, 0)
     solver = _solver()
