@@ -15,6 +15,8 @@ from pathlib import Path
 
 from best_known import TABLE, Outcome, improved, new_row, read_table, write_table
 
+from spmilp.bounds.best import best_bound
+from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.plan.plan import Plan
@@ -22,8 +24,6 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.bounds.relaxation import relaxation_bound
 from spmilp.solvers.registry import find_solver
 
 PROBLEMS = Path(__file__).resolve().parent / "problems"

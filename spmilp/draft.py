@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from spmilp.bounds.best import quick_bound
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveStatus
-from spmilp.solvers.bounds.best import quick_bound
 from spmilp.solvers.list_scheduler.judge import Judge
 from spmilp.solvers.list_scheduler.portfolio import Found
 

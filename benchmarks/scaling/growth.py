@@ -55,13 +55,13 @@ class Clock:
 def measured(tasks: int, cores: int) -> dict[str, float]:
     """Return seconds of each step on one problem, and the process's largest memory in GiB."""
     from spmilp.bench.generated import generated_problem
+    from spmilp.bounds.best import best_bound
     from spmilp.checker.check import check
     from spmilp.machine.routes import Routes
     from spmilp.plan.read import read_plan
     from spmilp.plan.write import write_plan
-    from spmilp.solvers.bounds.best import best_bound
+    from spmilp.solvers.kernels.board import Stop
     from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
-    from spmilp.solvers.list_scheduler.board import Stop
     from spmilp.solvers.list_scheduler.extract import plan_of
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS

@@ -4,11 +4,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spmilp.bounds.chains import Paths
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.traffic import traffic_bound
+from spmilp.bounds.work import work_bound
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Paths
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.traffic import traffic_bound
-from spmilp.solvers.bounds.work import work_bound
 from spmilp.units import Bytes, Cycles
 
 BALANCED_UP_TO = 2.0

@@ -8,8 +8,8 @@ from spmilp.cli import arguments
 from spmilp.cli import options as read
 
 if TYPE_CHECKING:
+    from spmilp.bounds.bound import Bound
     from spmilp.problem.problem import Problem
-    from spmilp.solvers.bounds.bound import Bound
 
 UNITS = {"makespan": "cycles", "dram_traffic": "B", "energy": "fJ", "peak_spm": "B"}
 
@@ -45,11 +45,11 @@ def bound(
     For a model also the roofline, which holds for every tiling.
     """
     from spmilp import pipeline
+    from spmilp.bounds.best import all_bounds
+    from spmilp.bounds.bound import Bound
     from spmilp.lowering.roofline import roofline
     from spmilp.problem.objective import Quantity
     from spmilp.problem.read import read_problem
-    from spmilp.solvers.bounds.best import all_bounds
-    from spmilp.solvers.bounds.bound import Bound
 
     ceiling = None
     if source.endswith(".json"):
@@ -66,7 +66,7 @@ def bound(
         ceiling = roofline(loaded.network, loaded.target.machine).cycles
     bounds = list(all_bounds(problem))
     if search is not None:
-        from spmilp.solvers.bounds.relaxation import relaxation_bound
+        from spmilp.bounds.relaxation import relaxation_bound
 
         known = max(b.value for b in bounds if b.quantity is Quantity.MAKESPAN)
         value = relaxation_bound(problem, search, workers=workers, known=known, seed=seed)

@@ -186,7 +186,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data" / "fjsp"
 
 @pytest.mark.skipif(not DATA.exists(), reason="skipped: data not present")
 def test_every_published_file_reads_and_bounds_stay_below_its_optimum() -> None:
-    from spmilp.solvers.bounds.best import best_bound
+    from spmilp.bounds.best import best_bound
 
     with (DATA / "best_known.csv").open() as file:
         optima = {row["instance"]: int(row["optimum"]) for row in csv.DictReader(file)}

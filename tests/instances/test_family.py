@@ -8,11 +8,11 @@ from best_known import read_table
 from family import SPECS
 from make_instances import made
 
+from spmilp.bounds.best import best_bound
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_text
-from spmilp.solvers.bounds.best import best_bound
 
 PROBLEMS = Path(__file__).parents[2] / "instances" / "problems"
 

@@ -8,6 +8,8 @@ import pytest
 from spmilp.bench.generated import generated_problem
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.board import Board, Weights
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.list_scheduler.assign import (
     _able,
     _along_the_chip,
@@ -17,11 +19,9 @@ from spmilp.solvers.list_scheduler.assign import (
     near_the_data,
     wherever_it_ends_first,
 )
-from spmilp.solvers.list_scheduler.board import Board, Weights
 from spmilp.solvers.list_scheduler.lifetimes import residency_in
 from spmilp.solvers.list_scheduler.open_core import core_that_ends_first, end_of_predecessors
 from spmilp.solvers.list_scheduler.orders import layer_by_layer
-from spmilp.solvers.list_scheduler.records import NONE, Ints
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.transfers import cycles_on_idle_hardware
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
+from spmilp.solvers.kernels.board import Stop, Weights
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
-from spmilp.solvers.list_scheduler.board import Stop, Weights
 from spmilp.solvers.list_scheduler.mixture import Mixture
 from spmilp.solvers.list_scheduler.orders import (
     by_priority,

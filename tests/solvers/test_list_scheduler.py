@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from spmilp.bounds.best import all_bounds
 from spmilp.checker.check import check
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import all_bounds
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.bruteforce.small import Draft, machine
 from tests.solvers.chains import chain, star

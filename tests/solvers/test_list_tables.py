@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from spmilp.machine.routes import Routes
-from spmilp.solvers.list_scheduler.assign import near_the_data
-from spmilp.solvers.list_scheduler.board import (
+from spmilp.solvers.kernels.board import (
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
     Board,
     Stop,
     Weights,
 )
+from spmilp.solvers.list_scheduler.assign import near_the_data
 from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.list_scheduler.run import Runner
 from tests.solvers.chains import chain, star

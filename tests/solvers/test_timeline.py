@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.solvers.list_scheduler.timeline import earliest_gap, new_timeline, occupy
+from spmilp.solvers.kernels.timeline import earliest_gap, new_timeline, occupy
 
 HORIZON = 200
 

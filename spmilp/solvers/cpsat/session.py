@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+from spmilp.bounds.best import best_bound
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import claim_of, claimed, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.cpsat.addresses import Crowd, find_addresses
 from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.builder import SMALL, Builder

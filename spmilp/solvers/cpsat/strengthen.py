@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.paths import Paths, paths_of
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import Paths, paths_of
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
@@ -78,7 +78,7 @@ def strengthen(
 def tasks_keep_to_their_heads_and_tails(
     model: cp_model.CpModel, variables: Variables, paths: Paths
 ) -> None:
-    """A task starts after its head and leaves its tail (:mod:`spmilp.solvers.bounds.paths`)."""
+    """A task starts after its head and leaves its tail (:mod:`spmilp.bounds.paths`)."""
     for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
         model.add(task.start >= head)
         model.add(task.start + tail <= variables.makespan)

@@ -7,10 +7,10 @@ ones.
 """
 
 from spmilp.compiled import part
-from spmilp.solvers.list_scheduler.board import Board
+from spmilp.solvers.kernels.board import Board
+from spmilp.solvers.kernels.records import NO, NONE, SET_ASIDE, ZERO
 from spmilp.solvers.list_scheduler.fetch import best_source
 from spmilp.solvers.list_scheduler.lifetimes import close, residency_in
-from spmilp.solvers.list_scheduler.records import NO, NONE, SET_ASIDE, ZERO
 from spmilp.solvers.list_scheduler.room import DOES_NOT_FIT, make_room
 from spmilp.solvers.list_scheduler.transfers import DONE, cycles_on_idle_hardware, transfer
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.list_scheduler.orders import by_priority, in_turns, operators_of
-from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.units import TaskIdx
 
 TIGHT = 0.5

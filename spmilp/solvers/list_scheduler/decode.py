@@ -7,8 +7,7 @@ bytes are given away; the store may run as soon as the buffer is valid, long bef
 """
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.ahead import do_ahead, fill_what_is_set_aside
-from spmilp.solvers.list_scheduler.board import (
+from spmilp.solvers.kernels.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
@@ -16,6 +15,9 @@ from spmilp.solvers.list_scheduler.board import (
     Board,
     Stop,
 )
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
+from spmilp.solvers.kernels.reference import by_reference
+from spmilp.solvers.list_scheduler.ahead import do_ahead, fill_what_is_set_aside
 from spmilp.solvers.list_scheduler.fetch import fetch, send_towards
 from spmilp.solvers.list_scheduler.lifetimes import (
     close,
@@ -27,8 +29,6 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     settle_at,
 )
 from spmilp.solvers.list_scheduler.open_core import core_that_ends_first, end_of_predecessors
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
-from spmilp.solvers.list_scheduler.reference import by_reference
 from spmilp.solvers.list_scheduler.room import (
     BLOCKS_FULL,
     DOES_NOT_FIT,

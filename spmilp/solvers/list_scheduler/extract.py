@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from spmilp.bounds.bound import Bound
 from spmilp.machine.routes import Routes
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.intervals import least_free_numbers
-from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
-from spmilp.solvers.list_scheduler.dram import dram_addresses
-from spmilp.solvers.list_scheduler.records import NONE, Ints, Table
+from spmilp.solvers.kernels.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
+from spmilp.solvers.kernels.dram import dram_addresses
+from spmilp.solvers.kernels.records import NONE, Ints, Table
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx
 
 

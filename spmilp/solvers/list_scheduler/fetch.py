@@ -1,13 +1,13 @@
 """Bringing slices where they are read, and outputs where they must end. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.list_scheduler.board import (
+from spmilp.solvers.kernels.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     Board,
 )
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.list_scheduler.lifetimes import close, residency_in
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.list_scheduler.room import make_room
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from spmilp.bounds.bound import Bound
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
 from spmilp.solvers.list_scheduler.run import Runner

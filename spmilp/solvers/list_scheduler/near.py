@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.records import NONE, ZERO, Ints
+from spmilp.solvers.kernels.records import NONE, ZERO, Ints
 from spmilp.units import CoreIdx
 
 

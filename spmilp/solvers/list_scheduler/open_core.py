@@ -1,8 +1,8 @@
 """On which core a task would end first, when none has been chosen for it. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.list_scheduler.board import Board
-from spmilp.solvers.list_scheduler.records import NONE, ONE, ZERO
+from spmilp.solvers.kernels.board import Board
+from spmilp.solvers.kernels.records import NONE, ONE, ZERO
 from spmilp.solvers.list_scheduler.transfers import cycles_on_idle_hardware
 
 

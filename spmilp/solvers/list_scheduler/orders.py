@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.records import Ints, numbers
+from spmilp.solvers.kernels.records import Ints, numbers
 from spmilp.units import SliceIdx, TaskIdx
 
 

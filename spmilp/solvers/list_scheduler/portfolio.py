@@ -7,11 +7,11 @@ from itertools import product
 
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.board import Board, Stop, Weights
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS, wherever_it_ends_first
-from spmilp.solvers.list_scheduler.board import Board, Stop, Weights
 from spmilp.solvers.list_scheduler.mixture import Mixture
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
-from spmilp.solvers.list_scheduler.records import Ints
 from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import Scorer

@@ -1,7 +1,8 @@
 """Room for new bytes: which window of a memory to clear, and how. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.list_scheduler.board import Board, Stop
+from spmilp.solvers.kernels.board import Board, Stop
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.list_scheduler.lifetimes import (
     close,
     is_last_copy,
@@ -10,7 +11,6 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     padded_size,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.list_scheduler.space import FREE, RESERVED, Space, block_at
 from spmilp.solvers.list_scheduler.transfers import (
     DONE,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.list_scheduler.bands import in_bands
 from spmilp.solvers.list_scheduler.orders import (
     depth_first,
@@ -11,7 +12,6 @@ from spmilp.solvers.list_scheduler.orders import (
     longest_path_first,
     stationary,
 )
-from spmilp.solvers.list_scheduler.records import Ints
 
 
 def _whatever_cores(rule: Callable[[Problem], Ints]) -> Callable[[Problem, Ints], Ints]:

@@ -8,7 +8,7 @@ from spmilp.errors import SpmilpError
 from spmilp.interruptible import interruptibly
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.board import (
+from spmilp.solvers.kernels.board import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
@@ -16,16 +16,16 @@ from spmilp.solvers.list_scheduler.board import (
     Stop,
     Weights,
 )
-from spmilp.solvers.list_scheduler.decode import decode
-from spmilp.solvers.list_scheduler.machine_tables import (
+from spmilp.solvers.kernels.machine_tables import (
     MachineTables,
     machine_tables,
     next_towards_dram,
 )
-from spmilp.solvers.list_scheduler.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers, table
+from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, table
+from spmilp.solvers.kernels.timeline import new_timeline
+from spmilp.solvers.list_scheduler.decode import decode
 from spmilp.solvers.list_scheduler.space import new_space
-from spmilp.solvers.list_scheduler.timeline import new_timeline
 from spmilp.units import MemoryIdx
 
 RESIDENCY = (

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from time import monotonic
 
+from spmilp.bounds.best import best_bound
+from spmilp.bounds.bound import Bound
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio

@@ -11,7 +11,7 @@ import numpy as np
 
 from spmilp.compiled import part
 from spmilp.machine.machine import Memory
-from spmilp.solvers.list_scheduler.records import ONE, Ints, Table, tables
+from spmilp.solvers.kernels.records import ONE, Ints, Table, tables
 
 FREE = -1
 RESERVED = -2

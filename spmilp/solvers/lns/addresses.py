@@ -4,8 +4,8 @@ import numpy as np
 
 from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, pack
-from spmilp.solvers.list_scheduler.machine_tables import alignment_of
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.machine_tables import alignment_of
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.draft import Draft
 from spmilp.units import MemoryIdx

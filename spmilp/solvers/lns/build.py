@@ -10,8 +10,8 @@ from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.intervals import least_free_numbers
-from spmilp.solvers.list_scheduler.dram import dram_addresses
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.dram import dram_addresses
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft, is_alive
 from spmilp.solvers.lns.lifetimes import lifetimes, makespan_of
 from spmilp.solvers.lns.reading import pools_of

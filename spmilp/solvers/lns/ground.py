@@ -7,7 +7,7 @@ import numpy as np
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
 from spmilp.solvers.lns.copies import Copies
 from spmilp.solvers.lns.cores.spares import MOST_SPARES, with_spares
 from spmilp.solvers.lns.draft import Draft, Flags, Tenants, is_alive

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.advance import advanced, loads_of
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground

@@ -3,7 +3,7 @@
 import numpy as np
 
 from spmilp.compiled import compiled
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.draft import Rows
 
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.rows import owners_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.rows import owners_of
 

@@ -8,8 +8,8 @@ What comes out are times that an offset packing may find addresses for, or not.
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.records import NEVER, NO, NONE, YES, ZERO, Ints
-from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
+from spmilp.solvers.kernels.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Tenants
 from spmilp.solvers.lns.lifetimes import lifetimes
 from spmilp.solvers.lns.sequence import earliest, latest

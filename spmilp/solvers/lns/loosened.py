@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NEVER, Ints
+from spmilp.solvers.kernels.records import NEVER, Ints
 from spmilp.solvers.lns.addresses import pack_all
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground

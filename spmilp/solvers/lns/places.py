@@ -6,7 +6,7 @@ from operator import add
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NONE, Ints, numbers
 from spmilp.solvers.lns.draft import Draft
 from spmilp.units import Box, ResidencyIdx, TensorIdx
 

@@ -8,7 +8,7 @@ import numpy as np
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NONE, Ints, numbers
 from spmilp.solvers.lns.draft import Draft, Rows
 from spmilp.solvers.lns.kin import kin_of
 from spmilp.solvers.lns.rows import rows_of, turned_round

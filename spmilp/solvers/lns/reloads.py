@@ -3,8 +3,8 @@
 import numpy as np
 
 from spmilp.compiled import kernel
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints
-from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes

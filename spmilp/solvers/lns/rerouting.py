@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, ONE, ZERO, Ints
-from spmilp.solvers.list_scheduler.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints
+from spmilp.solvers.kernels.timeline import Timeline, _step_at, occupy
 from spmilp.solvers.lns.copies import Copies, earliest_copy, hold_way
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 

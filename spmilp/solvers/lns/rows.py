@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints, flatten
+from spmilp.solvers.kernels.records import Ints, flatten
 from spmilp.solvers.lns.draft import Rows
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, ZERO, Ints
-from spmilp.solvers.list_scheduler.timeline import Timeline
+from spmilp.solvers.kernels.records import NEVER, NONE, ZERO, Ints
+from spmilp.solvers.kernels.timeline import Timeline
 from spmilp.solvers.lns.draft import Draft, Rows, Tenants
 from spmilp.solvers.lns.timelines import first_room, hold, line_of_resources
 from spmilp.units import Cycles

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from spmilp.bounds.bound import Bound
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.copies import Copies, copies_of

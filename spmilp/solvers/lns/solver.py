@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
 
+from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.beside import Beside

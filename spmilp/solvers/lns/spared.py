@@ -7,7 +7,7 @@ the cycles that they have, so no plan gets longer; the next passes use what has 
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes

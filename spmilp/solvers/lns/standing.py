@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import makespan_of

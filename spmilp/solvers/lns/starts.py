@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from spmilp.bounds.bound import Bound
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.bound import Bound
-from spmilp.solvers.list_scheduler.board import COUNT_TRANSFERS
+from spmilp.solvers.kernels.board import COUNT_TRANSFERS
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.run import Runner

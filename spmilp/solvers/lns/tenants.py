@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spmilp.compiled import compiled
-from spmilp.solvers.list_scheduler.records import NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NONE, Ints, numbers
 from spmilp.solvers.lns.draft import Draft, Flags, Tenants
 from spmilp.solvers.lns.rows import rows_from_pairs, turned_round
 from spmilp.units import ResidencyIdx

@@ -3,8 +3,8 @@
 import numpy as np
 
 from spmilp.compiled import part
-from spmilp.solvers.list_scheduler.records import Ints, table
-from spmilp.solvers.list_scheduler.timeline import Timeline, earliest_gap, occupy
+from spmilp.solvers.kernels.records import Ints, table
+from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
 from spmilp.solvers.lns.draft import Draft
 
 

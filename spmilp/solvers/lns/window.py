@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.known import Answer

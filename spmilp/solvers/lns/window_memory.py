@@ -2,7 +2,7 @@
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.list_scheduler.records import NEVER
+from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.lns.kept_order import Claim, handovers
 from spmilp.solvers.lns.window import Stay
 from spmilp.solvers.lns.window_model import Time, WindowModel

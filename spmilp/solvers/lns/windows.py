@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.choice import Choice
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.ground import Ground

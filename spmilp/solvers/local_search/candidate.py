@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from spmilp.solvers.list_scheduler.board import Board, Weights
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.board import Board, Weights
+from spmilp.solvers.kernels.records import Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

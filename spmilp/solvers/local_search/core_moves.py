@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.situation import Situation
 

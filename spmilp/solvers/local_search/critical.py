@@ -8,8 +8,8 @@ activities that end in that very cycle the one is followed that most probably is
 import numpy as np
 
 from spmilp.compiled import compiled
-from spmilp.solvers.list_scheduler.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.facts import Facts
 
 

@@ -5,9 +5,9 @@ import numpy as np
 from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.board import Board, Stop
+from spmilp.solvers.kernels.board import Board, Stop
+from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.extract import makespan_of
-from spmilp.solvers.list_scheduler.records import NEVER
 from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.score import Scorer
 from spmilp.solvers.local_search.candidate import Candidate, Judged

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import Ints, flatten, numbers
+from spmilp.solvers.kernels.records import Ints, flatten, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from spmilp.plan.plan import Plan
-from spmilp.solvers.list_scheduler.board import Weights
-from spmilp.solvers.list_scheduler.records import Ints, numbers
+from spmilp.solvers.kernels.board import Weights
+from spmilp.solvers.kernels.records import Ints, numbers
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.facts import Facts
 from spmilp.solvers.local_search.sequence import in_order_of

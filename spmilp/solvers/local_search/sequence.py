@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.compiled import compiled
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.facts import Facts
 

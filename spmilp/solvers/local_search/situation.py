@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.critical import critical_tasks
 from spmilp.solvers.local_search.facts import Facts

@@ -6,13 +6,13 @@ from time import monotonic
 
 import numpy as np
 
+from spmilp.bounds.best import best_bound
+from spmilp.bounds.bound import Bound
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.local_search.candidate import Candidate, Judged

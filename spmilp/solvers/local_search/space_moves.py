@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.board import Weights
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.board import Weights
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.sequence import leads_by_share
 from spmilp.solvers.local_search.situation import Situation

@@ -4,8 +4,8 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock
 from time import monotonic
 
+from spmilp.bounds.bound import Bound
 from spmilp.solvers.base import Progress, SolveOptions
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.local_search.candidate import Judged
 
 HEARTBEAT = 0.1

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import combinations
 from math import gcd, lcm, prod
 
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.paths import paths_of
 from spmilp.solvers.cpsat.candidates import Candidates
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.milp.windows import Windows

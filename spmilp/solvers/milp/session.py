@@ -6,13 +6,13 @@ from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
+from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import claim_of, claimed, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.milp.addresses import find_addresses
 from spmilp.solvers.milp.decisions import Decisions, read_decisions
 from spmilp.solvers.milp.extract import extract

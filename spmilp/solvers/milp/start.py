@@ -1,8 +1,8 @@
 """What is known before there is a model."""
 
+from spmilp.bounds.best import best_bound
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
 
 
 def without_plan(problem: Problem, reason: str) -> Result:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from spmilp.bounds.paths import Paths
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.paths import Paths
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from spmilp.bounds.bound import Bound
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.cpsat.addresses import Addresses, Crowd, find_addresses
 from spmilp.solvers.cpsat.extract import Draft, extract
 from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.list_scheduler.dram import dram_addresses
+from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.copies import copies_of

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from spmilp.bounds.bound import Bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, Result, SolveOptions
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.list_scheduler.orders import depth_first

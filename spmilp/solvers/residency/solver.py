@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+from spmilp.bounds.best import best_bound
+from spmilp.bounds.bound import Bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.bounds.bound import Bound
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.residency.plans import NAME

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
+from spmilp.bounds.best import all_bounds
 from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import all_bounds
 from spmilp.solvers.bruteforce.solver import BruteForce
 from tests.solvers.bruteforce.small import permuted
 from tests.solvers.tiny_problems import tiny_problem

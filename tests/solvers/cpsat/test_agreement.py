@@ -5,10 +5,10 @@ from hypothesis import HealthCheck, given, settings
 from ortools.sat.python import cp_model
 
 from benchmarks.exact.agreement import contradictions, quantities
+from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.reading import Reading

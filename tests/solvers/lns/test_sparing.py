@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.records import NONE
+from spmilp.solvers.kernels.records import NONE
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock

@@ -7,7 +7,7 @@ from spmilp.checker.check import check
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock

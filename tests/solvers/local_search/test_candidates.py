@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.bounds.best import best_bound
-from spmilp.solvers.list_scheduler.board import Weights
+from spmilp.solvers.kernels.board import Weights
+from spmilp.solvers.kernels.records import numbers
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
-from spmilp.solvers.list_scheduler.records import numbers
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.critical import critical_tasks

@@ -8,10 +8,10 @@ from time import monotonic
 
 import pytest
 
+from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
-from spmilp.solvers.bounds.best import best_bound
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.outcome import Limits

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
+from spmilp.bounds.paths import Paths
 from spmilp.machine.routes import transfer_rate
-from spmilp.solvers.bounds.paths import Paths
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
 from spmilp.solvers.cpsat.arrivals.kinds import Key, Kind
 from spmilp.solvers.cpsat.resources import Held, add_links

@@ -2,10 +2,10 @@
 
 from ortools.sat.python import cp_model
 
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.paths import paths_of
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
 from spmilp.solvers.cpsat.arrivals.carried import Carried
 from spmilp.solvers.cpsat.arrivals.kept import Kept

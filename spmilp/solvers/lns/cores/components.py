@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import Ints
+from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.cores.moving import Times
 from spmilp.solvers.lns.draft import Draft, Rows
 from spmilp.units import Cycles, KindIdx, MemoryIdx, TaskIdx

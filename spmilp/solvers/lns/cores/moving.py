@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.copies import Copies
 from spmilp.solvers.lns.cores.sketch import Sketch
 from spmilp.solvers.lns.cores.ways import Ways

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NEVER, Ints
+from spmilp.solvers.kernels.records import NEVER, Ints
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.cores.components import Choice, Components
 from spmilp.solvers.lns.cores.moving import Mover, Times

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints
 from spmilp.solvers.lns.cores.moving import Times
 from spmilp.solvers.lns.draft import Draft
 from spmilp.units import Bytes, MemoryIdx

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.cores.ways import Way
 from spmilp.solvers.lns.draft import Draft, Rows
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx

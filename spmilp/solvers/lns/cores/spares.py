@@ -6,7 +6,7 @@ that is never there. A copy that becomes necessary takes the place of the next s
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.draft import Draft, Rows
 
 MOST_SPARES = 1000

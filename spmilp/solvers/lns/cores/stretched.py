@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.solvers.list_scheduler.records import Ints, numbers
+from spmilp.solvers.kernels.records import Ints, numbers
 from spmilp.solvers.lns.cores.moving import Moved
 from spmilp.solvers.lns.draft import Draft
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import pytest
 
+from spmilp.bounds.best import all_bounds, best_bound
+from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.machine.machine import ByteRange, MemoryKind, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.best import all_bounds, best_bound
-from spmilp.solvers.bounds.relaxation import relaxation_bound
 from tests.solvers.bruteforce.small import DRAM, Draft, best_plan, machine
 
 ENERGY, PEAK, TRAFFIC = Quantity.ENERGY, Quantity.PEAK_SPM, Quantity.DRAM_TRAFFIC

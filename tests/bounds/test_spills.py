@@ -14,7 +14,7 @@ from benchmarks.exact.cosma.setting import (
     least_peak,
     problem_of,
 )
-from spmilp.solvers.bounds.spills import spill_bound
+from spmilp.bounds.spills import spill_bound
 
 
 def fewest_extra_bytes(network: Network, budget: int) -> int:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.stages.milestones import Stages
+from spmilp.bounds.ways import Ways
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.stages.milestones import Stages
-from spmilp.solvers.bounds.ways import Ways
 from spmilp.units import BufferIdx, Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
 
 Key = TypeVar("Key")

@@ -5,13 +5,13 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TypeAlias
 
+from spmilp.bounds.chains import Paths
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.stages.demands import Demands, Load, Stay, Store, demands_of
+from spmilp.bounds.stages.dual import LinearProgram, proven_minimum
+from spmilp.bounds.stages.milestones import Stages, stages_along
+from spmilp.bounds.work import unions
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Paths
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.stages.demands import Demands, Load, Stay, Store, demands_of
-from spmilp.solvers.bounds.stages.dual import LinearProgram, proven_minimum
-from spmilp.solvers.bounds.stages.milestones import Stages, stages_along
-from spmilp.solvers.bounds.work import unions
 from spmilp.units import Bytes, Cycles
 
 MOST_MILESTONES = 40

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.compiled import part
-from spmilp.solvers.list_scheduler.records import Ints, Table, table
+from spmilp.solvers.kernels.records import Ints, Table, table
 
 FIRST_ROOM = 8
 

@@ -3,15 +3,15 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from spmilp.bounds.best import all_bounds
+from spmilp.bounds.chains import Chains, longest_chains
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
+from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.plan.measures import measure
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.bounds.best import all_bounds
-from spmilp.solvers.bounds.chains import Chains, longest_chains
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.paths import paths_of
-from spmilp.solvers.bounds.relaxation import relaxation_bound
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star

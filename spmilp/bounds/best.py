@@ -1,20 +1,20 @@
 """All bounds on a problem, and the best of them."""
 
+from spmilp.bounds.bound import Bound
+from spmilp.bounds.chains import Chains, Paths, longest_chains
+from spmilp.bounds.cuts import heads_and_tails
+from spmilp.bounds.energy import energy_bound
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.occupancy import occupancy_bound
+from spmilp.bounds.peak import peak_bound
+from spmilp.bounds.shares import shares_bound
+from spmilp.bounds.spills import spill_bound
+from spmilp.bounds.stages.program import stages_bound
+from spmilp.bounds.traffic import traffic_bound
+from spmilp.bounds.work import work_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.bound import Bound
-from spmilp.solvers.bounds.chains import Chains, Paths, longest_chains
-from spmilp.solvers.bounds.cuts import heads_and_tails
-from spmilp.solvers.bounds.energy import energy_bound
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.occupancy import occupancy_bound
-from spmilp.solvers.bounds.peak import peak_bound
-from spmilp.solvers.bounds.shares import shares_bound
-from spmilp.solvers.bounds.spills import spill_bound
-from spmilp.solvers.bounds.stages.program import stages_bound
-from spmilp.solvers.bounds.traffic import traffic_bound
-from spmilp.solvers.bounds.work import work_bound
 
 
 def all_bounds(problem: Problem) -> tuple[Bound, ...]:

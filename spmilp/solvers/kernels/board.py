@@ -8,9 +8,9 @@ description names.
 from enum import IntEnum
 from typing import NamedTuple
 
-from spmilp.solvers.list_scheduler.records import Ints, Table
+from spmilp.solvers.kernels.records import Ints, Table
+from spmilp.solvers.kernels.timeline import Timeline
 from spmilp.solvers.list_scheduler.space import Space
-from spmilp.solvers.list_scheduler.timeline import Timeline
 
 
 class Stop(IntEnum):

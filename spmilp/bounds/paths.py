@@ -1,9 +1,9 @@
 """Heads and tails: what must happen before a task can start and after it has started."""
 
+from spmilp.bounds.chains import Chains, Paths
+from spmilp.bounds.cuts import heads_and_tails
+from spmilp.bounds.movement import Movement
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Chains, Paths
-from spmilp.solvers.bounds.cuts import heads_and_tails
-from spmilp.solvers.bounds.movement import Movement
 
 __all__ = ["Paths", "paths_of"]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from spmilp.bounds.needs import Needs
 from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.needs import Needs
 from spmilp.units import Bytes, align_up
 
 

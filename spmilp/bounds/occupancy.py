@@ -1,10 +1,10 @@
 """The occupancy bound: scratchpads have so many bytes for so many cycles, and no more."""
 
+from spmilp.bounds.needs import Needs
+from spmilp.bounds.ways import Ways
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
-from spmilp.solvers.bounds.needs import Needs
-from spmilp.solvers.bounds.ways import Ways
 from spmilp.units import Bytes, Cycles
 
 

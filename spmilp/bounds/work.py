@@ -2,8 +2,8 @@
 
 from itertools import combinations
 
+from spmilp.bounds.chains import Paths
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Paths
 from spmilp.units import Cycles, KindIdx
 
 MOST_KINDS_COMBINED = 6

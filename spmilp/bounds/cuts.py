@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.bounds.chains import Chains, Paths, longest_chains
+from spmilp.bounds.movement import Movement
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Chains, Paths, longest_chains
-from spmilp.solvers.bounds.movement import Movement
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
 
 MOST_TASKS = 1000

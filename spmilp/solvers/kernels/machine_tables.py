@@ -11,7 +11,7 @@ import numpy as np
 
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.routes import Routes
-from spmilp.solvers.list_scheduler.records import (
+from spmilp.solvers.kernels.records import (
     NO_LIMIT,
     NONE,
     Ints,
@@ -24,7 +24,7 @@ from spmilp.units import MemoryIdx
 
 @dataclass(frozen=True, slots=True)
 class MachineTables:
-    """Tables of :class:`~spmilp.solvers.list_scheduler.board.Board`, before any decision."""
+    """Tables of :class:`~spmilp.solvers.kernels.board.Board`, before any decision."""
 
     cores: Table
     memories: Table

@@ -1,8 +1,8 @@
 """The energy bound: tasks on their most frugal kinds, and each byte over its cheapest way."""
 
+from spmilp.bounds.ways import Ways
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
-from spmilp.solvers.bounds.ways import Ways
 from spmilp.units import BufferIdx, Femtojoules, MemoryIdx
 
 

@@ -9,7 +9,7 @@ from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.plan import Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
-from spmilp.solvers.list_scheduler.machine_tables import alignment_of
+from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
 

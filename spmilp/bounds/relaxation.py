@@ -7,13 +7,13 @@ from math import ceil, lcm
 
 from ortools.sat.python import cp_model
 
+from spmilp.bounds.chains import Chains, Paths
+from spmilp.bounds.cuts import heads_and_tails
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.needs import Needs
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Routes, transfer_rate
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.bounds.chains import Chains, Paths
-from spmilp.solvers.bounds.cuts import heads_and_tails
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.needs import Needs
 from spmilp.units import BufferIdx, Bytes, Cycles, LinkIdx, MemoryIdx, SliceIdx, TaskIdx
 
 

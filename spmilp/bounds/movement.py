@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
 
+from spmilp.bounds.cut_links import least_rate
 from spmilp.machine.routes import Routes, transfer_cycles, transfer_rate
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.cut_links import least_rate
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 

@@ -7,13 +7,13 @@ from math import ceil
 
 import pytest
 
+from spmilp.bounds.best import all_bounds
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
+from spmilp.bounds.stages.dual import LinearProgram, proven_minimum
+from spmilp.bounds.stages.milestones import stages_along
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.bounds.best import all_bounds
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.paths import paths_of
-from spmilp.solvers.bounds.stages.dual import LinearProgram, proven_minimum
-from spmilp.solvers.bounds.stages.milestones import stages_along
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
+from spmilp.bounds.chains import Paths
+from spmilp.bounds.prices import prices_of_shares
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Paths
-from spmilp.solvers.bounds.prices import prices_of_shares
 from spmilp.units import Cycles, TaskIdx
 
 MOST_SETS = 4

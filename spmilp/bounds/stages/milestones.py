@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from spmilp.bounds.chains import Paths
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.chains import Paths
 from spmilp.units import Cycles, TaskIdx
 
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 from math import ceil, gcd
 from typing import NamedTuple
 
+from spmilp.bounds.needs import Needs
+from spmilp.bounds.prices import prices_of_covers
+from spmilp.bounds.ways import Ways
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.bounds.needs import Needs
-from spmilp.solvers.bounds.prices import prices_of_covers
-from spmilp.solvers.bounds.ways import Ways
 from spmilp.units import BufferIdx, Bytes, TaskIdx
 
 MOST_TASKS = 1000

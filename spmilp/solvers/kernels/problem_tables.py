@@ -8,14 +8,14 @@ import numpy as np
 
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
+from spmilp.solvers.kernels.records import NONE, Ints, Table, flatten, numbers, table
 from spmilp.solvers.list_scheduler.orders import remaining_cycles
-from spmilp.solvers.list_scheduler.records import NONE, Ints, Table, flatten, numbers, table
 from spmilp.units import Bytes, Extents
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemTables:
-    """Tables of :class:`~spmilp.solvers.list_scheduler.board.Board`, before any decision."""
+    """Tables of :class:`~spmilp.solvers.kernels.board.Board`, before any decision."""
 
     tasks: Table
     cycles: Ints

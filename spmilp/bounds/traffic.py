@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
+from spmilp.bounds.chains import Paths
+from spmilp.bounds.movement import Movement, cycles_at
+from spmilp.bounds.ways import Ways
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
-from spmilp.solvers.bounds.chains import Paths
-from spmilp.solvers.bounds.movement import Movement, cycles_at
-from spmilp.solvers.bounds.ways import Ways
 from spmilp.units import Cycles, MemoryIdx
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.ways import Ways
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.bounds.movement import Movement
-from spmilp.solvers.bounds.ways import Ways
 from spmilp.units import BufferIdx, Cycles, TaskIdx
 
 
