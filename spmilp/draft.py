@@ -7,7 +7,7 @@ from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveStatus
+from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.judge import Judge
 from spmilp.solvers.list_scheduler.portfolio import Found
 
@@ -42,7 +42,7 @@ class Draft:
         except DoesNotFitError:
             return None
 
-    def result(self) -> Result | None:
+    def result(self) -> SolverResult | None:
         """Return the schedule as the answer of somebody who was interrupted.
 
         ``None`` where there is no schedule.
@@ -50,7 +50,7 @@ class Draft:
         plan = self.plan()
         if plan is None:
             return None
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if self.value == plan.claim.bound else SolveStatus.FEASIBLE,
             plan=plan,
             bound=plan.claim.bound,

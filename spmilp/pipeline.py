@@ -35,7 +35,7 @@ from spmilp.plan.write import write_plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import write_problem
-from spmilp.solvers.base import Result, SolveOptions
+from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.registry import find_solver
 from spmilp.tile_search import TileSearch, quick_draft, search_tilings
 
@@ -69,7 +69,7 @@ class Mapped:
     """
 
     problem: Problem
-    result: Result
+    result: SolverResult
     violations: tuple[Violation, ...]
 
     @property
@@ -197,19 +197,19 @@ def draft_network(
 
 def solve_problem(
     problem: Problem, solver: str, options: SolveOptions, hint: Plan | None = None
-) -> Result:
+) -> SolverResult:
     """Let the solver of that name find a plan; a plan that is known may be its hint."""
     return find_solver(solver).solve(problem, options, hint)
 
 
-def judge(problem: Problem, result: Result) -> Mapped:
+def judge(problem: Problem, result: SolverResult) -> Mapped:
     """Let the checker decide about the plan of a result, if it has one."""
     violations = check(problem, result.plan) if result.plan is not None else ()
     return Mapped(problem=problem, result=result, violations=violations)
 
 
 def judge_and_write(
-    problem: Problem, result: Result, folder: Path
+    problem: Problem, result: SolverResult, folder: Path
 ) -> tuple[Mapped, tuple[Path, ...]]:
     """Let the checker decide about a plan, and write it as :func:`write_outputs` does.
 

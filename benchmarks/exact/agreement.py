@@ -18,12 +18,12 @@ from time import monotonic
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.registry import find_solver
 from tests.solvers.tiny_problems import tiny_problem
 
 
-def contradictions(problem: Problem, results: dict[str, Result]) -> Iterator[str]:
+def contradictions(problem: Problem, results: dict[str, SolverResult]) -> Iterator[str]:
     """Yield what is wrong with the answers to one problem."""
     first = problem.objective.first
     values = {name: quantities(problem, r)[0] for name, r in results.items() if r.plan is not None}
@@ -39,7 +39,7 @@ def contradictions(problem: Problem, results: dict[str, Result]) -> Iterator[str
             yield f"{one}: bound {bound}; {other}: {first} {values[other]}"
 
 
-def quantities(problem: Problem, result: Result) -> tuple[int, ...]:
+def quantities(problem: Problem, result: SolverResult) -> tuple[int, ...]:
     """Return the quantities of a plan in the objective's order."""
     if result.plan is None:
         return ()
@@ -86,7 +86,7 @@ def main() -> int:
     return 1 if reported else 0
 
 
-def is_proven(result: Result) -> bool:
+def is_proven(result: SolverResult) -> bool:
     """Say whether an answer is final."""
     return result.status in (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE)
 

@@ -31,7 +31,7 @@ from spmilp.pipeline import draft_network, solve_problem
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
-from spmilp.solvers.base import Progress, Result, SolveOptions
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
 Send: TypeAlias = Callable[..., None]
@@ -98,7 +98,7 @@ def _solve_like_the_command(request: RunRequest, send: Send) -> tuple[Watched, P
     found: list[Problem] = []
     wanted = request.objective or Quantity.MAKESPAN
 
-    def search(options: SolveOptions) -> Result:
+    def search(options: SolveOptions) -> SolverResult:
         started = perf_counter()
         limit = options.time_limit
         loaded = load_source(source)

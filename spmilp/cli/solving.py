@@ -21,7 +21,7 @@ from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.registry import solver_names
 from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
@@ -87,7 +87,7 @@ def _solved(
     progress: ProgressLine,
     started: float,
     interrupts: Interrupts,
-) -> tuple[tuple[Path, ...], Result]:
+) -> tuple[tuple[Path, ...], SolverResult]:
     """Write what is to be written before, and solve; who was interrupted takes what there is."""
     known = draft.result() if interrupts.code is not None else None
     if known is not None:

@@ -10,7 +10,7 @@ from spmilp.plan.measures import claimed, compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 
 REJECTED = "rejected"
 """The status of a run whose plan the checker does not accept."""
@@ -49,7 +49,7 @@ class Watched:
         Every improvement that the solver reported, in order of time.
     """
 
-    result: Result
+    result: SolverResult
     seconds: float
     cpu_seconds: float
     course: tuple[Moment, ...]
@@ -165,7 +165,7 @@ def run_one(instance: str, problem: Problem, solver: str, options: SolveOptions)
 
 
 def watch(
-    search: Callable[[SolveOptions], Result],
+    search: Callable[[SolveOptions], SolverResult],
     options: SolveOptions,
     on_moment: Callable[[Moment], None] = lambda moment: None,
 ) -> Watched:

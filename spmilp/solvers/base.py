@@ -17,7 +17,7 @@ class SolveStatus(StrEnum):
     ``feasible``
         There is a plan, and it may not be the best.
     ``infeasible``
-        Proven: no valid plan exists. ``Result.reason`` says why in words.
+        Proven: no valid plan exists. ``SolverResult.reason`` says why in words.
     ``unknown``
         A limit was reached without a plan and without a proof.
     """
@@ -62,7 +62,7 @@ class SolveOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class SolverResult:
     """A solver's answer; what it does not have is ``None``, never 0.
 
     Parameters
@@ -88,7 +88,9 @@ class Solver(Protocol):
 
     name: str
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found.
 
         A ``KeyboardInterrupt`` ends the search early: with a plan, the solver returns it as it

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from checker.worked_example import PLAN
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 
 
 class FakeSolver:
@@ -15,12 +15,14 @@ class FakeSolver:
 
     name = "fake"
 
-    def __init__(self, result: Result, before: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, result: SolverResult, before: Callable[[], None] = lambda: None) -> None:
         self.result = result
         self.before = before
         self.options: SolveOptions | None = None
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         self.options = options
         self.before()
         return self.result
@@ -31,8 +33,10 @@ def answer(
     status: SolveStatus = SolveStatus.FEASIBLE,
     bound: int = 150,
     reason: str = "",
-) -> Result:
-    return Result(status=status, plan=plan, bound=bound, bound_source="by hand", reason=reason)
+) -> SolverResult:
+    return SolverResult(
+        status=status, plan=plan, bound=bound, bound_source="by hand", reason=reason
+    )
 
 
 def interrupted_with_a_plan(number: signal.Signals) -> Callable[[], None]:

@@ -13,7 +13,7 @@ from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_w
 from cli.running import MODELS, Run
 from spmilp.cli.progress import ProgressLine
 from spmilp.problem.write import write_problem
-from spmilp.solvers.base import Result, SolveStatus
+from spmilp.solvers.base import SolverResult, SolveStatus
 
 Answering: TypeAlias = Callable[[FakeSolver], Path]
 
@@ -116,7 +116,7 @@ def test_a_small_enough_gap_is_no_error(run: Run, answering: Answering) -> None:
     ],
 )
 def test_without_a_plan_an_older_one_stays(
-    result: Result, code: int, says: str, run: Run, answering: Answering
+    result: SolverResult, code: int, says: str, run: Run, answering: Answering
 ) -> None:
     run("solve", answering(FakeSolver(answer())), "-o", "out")
     before = {path.name: path.read_bytes() for path in Path("out").iterdir()}

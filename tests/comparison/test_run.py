@@ -10,7 +10,7 @@ from spmilp.comparison.run import REJECTED, compare, run_one
 from spmilp.errors import SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 
 
 class Improving:
@@ -18,7 +18,9 @@ class Improving:
 
     name = "improving"
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         assert options.on_progress is not None
         for incumbent in (None, 300, 196, 196):
             options.on_progress(Progress(incumbent=incumbent, bound=120, source="here"))

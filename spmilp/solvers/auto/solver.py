@@ -8,7 +8,7 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto.members import members_for
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 
 LEAST_SECONDS = 0.5
 """For a member, when those before it have taken all the time."""
@@ -25,7 +25,9 @@ class Auto:
 
     name = "auto"
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found."""
         course = _Course(problem, options, hint)
         for member in members_for(problem):
@@ -59,7 +61,7 @@ class _Course:
         self._known = _Known()
         self._hint = hint
         self.plan = hint
-        self.result: Result | None = None
+        self.result: SolverResult | None = None
 
     def options_until(self, share: float) -> SolveOptions | None:
         """Return the options of the member that may work until a share of the time has passed.
@@ -74,7 +76,7 @@ class _Course:
             limit = max(LEAST_SECONDS, limit)
         return replace(self._options, time_limit=limit, on_progress=self._tell)
 
-    def take(self, result: Result) -> None:
+    def take(self, result: SolverResult) -> None:
         """Keep the better plan, and the better bound."""
         if self.result is None:
             self.result = result
@@ -100,7 +102,7 @@ class _Course:
         value = self._values(result.plan)[0]
         return value - result.bound <= self._options.gap * value
 
-    def answer(self) -> Result:
+    def answer(self) -> SolverResult:
         """Return the best plan with the best bound.
 
         Raises
@@ -132,7 +134,7 @@ class _Course:
             return False
         return not check(self._problem, self._hint)
 
-    def _better(self, one: Result, other: Result) -> Result:
+    def _better(self, one: SolverResult, other: SolverResult) -> SolverResult:
         """Return the result with the better plan (the first, if equal), and the better bound."""
         best = one
         proves = other.status is SolveStatus.INFEASIBLE

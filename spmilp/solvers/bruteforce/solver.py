@@ -8,7 +8,7 @@ from spmilp.plan.measures import Measures, claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.given import Given
 from spmilp.solvers.bruteforce.reasons import least_peak, why_no_plan, why_no_room
 from spmilp.solvers.bruteforce.search import LimitReachedError, Limits, Search
@@ -38,7 +38,9 @@ class BruteForce:
     def __init__(self, most_states: int = MOST_STATES) -> None:
         self._most_states = most_states
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan (a ``hint`` is of no use to it).
 
         The status is ``optimal`` as soon as the first quantity is proven; the option
@@ -61,7 +63,7 @@ class _Run:
         if problem.objective.first is Quantity.PEAK_SPM:
             self._bound = self._least_peak
 
-    def result(self) -> Result:
+    def result(self) -> SolverResult:
         """Search, and say how it ended."""
         reason = why_no_room(Given(self._problem))
         if reason:
@@ -90,7 +92,7 @@ class _Run:
             self._bound = value
         claim = replace(plan.claim, bound=self._bound, bound_source=SOURCE)
         proven = "proven" if is_over else "open"
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if self._bound == value else SolveStatus.FEASIBLE,
             plan=replace(plan, claim=claim, options=(("tie_breakers", proven),)),
             bound=self._bound,
@@ -98,8 +100,8 @@ class _Run:
             interrupted=interrupted,
         )
 
-    def _without_plan(self, status: SolveStatus, reason: str) -> Result:
-        return Result(
+    def _without_plan(self, status: SolveStatus, reason: str) -> SolverResult:
+        return SolverResult(
             status=status, plan=None, bound=self._bound, bound_source=SOURCE, reason=reason
         )
 

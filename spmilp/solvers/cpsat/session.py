@@ -8,7 +8,7 @@ from spmilp.plan.measures import claim_of, claimed, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.cpsat.addresses import Crowd, find_addresses
 from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.builder import SMALL, Builder
@@ -74,7 +74,7 @@ class Session:
     """
 
     def __init__(
-        self, problem: Problem, options: SolveOptions, settings: CpSatOptions, start: Result
+        self, problem: Problem, options: SolveOptions, settings: CpSatOptions, start: SolverResult
     ) -> None:
         self._problem = problem
         self._options = options
@@ -123,10 +123,10 @@ class Session:
             if self.incumbent is not None and not self._clock.is_over(TIES):
                 self._break_ties(position)
 
-    def result(self) -> Result:
+    def result(self) -> SolverResult:
         """Return what was found."""
         if self.incumbent is None:
-            return Result(
+            return SolverResult(
                 status=SolveStatus.INFEASIBLE if self._infeasible else SolveStatus.UNKNOWN,
                 plan=None,
                 bound=self._bound,
@@ -137,7 +137,7 @@ class Session:
         claim = replace(plan.claim, bound=self._bound, bound_source=self._source)
         options = (("model", self._note),) if self._note else ()
         is_optimal = self.incumbent.values[0] == self._bound
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
             plan=replace(plan, claim=claim, solver="cpsat", options=options),
             bound=self._bound,

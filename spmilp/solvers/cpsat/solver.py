@@ -5,7 +5,7 @@ from dataclasses import replace
 from spmilp.checker.check import check
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.session import Session
 from spmilp.solvers.list_scheduler.solver import ListScheduler
@@ -44,7 +44,9 @@ class CpSatSolver:
     def __init__(self, settings: CpSatOptions = DEFAULTS) -> None:
         self._settings = settings
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found, never worse than the list scheduler's or a valid hint."""
         start = ListScheduler().solve(problem, options)
         if start.status is SolveStatus.INFEASIBLE:

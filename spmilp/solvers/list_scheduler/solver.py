@@ -9,7 +9,7 @@ from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
@@ -33,12 +33,14 @@ class ListScheduler:
         self._greedy = greedy
         self.name = "list" if greedy is None else greedy_name(*greedy)
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan of the portfolio (a ``hint`` is of no use to it)."""
         reason = why_it_cannot_fit(problem)
         if reason:
             bound = best_bound(problem)
-            return Result(
+            return SolverResult(
                 status=SolveStatus.INFEASIBLE,
                 plan=None,
                 bound=bound.value,
@@ -87,7 +89,7 @@ class _Search:
         limit = options.time_limit
         self._deadline = None if limit is None else monotonic() + limit
 
-    def result(self) -> Result:
+    def result(self) -> SolverResult:
         """Run the trials and return the best plan among them."""
         interrupted = False
         try:
@@ -105,8 +107,8 @@ class _Search:
             # might need less.
             return self._without_plan(str(error))
 
-    def _without_plan(self, reason: str) -> Result:
-        return Result(
+    def _without_plan(self, reason: str) -> SolverResult:
+        return SolverResult(
             status=SolveStatus.UNKNOWN,
             plan=None,
             bound=self._bound.value,
@@ -151,10 +153,10 @@ class _Search:
         objective = self._best.score[0]
         return objective - self._bound.value <= self._options.gap * objective
 
-    def _result_of(self, found: Found) -> Result:
+    def _result_of(self, found: Found) -> SolverResult:
         plan = plan_from(self._problem, self._routes, found, self._bound, self._name)
         optimal = found.score[0] == self._bound.value
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
             plan=plan,
             bound=self._bound.value,

@@ -10,7 +10,7 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.beside import Beside
@@ -43,7 +43,9 @@ class LnsSolver:
         self._settings = settings or LnsOptions()
         self._now = now
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found."""
         clock = Clock(options.time_limit, self._now)
         if hint is not None and check(problem, hint):
@@ -54,7 +56,7 @@ class LnsSolver:
         reason = why_it_cannot_fit(problem)
         if reason:
             status = SolveStatus.INFEASIBLE
-            return Result(
+            return SolverResult(
                 status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
             )
         beside = Beside(options.on_progress)
@@ -71,7 +73,7 @@ class LnsSolver:
             interrupted = True
         plan = session.plan()
         if plan is None:
-            return Result(
+            return SolverResult(
                 status=SolveStatus.UNKNOWN,
                 plan=None,
                 bound=bound.value,
@@ -80,7 +82,7 @@ class LnsSolver:
             )
         is_optimal = plan.claim.makespan == bound.value
         claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
             plan=replace(plan, claim=claim, solver=self.name, options=()),
             bound=bound.value,
@@ -89,7 +91,7 @@ class LnsSolver:
         )
 
 
-def _without_search(problem: Problem, options: SolveOptions, hint: Plan | None) -> Result:
+def _without_search(problem: Problem, options: SolveOptions, hint: Plan | None) -> SolverResult:
     """Return the better of a hint and the list scheduler's plan."""
     found = ListScheduler().solve(problem, options)
     if hint is None:

@@ -12,7 +12,7 @@ from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.local_search.candidate import Candidate, Judged
@@ -42,7 +42,9 @@ class LocalSearch:
     def __init__(self, walk: WalkOptions | None = None) -> None:
         self._walk = walk or WalkOptions()
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found; a ``hint`` is one of the schedules to begin with."""
         limit = options.time_limit
         deadline = None if limit is None else monotonic() + limit
@@ -75,7 +77,7 @@ class _Search:
         self._reason = ""
         self._others: tuple[Candidate, ...] = ()
 
-    def result(self, hint: Plan | None) -> Result:
+    def result(self, hint: Plan | None) -> SolverResult:
         """Search, and return the best plan."""
         done = Event()
         leader = Thread(target=self._lead, args=(hint, done), daemon=True)
@@ -156,7 +158,7 @@ class _Search:
             walk.step(step)
             step += 1
 
-    def _result_of(self, best: Judged) -> Result:
+    def _result_of(self, best: Judged) -> SolverResult:
         try:
             plan = plan_of(
                 self._problem,
@@ -169,7 +171,7 @@ class _Search:
         except DoesNotFitError as error:
             return _without_plan(SolveStatus.UNKNOWN, self._team.bound, str(error))
         optimal = best.score[0] == self._team.bound.value
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
             plan=plan,
             bound=self._team.bound.value,
@@ -177,7 +179,7 @@ class _Search:
         )
 
 
-def _without_plan(status: SolveStatus, bound: Bound, reason: str) -> Result:
-    return Result(
+def _without_plan(status: SolveStatus, bound: Bound, reason: str) -> SolverResult:
+    return SolverResult(
         status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
     )

@@ -12,7 +12,7 @@ from spmilp.plan.measures import claim_of, claimed, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.milp.addresses import find_addresses
 from spmilp.solvers.milp.decisions import Decisions, read_decisions
 from spmilp.solvers.milp.extract import extract
@@ -66,7 +66,7 @@ class Session:
         options: SolveOptions,
         settings: MilpOptions,
         backend: str,
-        start: Result,
+        start: SolverResult,
     ) -> None:
         self._problem = problem
         self._options = options
@@ -122,10 +122,10 @@ class Session:
             if self.incumbent is None:
                 return
 
-    def result(self) -> Result:
+    def result(self) -> SolverResult:
         """Return what was found."""
         if self.incumbent is None:
-            return Result(
+            return SolverResult(
                 status=SolveStatus.INFEASIBLE if self._infeasible else SolveStatus.UNKNOWN,
                 plan=None,
                 bound=self._bound,
@@ -136,7 +136,7 @@ class Session:
         is_optimal = values[0] == self._bound
         ties = "proven" if is_optimal and self._ties_proven else "open"
         claim = replace(plan.claim, bound=self._bound, bound_source=self._source)
-        return Result(
+        return SolverResult(
             status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
             plan=replace(
                 plan,

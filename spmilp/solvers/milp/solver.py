@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import backend_name
@@ -27,7 +27,9 @@ class MilpSolver:
     def __init__(self, settings: MilpOptions = DEFAULTS) -> None:
         self._settings = settings
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found, never worse than the list scheduler's or a valid hint.
 
         A problem whose model would be too large is refused: the status is ``unknown``, and the
@@ -47,7 +49,7 @@ class MilpSolver:
 
     def _solve(
         self, problem: Problem, options: SolveOptions, hint: Plan | None, backend: str
-    ) -> Result:
+    ) -> SolverResult:
         start = ListScheduler().solve(problem, options)
         if start.status is SolveStatus.INFEASIBLE:
             return start

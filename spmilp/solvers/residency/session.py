@@ -7,7 +7,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.list_scheduler.orders import depth_first
@@ -40,7 +40,7 @@ class Session:
     """
 
     def __init__(
-        self, problem: Problem, options: SolveOptions, clock: Clock, start: Result
+        self, problem: Problem, options: SolveOptions, clock: Clock, start: SolverResult
     ) -> None:
         self._problem = problem
         self._bound = Bound(start.bound_source, problem.objective.first, start.bound)

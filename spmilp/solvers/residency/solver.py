@@ -8,7 +8,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.residency.plans import NAME
@@ -38,7 +38,9 @@ class Residency:
     def __init__(self, patience: float = 60.0) -> None:
         self._patience = patience
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
         clock = Clock(options.time_limit, self._patience if options.time_limit is None else None)
         start = _start(problem, options, hint)
@@ -60,7 +62,7 @@ class Residency:
         return replace(_result_of(problem, plan, bound), interrupted=interrupted)
 
 
-def _start(problem: Problem, options: SolveOptions, hint: Plan | None) -> Result:
+def _start(problem: Problem, options: SolveOptions, hint: Plan | None) -> SolverResult:
     """Return a valid hint, or what the list scheduler finds."""
     if hint is not None and not check(problem, hint):
         return _result_of(problem, hint, best_bound(problem))
@@ -69,10 +71,10 @@ def _start(problem: Problem, options: SolveOptions, hint: Plan | None) -> Result
     return ListScheduler().solve(problem, options)
 
 
-def _result_of(problem: Problem, plan: Plan, bound: Bound) -> Result:
+def _result_of(problem: Problem, plan: Plan, bound: Bound) -> SolverResult:
     claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
     is_optimal = claimed(claim).of(bound.quantity) == bound.value
-    return Result(
+    return SolverResult(
         status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
         plan=replace(plan, claim=claim),
         bound=bound.value,

@@ -12,7 +12,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import solver as module
 from spmilp.solvers.auto.members import SMALL, Member, members_for
 from spmilp.solvers.auto.solver import Auto
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.registry import find_solver
 from tests.solvers.chains import chain, star
@@ -25,12 +25,14 @@ BETTER = ListScheduler().solve(PROBLEM, SolveOptions())
 class Scripted:
     """A solver that answers what it was told to."""
 
-    def __init__(self, name: str, answer: Result | BaseException, log: list[object]) -> None:
+    def __init__(self, name: str, answer: SolverResult | BaseException, log: list[object]) -> None:
         self.name = name
         self._answer = answer
         self._log = log
 
-    def solve(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
+    ) -> SolverResult:
         self._log.append((self.name, hint, options.time_limit))
         if isinstance(self._answer, BaseException):
             raise self._answer
@@ -46,7 +48,7 @@ class Scripted:
 def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
     """Have the portfolio consist of scripted members; return what they are asked."""
 
-    def script(*answers: Result | BaseException) -> list[object]:
+    def script(*answers: SolverResult | BaseException) -> list[object]:
         log: list[object] = []
         members = tuple(
             Member(
@@ -62,7 +64,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
     return script
 
 
-def shortened(result: Result, cycles: int) -> Result:
+def shortened(result: SolverResult, cycles: int) -> SolverResult:
     """Return a result whose plan claims so many cycles less."""
     assert result.plan is not None
     claim = replace(result.plan.claim, makespan=result.plan.claim.makespan - cycles)

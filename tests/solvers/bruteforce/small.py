@@ -25,7 +25,7 @@ from spmilp.machine.machine import (
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 
 DRAM = 0
@@ -196,7 +196,7 @@ def best_plan(problem: Problem) -> Plan:
     return result.plan
 
 
-def solve(problem: Problem) -> Result:
+def solve(problem: Problem) -> SolverResult:
     return BruteForce().solve(problem, SolveOptions())
 
 

@@ -9,7 +9,7 @@ from spmilp.bounds.best import all_bounds
 from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from tests.solvers.bruteforce.small import permuted
 from tests.solvers.tiny_problems import tiny_problem
@@ -21,7 +21,7 @@ MOST_STATES = 2000
 
 
 @cache
-def result(number: int) -> Result:
+def result(number: int) -> SolverResult:
     return BruteForce(MOST_STATES).solve(tiny_problem(number), SolveOptions())
 
 

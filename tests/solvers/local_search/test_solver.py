@@ -14,7 +14,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.solver import LocalSearch
 from spmilp.solvers.local_search.walk import WalkOptions
@@ -24,7 +24,7 @@ from tests.solvers.random_problems import problems
 STEPS = 40
 
 
-def search(problem: Problem, steps: int = STEPS, **options: Any) -> Result:
+def search(problem: Problem, steps: int = STEPS, **options: Any) -> SolverResult:
     solver = LocalSearch(WalkOptions(steps=steps, patience=15))
     return solver.solve(problem, SolveOptions(**options))
 

@@ -8,7 +8,7 @@ from spmilp.checker.check import check
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import measure
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.solver import MilpSolver
@@ -18,7 +18,7 @@ SEARCHED = (3, 7, 10, 16, 26, 36, 52, 59, 78, 94, 104, 109, 112, 138)
 """Problems whose list schedule is not known to be optimal by a simple bound."""
 
 
-def values(problem: Problem, result: Result) -> list[int]:
+def values(problem: Problem, result: SolverResult) -> list[int]:
     """Return a plan's quantities in the objective's order."""
     assert result.plan is not None
     plan = result.plan

@@ -10,7 +10,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Result, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.residency.solver import Residency
 from tests.solvers.tiny_problems import tiny_problem
@@ -25,12 +25,12 @@ def problem(number: int, quantity: Quantity) -> Problem:
 
 
 @cache
-def found(number: int, quantity: Quantity) -> Result:
+def found(number: int, quantity: Quantity) -> SolverResult:
     return Residency().solve(problem(number, quantity), SolveOptions())
 
 
 @cache
-def best(number: int, quantity: Quantity) -> Result:
+def best(number: int, quantity: Quantity) -> SolverResult:
     return BruteForce(MOST_STATES).solve(problem(number, quantity), SolveOptions())
 
 
