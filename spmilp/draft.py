@@ -8,8 +8,8 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
-from spmilp.solvers.list_scheduler.judge import Judge
 from spmilp.solvers.list_scheduler.portfolio import Found
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,11 +15,11 @@ from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.judge import Judge, Rule
-from spmilp.solvers.list_scheduler.mixture import advances_of
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Trial
+from spmilp.solvers.list_scheduler.rule_mixture import advances_of
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge, Rule
 
 MOST_TASKS_JUDGED = 120_000
 

@@ -13,9 +13,9 @@ from spmilp.lowering.lower import lower
 from spmilp.pipeline import Loaded, load, lower_network
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.judge import Judge, Rule
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge, Rule
 from spmilp.tile_search import TileSearch, quick_draft, search_tilings
 
 MODEL = Path(__file__).parents[1] / "models" / "resnet8_int8.onnx"

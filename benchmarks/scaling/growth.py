@@ -28,7 +28,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from spmilp.solvers.local_search.candidate import Judged
     from spmilp.solvers.local_search.evaluate import Evaluator
-    from spmilp.solvers.local_search.facts import Facts
+    from spmilp.solvers.local_search.problem_index import Facts
 
 T = TypeVar("T")
 
@@ -60,15 +60,15 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.machine.routes import Routes
     from spmilp.plan.read import read_plan
     from spmilp.plan.write import write_plan
-    from spmilp.solvers.kernels.board import Stop
-    from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
-    from spmilp.solvers.list_scheduler.extract import plan_of
+    from spmilp.solvers.kernels.schedule_state import Stop
+    from spmilp.solvers.kernels.serial.extract import plan_of
+    from spmilp.solvers.kernels.serial.run import Runner
+    from spmilp.solvers.kernels.serial.score import Scorer
+    from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS
-    from spmilp.solvers.list_scheduler.run import Runner
-    from spmilp.solvers.list_scheduler.score import Scorer
     from spmilp.solvers.local_search.evaluate import Evaluator
-    from spmilp.solvers.local_search.facts import facts_of
+    from spmilp.solvers.local_search.problem_index import facts_of
 
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)
@@ -117,8 +117,8 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
 
 def one_step(facts: "Facts", evaluator: "Evaluator", start: "Judged") -> None:
     """See what holds a schedule up, place a task elsewhere, and judge that."""
+    from spmilp.solvers.local_search.neighbourhood_state import Situation
     from spmilp.solvers.local_search.order_moves import shift_a_task
-    from spmilp.solvers.local_search.situation import Situation
 
     now = Situation(facts=facts, judged=start, others=(), rng=np.random.default_rng(0))
     moved = next(filter(None, (shift_a_task(now) for _ in range(20))), start.candidate)

@@ -18,8 +18,8 @@ from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.local_search.choice import MOVES
+from spmilp.solvers.local_search.run import WalkOptions
 from spmilp.solvers.local_search.solver import LocalSearch
-from spmilp.solvers.local_search.walk import WalkOptions
 
 
 def variants(steps: int) -> Iterator[tuple[str, WalkOptions]]:

@@ -19,7 +19,7 @@ from spmilp.bench.suite import ModelOnMachine
 from spmilp.lowering.choose import first_choice
 from spmilp.lowering.lower import lower
 from spmilp.lowering.roofline import roofline
-from spmilp.solvers.list_scheduler.judge import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
 
 NO_LIMIT = 1 << 62
 

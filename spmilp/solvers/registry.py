@@ -86,7 +86,7 @@ def _greedy(assignment: str, order: str) -> Callable[[], Solver]:
 
 @cache
 def _all_solvers() -> dict[str, Callable[[], Solver]]:
-    from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
+    from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.rules import ORDERS
 
     greedy = {

@@ -8,7 +8,7 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.fused import Fusion
 from spmilp.lowering.lower import lower
 from spmilp.lowering.refine import refine_tilings
-from spmilp.solvers.list_scheduler.judge import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15

@@ -11,7 +11,7 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.quick import quick_tilings
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.judge import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.bands import in_bands
+from spmilp.solvers.list_scheduler.fused_bands import in_bands
 from spmilp.solvers.list_scheduler.orders import in_turns
 from tests.solvers.chains import chain, star
 

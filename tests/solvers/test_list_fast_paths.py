@@ -8,9 +8,13 @@ import pytest
 from spmilp.bench.generated import generated_problem
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.board import Board, Weights
 from spmilp.solvers.kernels.records import NONE, Ints
-from spmilp.solvers.list_scheduler.assign import (
+from spmilp.solvers.kernels.schedule_state import Board, Weights
+from spmilp.solvers.kernels.serial.open_core import core_that_ends_first, end_of_predecessors
+from spmilp.solvers.kernels.serial.residencies import residency_in
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware
+from spmilp.solvers.list_scheduler.assignments import (
     _able,
     _along_the_chip,
     _operators,
@@ -19,11 +23,7 @@ from spmilp.solvers.list_scheduler.assign import (
     near_the_data,
     wherever_it_ends_first,
 )
-from spmilp.solvers.list_scheduler.lifetimes import residency_in
-from spmilp.solvers.list_scheduler.open_core import core_that_ends_first, end_of_predecessors
 from spmilp.solvers.list_scheduler.orders import layer_by_layer
-from spmilp.solvers.list_scheduler.run import Runner
-from spmilp.solvers.list_scheduler.transfers import cycles_on_idle_hardware
 
 PROBLEMS = [generated_problem(90, 4, 1), generated_problem(150, 9, 2), generated_problem(70, 12)]
 

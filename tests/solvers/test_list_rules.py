@@ -7,9 +7,9 @@ import numpy as np
 
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
-from spmilp.solvers.kernels.board import Stop, Weights
-from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS
-from spmilp.solvers.list_scheduler.mixture import Mixture
+from spmilp.solvers.kernels.schedule_state import Stop, Weights
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.orders import (
     by_priority,
     in_turns,
@@ -18,7 +18,7 @@ from spmilp.solvers.list_scheduler.orders import (
     stationary,
 )
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
-from spmilp.solvers.list_scheduler.run import Runner
+from spmilp.solvers.list_scheduler.rule_mixture import Mixture
 from tests.solvers.chains import chain, star
 
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from spmilp.machine.routes import Routes
-from spmilp.solvers.kernels.board import (
+from spmilp.solvers.kernels.schedule_state import (
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
     Board,
     Stop,
     Weights,
 )
-from spmilp.solvers.list_scheduler.assign import near_the_data
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.list_scheduler.assignments import near_the_data
 from spmilp.solvers.list_scheduler.orders import depth_first
-from spmilp.solvers.list_scheduler.run import Runner
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(4, 1000), layers=4, strips=8)

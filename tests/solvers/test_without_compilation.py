@@ -7,7 +7,7 @@ from pathlib import Path
 
 PROGRAM = """
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.decode import decode
+from spmilp.solvers.kernels.serial.generate import decode
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 print(hasattr(decode, "signatures"))

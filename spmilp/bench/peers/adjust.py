@@ -10,7 +10,7 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.judge import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
 from spmilp.units import Cycles
 
 Costs = Callable[[Task], tuple[Cycles | None, ...]]

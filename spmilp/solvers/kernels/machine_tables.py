@@ -21,10 +21,13 @@ from spmilp.solvers.kernels.records import (
 )
 from spmilp.units import MemoryIdx
 
+MOST_MEMORIES_WITH_ALL_PAIRS = 96
+"""On larger machines only the pairs of memories that a run may use are looked up."""
+
 
 @dataclass(frozen=True, slots=True)
 class MachineTables:
-    """Tables of :class:`~spmilp.solvers.kernels.board.Board`, before any decision."""
+    """Tables of :class:`~spmilp.solvers.kernels.schedule_state.Board`, before any decision."""
 
     cores: Table
     memories: Table

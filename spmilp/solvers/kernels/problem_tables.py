@@ -9,13 +9,12 @@ import numpy as np
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import NONE, Ints, Table, flatten, numbers, table
-from spmilp.solvers.list_scheduler.orders import remaining_cycles
 from spmilp.units import Bytes, Extents
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemTables:
-    """Tables of :class:`~spmilp.solvers.kernels.board.Board`, before any decision."""
+    """Tables of :class:`~spmilp.solvers.kernels.schedule_state.Board`, before any decision."""
 
     tasks: Table
     cycles: Ints
@@ -101,6 +100,18 @@ def _cycles_behind(problem: Problem) -> Ints:
     """For each task, the cycles of the longest chain of tasks behind it."""
     least = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
     return numbers(remaining_cycles(problem)) - numbers(least)
+
+
+def remaining_cycles(problem: Problem) -> list[int]:
+    """For each task, the cycles of the longest chain of tasks that starts with it."""
+    path = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
+    before = problem.predecessors()
+    longest = [0] * len(path)
+    for task in reversed(list(problem.topological_order())):
+        path[task] += longest[task]
+        for earlier in before[task]:
+            longest[earlier] = max(longest[earlier], path[task])
+    return path
 
 
 def _slice_tables(problem: Problem) -> tuple[Table, Ints]:

@@ -48,7 +48,7 @@ def earliest_gap(line: Timeline, resource: int, ready: int, cycles: int, spare: 
     """
     steps, row = line.steps, line.resources[resource]
     last = row.begin + row.length - 1
-    step = _step_at(line, resource, ready)
+    step = step_at(line, resource, ready)
     start = ready
     while step < last:
         if steps[step].load > spare:
@@ -62,7 +62,7 @@ def earliest_gap(line: Timeline, resource: int, ready: int, cycles: int, spare: 
 
 
 @part
-def _step_at(line: Timeline, resource: int, cycle: int) -> int:
+def step_at(line: Timeline, resource: int, cycle: int) -> int:
     """Return the position in the pool of the step of a resource that holds ``cycle``."""
     steps, row = line.steps, line.resources[resource]
     low, high = row.begin, row.begin + row.length - 1
@@ -94,7 +94,7 @@ def occupy(line: Timeline, resource: int, start: int, end: int, demand: int) -> 
 def _cut(line: Timeline, resource: int, cycle: int) -> int:
     """Make ``cycle`` a breakpoint; return its position in the pool."""
     steps, row = line.steps, line.resources[resource]
-    before = _step_at(line, resource, cycle)
+    before = step_at(line, resource, cycle)
     if steps[before].time == cycle:
         return before
     for step in range(row.begin + row.length, before, -1):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.problem.problem import Problem, Task
+from spmilp.solvers.kernels.problem_tables import remaining_cycles
 from spmilp.solvers.kernels.records import Ints, numbers
 from spmilp.units import SliceIdx, TaskIdx
 
@@ -134,18 +135,6 @@ def longest_path_first(problem: Problem, noise: NDArray[np.float64] | None = Non
     if noise is not None:
         keys = [key * float(factor) for key, factor in zip(keys, noise, strict=True)]
     return by_priority(problem.predecessors(), keys)
-
-
-def remaining_cycles(problem: Problem) -> list[int]:
-    """For each task, the cycles of the longest chain of tasks that starts with it."""
-    path = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
-    before = problem.predecessors()
-    longest = [0] * len(path)
-    for task in reversed(list(problem.topological_order())):
-        path[task] += longest[task]
-        for earlier in before[task]:
-            longest[earlier] = max(longest[earlier], path[task])
-    return path
 
 
 def by_priority(before: Sequence[Sequence[TaskIdx]], keys: Sequence[float]) -> Ints:

@@ -7,14 +7,14 @@ from itertools import product
 
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.board import Board, Stop, Weights
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.list_scheduler.assign import ASSIGNMENTS, wherever_it_ends_first
-from spmilp.solvers.list_scheduler.mixture import Mixture
+from spmilp.solvers.kernels.schedule_state import Board, Stop, Weights
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.kernels.serial.score import Scorer
+from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, wherever_it_ends_first
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
+from spmilp.solvers.list_scheduler.rule_mixture import Mixture
 from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS
-from spmilp.solvers.list_scheduler.run import Runner
-from spmilp.solvers.list_scheduler.score import Scorer
 
 FIRST_WEIGHTS = {
     Quantity.MAKESPAN: Weights(dram=2.0),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.list_scheduler.bands import in_bands
+from spmilp.solvers.list_scheduler.fused_bands import in_bands
 from spmilp.solvers.list_scheduler.orders import (
     depth_first,
     in_turns,

@@ -10,10 +10,10 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.list_scheduler.extract import plan_of
+from spmilp.solvers.kernels.serial.extract import plan_of
+from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
-from spmilp.solvers.list_scheduler.run import Runner
 
 
 class ListScheduler:

@@ -6,11 +6,10 @@ from spmilp.compiled import part
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.machine_tables import machine_tables
+from spmilp.solvers.kernels.machine_tables import MOST_MEMORIES_WITH_ALL_PAIRS, machine_tables
 from spmilp.solvers.kernels.problem_tables import problem_tables
 from spmilp.solvers.kernels.records import NONE, ONE, ZERO, Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
-from spmilp.solvers.list_scheduler.run import MOST_MEMORIES_WITH_ALL_PAIRS
 from spmilp.solvers.lns.draft import Draft
 from spmilp.solvers.lns.reading import pools_of
 from spmilp.units import MemoryIdx

@@ -9,7 +9,7 @@ import numpy as np
 
 from spmilp.compiled import kernel, part
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
-from spmilp.solvers.kernels.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
 from spmilp.solvers.lns.draft import Draft, Tenants
 from spmilp.solvers.lns.lifetimes import lifetimes
 from spmilp.solvers.lns.sequence import earliest, latest
@@ -166,7 +166,7 @@ def room_before(draft: Draft, limit: Ints, room: Timeline, act: int, ready: int,
                 if draft.parent[held] != NONE:
                     need -= min(draft.bytes[held], draft.bytes[draft.parent[held]])
         steps, first = room.steps, room.resources[memory].begin
-        step = _step_at(room, memory, start - 1)
+        step = step_at(room, memory, start - 1)
         while step > first and steps[step].load + need <= limit[memory]:
             if steps[step].time <= ready:
                 break
@@ -261,7 +261,7 @@ def _room_behind(
             if heir != NONE and draft.filler[heir] == act:
                 need -= min(draft.bytes[other], draft.bytes[heir])
         steps, row = room.steps, room.resources[memory]
-        step = _step_at(room, memory, first)
+        step = step_at(room, memory, first)
         past = row.begin + row.length
         while step < past and steps[step].time < by:
             if need > 0 and steps[step].load + need > limit[memory]:

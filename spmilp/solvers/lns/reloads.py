@@ -4,7 +4,7 @@ import numpy as np
 
 from spmilp.compiled import kernel
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
-from spmilp.solvers.kernels.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 from spmilp.solvers.lns.ground import Ground
 from spmilp.solvers.lns.lifetimes import lifetimes
@@ -62,7 +62,7 @@ def _merge(
         first, until = ends[last], begins[held]
         fits = True
         if until > first:
-            step = _step_at(room, memory, first)
+            step = step_at(room, memory, first)
             row = room.resources[memory]
             past = row.begin + row.length
             while fits and step < past and room.steps[step].time < until:

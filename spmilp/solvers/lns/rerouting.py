@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from spmilp.compiled import kernel, part
 from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints
-from spmilp.solvers.kernels.timeline import Timeline, _step_at, occupy
+from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
 from spmilp.solvers.lns.copies import Copies, earliest_copy, hold_way
 from spmilp.solvers.lns.draft import Draft, Flags, Rows
 
@@ -114,7 +114,7 @@ def _fill(scene: Scene, held: int, first: int, until: int, sign: int) -> None:
 def _has_room(scene: Scene, memory: int, first: int, until: int, need: int) -> bool:
     """Say whether so many bytes of a memory are free from ``first`` to ``until``."""
     steps, row = scene.room.steps, scene.room.resources[memory]
-    step = _step_at(scene.room, memory, first)
+    step = step_at(scene.room, memory, first)
     past = row.begin + row.length
     while step < past and steps[step].time < until:
         if steps[step].load + need > scene.limit[memory]:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from spmilp.solvers.kernels.board import Board, Weights
 from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.schedule_state import Board, Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,6 +13,7 @@ from spmilp.solvers.local_search.core_moves import (
     swap_two_tasks,
     turn_an_operator,
 )
+from spmilp.solvers.local_search.neighbourhood_state import Situation
 from spmilp.solvers.local_search.order_moves import (
     fill_a_gap,
     pull_a_task,
@@ -22,7 +23,6 @@ from spmilp.solvers.local_search.order_moves import (
     sort_a_stretch,
     sort_by_time,
 )
-from spmilp.solvers.local_search.situation import Situation
 from spmilp.solvers.local_search.space_moves import (
     change_a_weight,
     load_a_task_ahead,

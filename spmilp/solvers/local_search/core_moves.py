@@ -6,7 +6,7 @@ import numpy as np
 
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.situation import Situation
+from spmilp.solvers.local_search.neighbourhood_state import Situation
 
 
 def move_a_task(now: Situation) -> Candidate | None:

@@ -8,9 +8,9 @@ activities that end in that very cycle the one is followed that most probably is
 import numpy as np
 
 from spmilp.compiled import compiled
-from spmilp.solvers.kernels.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
+from spmilp.solvers.local_search.problem_index import Facts
 
 
 def critical_tasks(facts: Facts, board: Board) -> Ints:

@@ -5,13 +5,13 @@ import numpy as np
 from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.board import Board, Stop
 from spmilp.solvers.kernels.records import NEVER
-from spmilp.solvers.list_scheduler.extract import makespan_of
-from spmilp.solvers.list_scheduler.run import Runner
-from spmilp.solvers.list_scheduler.score import Scorer
+from spmilp.solvers.kernels.schedule_state import Board, Stop
+from spmilp.solvers.kernels.serial.extract import makespan_of
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.local_search.candidate import Candidate, Judged
-from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.problem_index import Facts
 from spmilp.solvers.local_search.sequence import steps_of
 
 

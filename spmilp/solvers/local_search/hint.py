@@ -3,10 +3,10 @@
 import numpy as np
 
 from spmilp.plan.plan import Plan
-from spmilp.solvers.kernels.board import Weights
 from spmilp.solvers.kernels.records import Ints, numbers
+from spmilp.solvers.kernels.schedule_state import Weights
 from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.problem_index import Facts
 from spmilp.solvers.local_search.sequence import in_order_of
 
 

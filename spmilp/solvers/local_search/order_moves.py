@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.solvers.local_search.candidate import Candidate
+from spmilp.solvers.local_search.neighbourhood_state import Situation
 from spmilp.solvers.local_search.sequence import in_order_of
-from spmilp.solvers.local_search.situation import Situation
 
 NEAR_AND_FAR = (0.003, 0.03, 0.2)
 BLENDS = (0.0, 0.5, 1.0)

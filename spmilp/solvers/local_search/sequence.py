@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from spmilp.compiled import compiled
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.problem_index import Facts
 
 
 def in_order_of(facts: Facts, keys: Ints | NDArray[np.float64]) -> Ints:
@@ -46,7 +46,7 @@ def steps_of(facts: Facts, candidate: Candidate) -> Ints:
 
     Bytes for a read are set aside right before the task of the same memory that comes as many tasks
     before its reader as its lead says (before the first one at the earliest); see
-    :func:`~spmilp.solvers.list_scheduler.decode.decode` for the numbers.
+    :func:`~spmilp.solvers.kernels.serial.generate.decode` for the numbers.
     """
     if not candidate.leads.any():
         return candidate.order

@@ -13,14 +13,14 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.list_scheduler.extract import plan_of
+from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.facts import facts_of
+from spmilp.solvers.local_search.problem_index import facts_of
+from spmilp.solvers.local_search.run import Walk, WalkOptions
 from spmilp.solvers.local_search.starts import Starts
 from spmilp.solvers.local_search.team import Team
-from spmilp.solvers.local_search.walk import Walk, WalkOptions
 
 TASKS_PLACED = 1_000_000
 SHARE_OF_PORTFOLIO = 0.3

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.solvers.kernels.board import Weights
 from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.schedule_state import Weights
 from spmilp.solvers.local_search.candidate import Candidate
+from spmilp.solvers.local_search.neighbourhood_state import Situation
 from spmilp.solvers.local_search.sequence import leads_by_share
-from spmilp.solvers.local_search.situation import Situation
 
 WHOLE = 0.4
 """How often all loads are set anew."""

@@ -9,8 +9,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found, Portfolio
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.facts import Facts
 from spmilp.solvers.local_search.hint import candidate_of
+from spmilp.solvers.local_search.problem_index import Facts
 from spmilp.solvers.local_search.sequence import leads_by_share
 
 MOST_KEPT = 4

@@ -12,16 +12,16 @@ from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.kernels.board import Weights
 from spmilp.solvers.kernels.records import numbers
-from spmilp.solvers.list_scheduler.extract import plan_of
+from spmilp.solvers.kernels.schedule_state import Weights
+from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.critical import critical_tasks
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.facts import Facts, facts_of
 from spmilp.solvers.local_search.hint import candidate_of
+from spmilp.solvers.local_search.problem_index import Facts, facts_of
 from spmilp.solvers.local_search.sequence import in_order_of, leads_by_share, steps_of
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems

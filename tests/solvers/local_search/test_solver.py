@@ -16,8 +16,8 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.local_search.run import WalkOptions
 from spmilp.solvers.local_search.solver import LocalSearch
-from spmilp.solvers.local_search.walk import WalkOptions
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 

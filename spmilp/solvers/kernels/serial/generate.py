@@ -7,7 +7,9 @@ bytes are given away; the store may run as soon as the buffer is valid, long bef
 """
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.board import (
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
+from spmilp.solvers.kernels.reference import by_reference
+from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
@@ -15,11 +17,17 @@ from spmilp.solvers.kernels.board import (
     Board,
     Stop,
 )
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
-from spmilp.solvers.kernels.reference import by_reference
-from spmilp.solvers.list_scheduler.ahead import do_ahead, fill_what_is_set_aside
-from spmilp.solvers.list_scheduler.fetch import fetch, send_towards
-from spmilp.solvers.list_scheduler.lifetimes import (
+from spmilp.solvers.kernels.serial.eviction import (
+    BLOCKS_FULL,
+    DOES_NOT_FIT,
+    best_window,
+    evict,
+    make_room,
+)
+from spmilp.solvers.kernels.serial.fetch import fetch, send_towards
+from spmilp.solvers.kernels.serial.open_core import core_that_ends_first, end_of_predecessors
+from spmilp.solvers.kernels.serial.prefetch import do_ahead, fill_what_is_set_aside
+from spmilp.solvers.kernels.serial.residencies import (
     close,
     close_idle_copies,
     close_if_idle,
@@ -28,15 +36,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     residency_in,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.open_core import core_that_ends_first, end_of_predecessors
-from spmilp.solvers.list_scheduler.room import (
-    BLOCKS_FULL,
-    DOES_NOT_FIT,
-    best_window,
-    evict,
-    make_room,
-)
-from spmilp.solvers.list_scheduler.transfers import (
+from spmilp.solvers.kernels.serial.transfers import (
     DONE,
     RESIDENCIES_FULL,
 )

@@ -1,9 +1,10 @@
 """Room for new bytes: which window of a memory to clear, and how. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.board import Board, Stop
+from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace, block_at
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
-from spmilp.solvers.list_scheduler.lifetimes import (
+from spmilp.solvers.kernels.schedule_state import Board, Stop
+from spmilp.solvers.kernels.serial.residencies import (
     close,
     is_last_copy,
     new_residency,
@@ -11,8 +12,7 @@ from spmilp.solvers.list_scheduler.lifetimes import (
     padded_size,
     settle_at,
 )
-from spmilp.solvers.list_scheduler.space import FREE, RESERVED, Space, block_at
-from spmilp.solvers.list_scheduler.transfers import (
+from spmilp.solvers.kernels.serial.transfers import (
     DONE,
     NO_WAY,
     RESIDENCIES_FULL,
@@ -196,7 +196,7 @@ def _price(board: Board, held: int, task: int) -> tuple[int, float]:
 
 
 @part
-def _someone_in(space: Space, memory: int, address: int, size: int) -> int:
+def _someone_in(space: AddressSpace, memory: int, address: int, size: int) -> int:
     """Return a residency that lies in a window; -1 when it is free."""
     blocks = space.blocks[memory]
     block = block_at(space, memory, address)

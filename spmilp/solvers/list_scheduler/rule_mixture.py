@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from spmilp.solvers.kernels.board import Board
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.schedule_state import Board
 
 
 class Mixture:

@@ -8,9 +8,9 @@ description names.
 from enum import IntEnum
 from typing import NamedTuple
 
+from spmilp.solvers.kernels.address_space import AddressSpace
 from spmilp.solvers.kernels.records import Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline
-from spmilp.solvers.list_scheduler.space import Space
 
 
 class Stop(IntEnum):
@@ -140,7 +140,7 @@ class Board(NamedTuple):
     transfers: Table
     prices: Table
     counts: Ints
-    space: Space
+    space: AddressSpace
     line: Timeline
     scale: int
     weights: Weights

@@ -5,9 +5,9 @@ import numpy as np
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.board import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
 from spmilp.solvers.kernels.records import SET_ASIDE
-from spmilp.solvers.list_scheduler.extract import makespan_of
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
+from spmilp.solvers.kernels.serial.extract import makespan_of
 
 
 class Scorer:

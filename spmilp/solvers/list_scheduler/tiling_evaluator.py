@@ -7,9 +7,9 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
-from spmilp.solvers.list_scheduler.run import Runner
 from spmilp.solvers.list_scheduler.solver import plan_from
 
 Rule = tuple[str, str]

@@ -7,8 +7,8 @@ import numpy as np
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.choice import MOVES, Choice
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.facts import Facts
-from spmilp.solvers.local_search.situation import Situation
+from spmilp.solvers.local_search.neighbourhood_state import Situation
+from spmilp.solvers.local_search.problem_index import Facts
 from spmilp.solvers.local_search.team import Team
 
 NEW_BEST, BETTER, ACCEPTED = 1.0, 0.3, 0.01

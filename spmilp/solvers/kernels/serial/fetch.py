@@ -1,15 +1,15 @@
 """Bringing slices where they are read, and outputs where they must end. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.board import (
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
+from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     Board,
 )
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
-from spmilp.solvers.list_scheduler.lifetimes import close, residency_in
-from spmilp.solvers.list_scheduler.room import make_room
-from spmilp.solvers.list_scheduler.transfers import (
+from spmilp.solvers.kernels.serial.eviction import make_room
+from spmilp.solvers.kernels.serial.residencies import close, residency_in
+from spmilp.solvers.kernels.serial.transfers import (
     DONE,
     NO_WAY,
     cycles_on_idle_hardware,

@@ -8,7 +8,16 @@ from spmilp.errors import SpmilpError
 from spmilp.interruptible import interruptibly
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.board import (
+from spmilp.solvers.kernels.address_space import new_address_space
+from spmilp.solvers.kernels.machine_tables import (
+    MOST_MEMORIES_WITH_ALL_PAIRS,
+    MachineTables,
+    machine_tables,
+    next_towards_dram,
+)
+from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, table
+from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
@@ -16,16 +25,8 @@ from spmilp.solvers.kernels.board import (
     Stop,
     Weights,
 )
-from spmilp.solvers.kernels.machine_tables import (
-    MachineTables,
-    machine_tables,
-    next_towards_dram,
-)
-from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, table
+from spmilp.solvers.kernels.serial.generate import decode
 from spmilp.solvers.kernels.timeline import new_timeline
-from spmilp.solvers.list_scheduler.decode import decode
-from spmilp.solvers.list_scheduler.space import new_space
 from spmilp.units import MemoryIdx
 
 RESIDENCY = (
@@ -35,7 +36,6 @@ RESIDENCY = (
 TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
 PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
-MOST_MEMORIES_WITH_ALL_PAIRS = 96
 MANY_TASKS = 1_000
 """A run with fewer takes so little time that an interrupt can wait for its end."""
 
@@ -77,7 +77,7 @@ class Runner:
         ----------
         order
             Every task once, each after all that it follows; between them what is done ahead, see
-            :func:`~spmilp.solvers.list_scheduler.decode.decode`.
+            :func:`~spmilp.solvers.kernels.serial.generate.decode`.
         cores
             For each task its core, or -1 to let the scheduler choose.
         latest
@@ -146,7 +146,7 @@ class Runner:
             transfers=table(self._room, *TRANSFER),
             prices=np.zeros(self._blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_space(self._problem.machine.memories, self._blocks),
+            space=new_address_space(self._problem.machine.memories, self._blocks),
             line=new_timeline(machine.resources.size, self._pool),
             scale=machine.scale,
             weights=weights,

@@ -17,7 +17,7 @@ FREE = -1
 RESERVED = -2
 
 
-class Space(NamedTuple):
+class AddressSpace(NamedTuple):
     """The blocks of all memories, one row each, in order of address.
 
     ``blocks[memory, i]`` reaches from ``start`` to the next block's; ``length`` is the number of
@@ -29,12 +29,12 @@ class Space(NamedTuple):
     length: Ints
 
 
-def new_space(memories: tuple[Memory, ...], room: int) -> Space:
+def new_address_space(memories: tuple[Memory, ...], room: int) -> AddressSpace:
     """Return the blocks of empty memories, each with room for ``room`` blocks.
 
     A memory without limit has no blocks: its addresses are given out in the end.
     """
-    space = Space(
+    space = AddressSpace(
         blocks=tables((len(memories), room), "start", "holder", "free_from"),
         length=np.zeros(len(memories), np.int64),
     )
@@ -44,7 +44,7 @@ def new_space(memories: tuple[Memory, ...], room: int) -> Space:
     return space
 
 
-def _fill_row(space: Space, memory: Memory, size: int) -> None:
+def _fill_row(space: AddressSpace, memory: Memory, size: int) -> None:
     edges = [(taken.start, RESERVED) for taken in memory.reserved]
     edges += [(taken.end, FREE) for taken in memory.reserved if taken.end < size]
     if not memory.reserved or memory.reserved[0].start > 0:
@@ -58,7 +58,7 @@ def _fill_row(space: Space, memory: Memory, size: int) -> None:
 
 
 @part
-def block_at(space: Space, memory: int, address: int) -> int:
+def block_at(space: AddressSpace, memory: int, address: int) -> int:
     """Return the position of the block that holds ``address``."""
     blocks = space.blocks[memory]
     low, high = 0, space.length[memory] - 1
@@ -72,7 +72,7 @@ def block_at(space: Space, memory: int, address: int) -> int:
 
 
 @part
-def release(space: Space, memory: int, address: int, cycle: int, settled: int) -> None:
+def release(space: AddressSpace, memory: int, address: int, cycle: int, settled: int) -> None:
     """Free the block at ``address`` from ``cycle`` on.
 
     Neighbours that are free since ``settled`` or earlier become one block: nothing will be placed
@@ -89,7 +89,7 @@ def release(space: Space, memory: int, address: int, cycle: int, settled: int) -
 
 
 @part
-def _join(space: Space, memory: int, block: int, settled: int) -> None:
+def _join(space: AddressSpace, memory: int, block: int, settled: int) -> None:
     """Make one block of ``block`` and its successor if both are free and equally good."""
     one, other = space.blocks[memory, block], space.blocks[memory, block + 1]
     if one.holder != FREE or other.holder != FREE:
@@ -102,7 +102,7 @@ def _join(space: Space, memory: int, block: int, settled: int) -> None:
 
 
 @part
-def _close_gap(space: Space, memory: int, block: int, blocks: int) -> None:
+def _close_gap(space: AddressSpace, memory: int, block: int, blocks: int) -> None:
     """Remove ``blocks`` blocks from position ``block`` on."""
     row = space.blocks[memory]
     for position in range(block, space.length[memory] - blocks + 1):
@@ -111,7 +111,7 @@ def _close_gap(space: Space, memory: int, block: int, blocks: int) -> None:
 
 
 @part
-def claim(space: Space, memory: int, address: int, size: int, holder: int) -> bool:
+def claim(space: AddressSpace, memory: int, address: int, size: int, holder: int) -> bool:
     """Give ``[address, address + size)``, free now, to ``holder``; False when the row is full."""
     if space.length[memory] + 3 > space.blocks.shape[1]:
         return False
@@ -124,7 +124,7 @@ def claim(space: Space, memory: int, address: int, size: int, holder: int) -> bo
 
 
 @part
-def _cut(space: Space, memory: int, address: int) -> int:
+def _cut(space: AddressSpace, memory: int, address: int) -> int:
     """Make ``address`` the start of a block; return its position (``length`` for the end)."""
     row = space.blocks[memory]
     count = space.length[memory]

@@ -1,9 +1,9 @@
 """Residencies from their first byte to their last use: who needs them, and when next. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.board import COUNT_RESIDENCIES, Board
+from spmilp.solvers.kernels.address_space import FREE, block_at, claim, release
 from spmilp.solvers.kernels.records import NEVER, NONE, ZERO
-from spmilp.solvers.list_scheduler.space import FREE, block_at, claim, release
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, Board
 
 
 @part

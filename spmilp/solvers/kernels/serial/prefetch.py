@@ -7,12 +7,12 @@ ones.
 """
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.board import Board
 from spmilp.solvers.kernels.records import NO, NONE, SET_ASIDE, ZERO
-from spmilp.solvers.list_scheduler.fetch import best_source
-from spmilp.solvers.list_scheduler.lifetimes import close, residency_in
-from spmilp.solvers.list_scheduler.room import DOES_NOT_FIT, make_room
-from spmilp.solvers.list_scheduler.transfers import DONE, cycles_on_idle_hardware, transfer
+from spmilp.solvers.kernels.schedule_state import Board
+from spmilp.solvers.kernels.serial.eviction import DOES_NOT_FIT, make_room
+from spmilp.solvers.kernels.serial.fetch import best_source
+from spmilp.solvers.kernels.serial.residencies import close, residency_in
+from spmilp.solvers.kernels.serial.transfers import DONE, cycles_on_idle_hardware, transfer
 
 
 @part

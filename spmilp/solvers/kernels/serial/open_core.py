@@ -1,9 +1,9 @@
 """On which core a task would end first, when none has been chosen for it. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.board import Board
 from spmilp.solvers.kernels.records import NONE, ONE, ZERO
-from spmilp.solvers.list_scheduler.transfers import cycles_on_idle_hardware
+from spmilp.solvers.kernels.schedule_state import Board
+from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware
 
 
 @part

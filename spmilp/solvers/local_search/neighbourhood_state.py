@@ -7,7 +7,7 @@ import numpy as np
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.critical import critical_tasks
-from spmilp.solvers.local_search.facts import Facts
+from spmilp.solvers.local_search.problem_index import Facts
 
 SHARE_OF_CRITICAL = 0.6
 """How often a move looks at a critical task rather than at any."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.records import NONE, Ints, flatten, numbers
-from spmilp.solvers.list_scheduler.near import Tiles, idle_cores, nearest_cores, nobody
+from spmilp.solvers.list_scheduler.locality import Tiles, idle_cores, nearest_cores, nobody
 from spmilp.solvers.list_scheduler.orders import operator_of
 from spmilp.units import CoreIdx
 

@@ -1,10 +1,10 @@
 """Transfers: which engine, when, from which residency. Compiled."""
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.board import COUNT_TRANSFERS, Board, Stop
 from spmilp.solvers.kernels.records import NONE, ONE, ZERO
+from spmilp.solvers.kernels.schedule_state import COUNT_TRANSFERS, Board, Stop
+from spmilp.solvers.kernels.serial.residencies import new_residency
 from spmilp.solvers.kernels.timeline import earliest_gap, occupy
-from spmilp.solvers.list_scheduler.lifetimes import new_residency
 
 DONE = int(Stop.DONE)
 RESIDENCIES_FULL = int(Stop.RESIDENCIES_FULL)
