@@ -9,7 +9,7 @@ from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,7 +38,7 @@ class Draft:
             return None
         try:
             bound = quick_bound(self.problem)
-            return Judge(self.problem.machine).plan(self.problem, self.schedule, bound)
+            return TilingEvaluator(self.problem.machine).plan(self.problem, self.schedule, bound)
         except DoesNotFitError:
             return None
 

@@ -18,8 +18,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rule_mixture import advances_of
-from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge, Rule
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
+from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
 
 MOST_TASKS_JUDGED = 120_000
 
@@ -77,7 +77,7 @@ def quick_draft(
     problem = lower(network, machine, tilings, objective=objective, sources=sources)
     if groups_that_do_not_fit(problem):
         return None
-    schedules = Judge(machine).schedules(problem, RULES_OF_A_JUDGE[:1])
+    schedules = TilingEvaluator(machine).schedules(problem, EVALUATION_RULES[:1])
     drafts = (Draft(problem=problem, schedule=schedule) for schedule in schedules)
     draft = next(drafts, None)
     if draft is not None and draft.value is not None:
@@ -125,7 +125,7 @@ class _Judged:
     """The problems of a search and what the judge says of them."""
 
     def __init__(self, machine: Machine, limits: TileSearch, known: Draft | None) -> None:
-        self._judge = Judge(machine)
+        self._judge = TilingEvaluator(machine)
         self._limits = limits
         self._left = limits.tasks
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
@@ -160,13 +160,13 @@ class _Judged:
             return {}
         tasks = self.best.problem.tasks
         groups = {task.tile.of: None for task in tasks if task.tile is not None}
-        advances = advances_of(operators_of(self.best.problem), self.best.schedule.board)
+        advances = advances_of(operators_of(self.best.problem), self.best.schedule.state)
         return dict(zip(groups, advances.tolist(), strict=True))
 
     def _rules_worth_asking(self) -> list[Rule]:
         """Return the rules without those that have always been far behind others."""
         least = min(self._least.values(), default=0)
-        return [rule for rule in RULES_OF_A_JUDGE if self._least.get(rule, least) <= MARGIN * least]
+        return [rule for rule in EVALUATION_RULES if self._least.get(rule, least) <= MARGIN * least]
 
     def _note(self, trial: Trial, value: int) -> None:
         rule = trial.assignment, trial.order

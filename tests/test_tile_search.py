@@ -14,8 +14,8 @@ from spmilp.pipeline import Loaded, load, lower_network
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge, Rule
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
+from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
 from spmilp.tile_search import TileSearch, quick_draft, search_tilings
 
 MODEL = Path(__file__).parents[1] / "models" / "resnet8_int8.onnx"
@@ -45,7 +45,7 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 
     values = [value for value, _ in said]
     assert values == sorted(values, reverse=True)
-    judge = Judge(machine)
+    judge = TilingEvaluator(machine)
     assert judge(lower(network, machine, first.tilings)) in values
     assert values[-1] < values[0]
     assert (judge(found.problem), len(found.problem.tasks)) == said[-1]
@@ -59,7 +59,7 @@ def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
 
     assert problem.objective.first is Quantity.DRAM_TRAFFIC
     assert said
-    assert min(said) == Judge(problem.machine)(problem)
+    assert min(said) == TilingEvaluator(problem.machine)(problem)
 
 
 def test_without_time_the_first_tiles_stay(loaded: Loaded, first: FirstChoice) -> None:
@@ -91,10 +91,10 @@ def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: Firs
 def test_an_interrupt_before_the_first_schedule_passes_on(
     loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(judge: Judge, problem: Problem, rules: Sequence[Rule]) -> int:
+    def interrupted(judge: TilingEvaluator, problem: Problem, rules: Sequence[Rule]) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Judge, "schedules", interrupted)
+    monkeypatch.setattr(TilingEvaluator, "schedules", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search(loaded, first, TileSearch())
 
@@ -104,21 +104,21 @@ def test_rules_that_are_far_behind_are_asked_no_more(
 ) -> None:
     asked: list[tuple[Rule, ...]] = []
     least: dict[Rule, int] = {}
-    schedules = Judge.schedules
+    schedules = TilingEvaluator.schedules
 
-    def watched(judge: Judge, problem: Problem, rules: Sequence[Rule]) -> Iterator[Found]:
+    def watched(judge: TilingEvaluator, problem: Problem, rules: Sequence[Rule]) -> Iterator[Found]:
         asked.append(tuple(rules))
         for found in schedules(judge, problem, rules):
             rule = found.trial.assignment, found.trial.order
             least[rule] = min(found.score[0], least.get(rule, found.score[0]))
             yield found
 
-    monkeypatch.setattr(Judge, "schedules", watched)
+    monkeypatch.setattr(TilingEvaluator, "schedules", watched)
     found = search(loaded, first, TileSearch(tasks=8_000))
-    assert asked[0] == RULES_OF_A_JUDGE
+    assert asked[0] == EVALUATION_RULES
     behind = {rule for rule, value in least.items() if value > 1.05 * min(least.values())}
     assert behind
-    assert set(asked[-1]) == set(RULES_OF_A_JUDGE) - behind
+    assert set(asked[-1]) == set(EVALUATION_RULES) - behind
     assert found.value == min(least.values())
 
 

@@ -28,7 +28,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from spmilp.solvers.local_search.candidate import Judged
     from spmilp.solvers.local_search.evaluate import Evaluator
-    from spmilp.solvers.local_search.problem_index import Facts
+    from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS
     from spmilp.solvers.local_search.evaluate import Evaluator
-    from spmilp.solvers.local_search.problem_index import facts_of
+    from spmilp.solvers.local_search.problem_index import problem_index
 
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)
@@ -85,19 +85,19 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     chosen = clock.measure("assignment", lambda: ASSIGNMENTS[assignment](problem))
     placed = clock.measure("order", lambda: ORDERS[order](problem, chosen))
     clock.measure("routes", lambda: runner.prepare(chosen))
-    stop, board = clock.measure("pass", lambda: runner.run(placed, chosen, weights))
+    stop, state = clock.measure("pass", lambda: runner.run(placed, chosen, weights))
     if stop is not Stop.DONE:
-        raise SystemExit(f"{problem.name}: {runner.why_it_stopped(stop, board)}")
-    clock.measure("score", lambda: Scorer(problem)(board))
+        raise SystemExit(f"{problem.name}: {runner.why_it_stopped(stop, state)}")
+    clock.measure("score", lambda: Scorer(problem)(state))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    facts = clock.measure("facts for search", lambda: facts_of(problem))
-    evaluator = Evaluator(problem, routes, facts)
-    start = evaluator.judge(evaluator.fixed(placed, board), "start")
+    index = clock.measure("index for search", lambda: problem_index(problem))
+    evaluator = Evaluator(problem, routes, index)
+    start = evaluator.judge(evaluator.fixed(placed, state), "start")
     if start is None:
         raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")
-    clock.measure("search step", lambda: one_step(facts, evaluator, start))
+    clock.measure("search step", lambda: one_step(index, evaluator, start))
     bound = clock.measure("bounds", lambda: best_bound(problem))
-    plan = clock.measure("plan", lambda: plan_of(problem, routes, board, bound, "list", ()))
+    plan = clock.measure("plan", lambda: plan_of(problem, routes, state, bound, "list", ()))
     violations = clock.measure("check", lambda: check(problem, plan))
     if violations:
         raise SystemExit(f"{problem.name}: {violations[0].message}")
@@ -115,12 +115,12 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     }
 
 
-def one_step(facts: "Facts", evaluator: "Evaluator", start: "Judged") -> None:
+def one_step(index: "ProblemIndex", evaluator: "Evaluator", start: "Judged") -> None:
     """See what holds a schedule up, place a task elsewhere, and judge that."""
-    from spmilp.solvers.local_search.neighbourhood_state import Situation
+    from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
     from spmilp.solvers.local_search.order_moves import shift_a_task
 
-    now = Situation(facts=facts, judged=start, others=(), rng=np.random.default_rng(0))
+    now = NeighbourhoodState(index=index, judged=start, others=(), rng=np.random.default_rng(0))
     moved = next(filter(None, (shift_a_task(now) for _ in range(20))), start.candidate)
     evaluator.judge(moved, "step")
 

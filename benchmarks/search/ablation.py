@@ -18,21 +18,21 @@ from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.local_search.choice import MOVES
-from spmilp.solvers.local_search.run import WalkOptions
+from spmilp.solvers.local_search.run import RunOptions
 from spmilp.solvers.local_search.solver import LocalSearch
 
 
-def variants(steps: int) -> Iterator[tuple[str, WalkOptions]]:
+def variants(steps: int) -> Iterator[tuple[str, RunOptions]]:
     """Yield the defaults, other histories, and the moves less one."""
-    yield "defaults", WalkOptions(steps=steps)
-    yield "never leaves", WalkOptions(steps=steps, patience=steps)
-    yield "patience 50", WalkOptions(steps=steps, patience=50)
-    yield "patience 400", WalkOptions(steps=steps, patience=400)
-    yield "leaves by 10 kicks", WalkOptions(steps=steps, kicks=10)
-    yield "leaves by 3 % each", WalkOptions(steps=steps, slack=0.03)
+    yield "defaults", RunOptions(steps=steps)
+    yield "never leaves", RunOptions(steps=steps, patience=steps)
+    yield "patience 50", RunOptions(steps=steps, patience=50)
+    yield "patience 400", RunOptions(steps=steps, patience=400)
+    yield "leaves by 10 kicks", RunOptions(steps=steps, kicks=10)
+    yield "leaves by 3 % each", RunOptions(steps=steps, slack=0.03)
     for left_out in MOVES:
         rest = tuple(name for name in MOVES if name != left_out)
-        yield f"without {left_out}", WalkOptions(steps=steps, moves=rest)
+        yield f"without {left_out}", RunOptions(steps=steps, moves=rest)
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
         print(f"| {name} | {exp(mean(logs)):.4f} | {process_time() - started:.0f} |", flush=True)
 
 
-def ratio(problem: Problem, options: WalkOptions, seed: int) -> float:
+def ratio(problem: Problem, options: RunOptions, seed: int) -> float:
     """Return the logarithm of what is found over the bound."""
     result = LocalSearch(options).solve(problem, SolveOptions(seed=seed))
     if result.plan is None:

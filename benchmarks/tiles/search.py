@@ -19,7 +19,7 @@ from spmilp.bench.suite import ModelOnMachine
 from spmilp.lowering.choose import first_choice
 from spmilp.lowering.lower import lower
 from spmilp.lowering.roofline import roofline
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 
 NO_LIMIT = 1 << 62
 
@@ -53,7 +53,7 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     network, machine = loaded.network, loaded.target.machine
     first = first_choice(network, machine)
     # Once before the clock starts, which loads compiled code.
-    value = Judge(machine)(lower(network, machine, first.tilings))
+    value = TilingEvaluator(machine)(lower(network, machine, first.tilings))
     limits = tile_search.TileSearch(seconds=seconds, tasks=NO_LIMIT)
     draft = tile_search.search_tilings(network, machine, first, limits)
     if value is None or draft.value is None:

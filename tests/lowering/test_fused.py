@@ -8,7 +8,7 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.fused import Fusion
 from spmilp.lowering.lower import lower
 from spmilp.lowering.refine import refine_tilings
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15
@@ -55,7 +55,7 @@ def test_more_bands_are_tried_first() -> None:
 
 def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    first, judge = choose_tilings(network, machine), Judge(machine)
+    first, judge = choose_tilings(network, machine), TilingEvaluator(machine)
     bands = [{**first, **some} for some in Fusion(network, machine).bands()]
     values = [judge(lower(network, machine, tilings)) for tilings in (first, *bands)]
     known = [value for value in values if value is not None]

@@ -11,7 +11,7 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.quick import quick_tilings
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -65,4 +65,4 @@ def test_networks_have_a_schedule_with_quick_tilings(model: str, machine: str) -
     tilings = quick_tilings(network, target)
 
     assert tilings is not None
-    assert Judge(target)(lower(network, target, tilings)) is not None
+    assert TilingEvaluator(target)(lower(network, target, tilings)) is not None

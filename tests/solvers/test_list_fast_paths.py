@@ -9,7 +9,7 @@ from spmilp.bench.generated import generated_problem
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NONE, Ints
-from spmilp.solvers.kernels.schedule_state import Board, Weights
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Weights
 from spmilp.solvers.kernels.serial.open_core import core_that_ends_first, end_of_predecessors
 from spmilp.solvers.kernels.serial.residencies import residency_in
 from spmilp.solvers.kernels.serial.run import Runner
@@ -75,24 +75,24 @@ def test_pairs_lead_from_each_writer_to_its_readers_and_from_reader_to_reader(
 def test_the_core_that_ends_first_is_found_as_by_asking_each_memory(problem: Problem) -> None:
     runner = Runner(problem, Routes(problem.machine))
     first_half, rest = np.array_split(layer_by_layer(problem), 2)
-    _, board = runner.run(first_half, wherever_it_ends_first(problem), Weights())
+    _, state = runner.run(first_half, wherever_it_ends_first(problem), Weights())
 
     for task in rest[:20].tolist():
-        assert core_that_ends_first(board, task) == _by_asking_each_memory(board, task)
+        assert core_that_ends_first(state, task) == _by_asking_each_memory(state, task)
 
 
-def _by_asking_each_memory(board: Board, task: int) -> int:
-    ready = end_of_predecessors(board, task)
-    reads = range(board.tasks[task].reads_from, board.tasks[task].reads_to)
+def _by_asking_each_memory(state: ScheduleState, task: int) -> int:
+    ready = end_of_predecessors(state, task)
+    reads = range(state.tasks[task].reads_from, state.tasks[task].reads_to)
     ends = {}
-    for core, there in enumerate(board.cores):
+    for core, there in enumerate(state.cores):
         loads = 0
-        for what in board.reads[reads]["slice"]:
-            if residency_in(board, what, there.memory) == NONE:
-                parent = board.memories[there.memory].parent
-                size = board.slices[what].bytes
-                loads += cycles_on_idle_hardware(board, parent, there.memory, size)
-        ends[core] = max(there.free, ready + loads) + board.cycles[task, there.kind]
+        for what in state.reads[reads]["slice"]:
+            if residency_in(state, what, there.memory) == NONE:
+                parent = state.memories[there.memory].parent
+                size = state.slices[what].bytes
+                loads += cycles_on_idle_hardware(state, parent, there.memory, size)
+        ends[core] = max(there.free, ready + loads) + state.cycles[task, there.kind]
     return min(ends, key=lambda core: (ends[core], core))
 
 
@@ -100,9 +100,9 @@ def test_half_a_schedule_is_there_to_look_at() -> None:
     problem = PROBLEMS[0]
     half: Ints = layer_by_layer(problem)[:45]
 
-    _, board = Runner(problem, Routes(problem.machine)).run(
+    _, state = Runner(problem, Routes(problem.machine)).run(
         half, wherever_it_ends_first(problem), Weights()
     )
 
-    assert board.tasks["placed"].sum() == 45
-    assert board.residencies["alive"].sum() > len(problem.tensors)
+    assert state.tasks["placed"].sum() == 45
+    assert state.residencies["alive"].sum() > len(problem.tensors)

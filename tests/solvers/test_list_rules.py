@@ -18,7 +18,7 @@ from spmilp.solvers.list_scheduler.orders import (
     stationary,
 )
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
-from spmilp.solvers.list_scheduler.rule_mixture import Mixture
+from spmilp.solvers.list_scheduler.rule_mixture import RuleMixture
 from tests.solvers.chains import chain, star
 
 
@@ -109,12 +109,12 @@ def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least(
     # Of either layer, one schedule has its tiles on two cores and the other one on the same core.
     first_apart = np.where(np.arange(8) < 4, apart, together)
     then_apart = np.where(np.arange(8) < 4, together, apart)
-    mixture = Mixture(operators_of(problem))
+    mixture = RuleMixture(operators_of(problem))
 
     for cores in (first_apart, then_apart):
-        stop, board = runner.run(order, cores, Weights())
+        stop, state = runner.run(order, cores, Weights())
         assert stop is Stop.DONE
-        mixture.add(order, cores, board)
+        mixture.add(order, cores, state)
 
     assert by_priority(problem.predecessors(), mixture.position.tolist()).tolist() == order.tolist()
     assert mixture.cores.tolist() == apart.tolist()
@@ -141,7 +141,7 @@ def test_the_portfolio_does_nothing_twice() -> None:
     found = [one for one in Portfolio(problem, Runner(problem, Routes(problem.machine))) if one]
 
     decided = [
-        (one.order.tobytes(), one.board.tasks["core"].tobytes(), one.trial.weights)
+        (one.order.tobytes(), one.state.tasks["core"].tobytes(), one.trial.weights)
         for one in found
         if "earliest" not in one.trial.assignment
     ]

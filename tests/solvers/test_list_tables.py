@@ -7,7 +7,7 @@ from spmilp.machine.routes import Routes
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
-    Board,
+    ScheduleState,
     Stop,
     Weights,
 )
@@ -19,19 +19,19 @@ from tests.solvers.chains import chain, star
 PROBLEM = chain(star(4, 1000), layers=4, strips=8)
 
 
-def board_of(runner: Runner) -> Board:
-    stop, board = runner.run(depth_first(PROBLEM), near_the_data(PROBLEM), Weights())
+def state_of(runner: Runner) -> ScheduleState:
+    stop, state = runner.run(depth_first(PROBLEM), near_the_data(PROBLEM), Weights())
     assert stop is Stop.DONE
-    return board
+    return state
 
 
 @pytest.mark.parametrize("table", ["_room", "_pool", "_blocks"])
 def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
     runner = Runner(PROBLEM, Routes(PROBLEM.machine))
-    expected = board_of(runner)
+    expected = state_of(runner)
     enough = getattr(runner, table)
     setattr(runner, table, 4)
-    found = board_of(runner)
+    found = state_of(runner)
     assert 4 < getattr(runner, table) < enough
     kept, moves = expected.counts[COUNT_RESIDENCIES], expected.counts[COUNT_TRANSFERS]
     np.testing.assert_array_equal(found.tasks, expected.tasks)

@@ -10,7 +10,7 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.tiling_evaluator import Judge
+from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 from spmilp.units import Cycles
 
 Costs = Callable[[Task], tuple[Cycles | None, ...]]
@@ -42,7 +42,7 @@ def lowered(
     def adjusted(problem: Problem) -> Problem:
         return problem if costs is None else with_costs(problem, costs)
 
-    judge = Judge(machine)
+    judge = TilingEvaluator(machine)
     left = MOST_TASKS_JUDGED
 
     def value_of(problem: Problem) -> int | None:

@@ -1,4 +1,4 @@
-"""The machine's part of the board.
+"""The machine's part of the schedule state.
 
 Rates are scaled to integers by one common factor, so that durations and loads stay exact.
 """
@@ -27,7 +27,7 @@ MOST_MEMORIES_WITH_ALL_PAIRS = 96
 
 @dataclass(frozen=True, slots=True)
 class MachineTables:
-    """Tables of :class:`~spmilp.solvers.kernels.schedule_state.Board`, before any decision."""
+    """The machine in a ``ScheduleState``, before any decision."""
 
     cores: Table
     memories: Table

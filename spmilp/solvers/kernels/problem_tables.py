@@ -1,4 +1,4 @@
-"""The problem's part of the board."""
+"""The problem's part of the schedule state."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from spmilp.units import Bytes, Extents
 
 @dataclass(frozen=True, slots=True)
 class ProblemTables:
-    """Tables of :class:`~spmilp.solvers.kernels.schedule_state.Board`, before any decision."""
+    """The problem in a ``ScheduleState``, before any decision."""
 
     tasks: Table
     cycles: Ints

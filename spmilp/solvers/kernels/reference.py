@@ -1,6 +1,6 @@
 """Named tuples passed by reference between compiled functions.
 
-numba passes a named tuple by value, and each array in it as seven numbers or more. A board of some
+numba passes a named tuple by value, and each array in it as seven numbers or more. A state of some
 twenty tables would be two hundred arguments of every function, which cost more than the functions
 do, first to compile and then to run. By reference it is one address.
 """

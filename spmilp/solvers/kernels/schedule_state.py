@@ -58,7 +58,7 @@ COUNT_FAILED_MEMORY = 4
 COUNT_LATEST = 5
 
 
-class Board(NamedTuple):
+class ScheduleState(NamedTuple):
     """The problem, the machine and a schedule in the making.
 
     ``tasks``

@@ -8,12 +8,12 @@ from itertools import product
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.kernels.schedule_state import Board, Stop, Weights
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, wherever_it_ends_first
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
-from spmilp.solvers.list_scheduler.rule_mixture import Mixture
+from spmilp.solvers.list_scheduler.rule_mixture import RuleMixture
 from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS
 
 FIRST_WEIGHTS = {
@@ -57,7 +57,7 @@ class Found:
     score: tuple[int, ...]
     trial: Trial
     order: Ints
-    board: Board
+    state: ScheduleState
 
 
 class Portfolio:
@@ -84,7 +84,7 @@ class Portfolio:
         self._only = only
         self._orders: dict[tuple[str, str], Ints] = {}
         self._assignments: dict[str, Ints] = {}
-        self._mixtures: dict[tuple[str, ...], Mixture] = {}
+        self._mixtures: dict[tuple[str, ...], RuleMixture] = {}
         self._missing = {
             orders: set(product(ASSIGNMENTS, orders)) for orders in (() if only else MIXED_ORDERS)
         }
@@ -161,14 +161,14 @@ class Portfolio:
 
     def _run(self, trial: Trial) -> Found | None:
         order, cores = self._decided(trial)
-        stop, board = self._runner.run(order, cores, trial.weights)
+        stop, state = self._runner.run(order, cores, trial.weights)
         if stop is not Stop.DONE:
-            self.reason = self._runner.why_it_stopped(stop, board)
+            self.reason = self._runner.why_it_stopped(stop, state)
             return None
         for orders, missing in self._missing.items():
             if trial.order in orders and missing:
                 if orders not in self._mixtures:
-                    self._mixtures[orders] = Mixture(self._operators)
-                self._mixtures[orders].add(order, cores, board)
-        self._scores[trial] = self._score(board)
-        return Found(self._scores[trial], trial, order, board)
+                    self._mixtures[orders] = RuleMixture(self._operators)
+                self._mixtures[orders].add(order, cores, state)
+        self._scores[trial] = self._score(state)
+        return Found(self._scores[trial], trial, order, state)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
-from spmilp.solvers.kernels.schedule_state import Board
+from spmilp.solvers.kernels.schedule_state import ScheduleState
 
 
-class Mixture:
+class RuleMixture:
     """What schedules by several rules say of each operator, and the best for each, together.
 
     An operator *advances* a schedule by the cycles from the end of the operator that ends before it
@@ -35,7 +35,7 @@ class Mixture:
         self.position = np.zeros_like(operators)
         self.cores = np.full_like(operators, NONE)
 
-    def add(self, order: Ints, cores: Ints, board: Board) -> None:
+    def add(self, order: Ints, cores: Ints, state: ScheduleState) -> None:
         """Take from a finished schedule the operators that it comes through sooner than others.
 
         Parameters
@@ -45,7 +45,7 @@ class Mixture:
         cores
             The assignment, -1 where the scheduler has chosen; it will choose anew.
         """
-        advances = advances_of(self._operators, board)
+        advances = advances_of(self._operators, state)
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
         sooner = (advances < self._least)[self._operators]
@@ -54,8 +54,8 @@ class Mixture:
         self.cores = np.where(sooner, cores, self.cores)
 
 
-def advances_of(operators: Ints, board: Board) -> Ints:
-    """Return by how many cycles each operator advances a schedule; see :class:`Mixture`.
+def advances_of(operators: Ints, state: ScheduleState) -> Ints:
+    """Return by how many cycles each operator advances a schedule; see :class:`RuleMixture`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def advances_of(operators: Ints, board: Board) -> Ints:
         Of each task, as a number.
     """
     last = np.zeros(int(operators.max(initial=-1)) + 1, operators.dtype)
-    np.maximum.at(last, operators, board.tasks["end"])
+    np.maximum.at(last, operators, state.tasks["end"])
     in_order = np.argsort(last, kind="stable")
     advances = np.empty_like(last)
     advances[in_order] = np.diff(last[in_order], prepend=0)

@@ -42,7 +42,7 @@ without bands for each, in geometric mean, and the best of the four without band
 one and no other four did better. Bands do what turns do unless memory is tight.
 """
 
-RULES_OF_A_JUDGE = FIRST_RULES[:5]
+EVALUATION_RULES = FIRST_RULES[:5]
 """On the same problems those without bands are 2.4 % worse than the best of all; no other three did
 better."""
 

@@ -66,7 +66,7 @@ def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solv
     trial = found.trial
     settings = (("assignment", trial.assignment), ("order", trial.order))
     weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
-    return plan_of(problem, routes, found.board, bound, solver, (*settings, *weights))
+    return plan_of(problem, routes, found.state, bound, solver, (*settings, *weights))
 
 
 class _Search:

@@ -9,14 +9,14 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
-from spmilp.solvers.list_scheduler.rules import RULES_OF_A_JUDGE
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.solver import plan_from
 
 Rule = tuple[str, str]
 """An assignment and an order."""
 
 
-class Judge:
+class TilingEvaluator:
     """Values problems on one machine by the plans of a few rules of the list scheduler."""
 
     def __init__(self, machine: Machine) -> None:
@@ -27,7 +27,7 @@ class Judge:
         return min((found.score[0] for found in self.schedules(problem)), default=None)
 
     def schedules(
-        self, problem: Problem, rules: Sequence[Rule] = RULES_OF_A_JUDGE
+        self, problem: Problem, rules: Sequence[Rule] = EVALUATION_RULES
     ) -> Iterator[Found]:
         """Yield what some of the rules find, one after another."""
         runner = Runner(problem, self._routes)

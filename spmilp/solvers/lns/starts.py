@@ -64,7 +64,7 @@ class Starts:
             settings = (("assignment", found.trial.assignment), ("order", found.trial.order))
             try:
                 yield plan_of(
-                    self._problem, self._routes, found.board, self._bound, "list", settings
+                    self._problem, self._routes, found.state, self._bound, "list", settings
                 )
             except DoesNotFitError:
                 continue
@@ -79,5 +79,5 @@ class Starts:
             return
         others = [one for one in self._kept if one not in alike]
         self._kept = sorted([*others, found], key=lambda one: one.score)
-        activities = found.board.tasks.size + int(found.board.counts[COUNT_TRANSFERS])
+        activities = found.state.tasks.size + int(found.state.counts[COUNT_TRANSFERS])
         del self._kept[max(2, min(MOST_KEPT, ACTIVITIES_KEPT // activities)) :]

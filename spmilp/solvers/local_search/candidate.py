@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.kernels.schedule_state import Board, Weights
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +47,6 @@ class Judged:
 
     candidate: Candidate
     score: tuple[int, ...]
-    board: Board
+    state: ScheduleState
     source: str
     exact: bool = True

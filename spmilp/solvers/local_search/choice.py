@@ -13,7 +13,7 @@ from spmilp.solvers.local_search.core_moves import (
     swap_two_tasks,
     turn_an_operator,
 )
-from spmilp.solvers.local_search.neighbourhood_state import Situation
+from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
 from spmilp.solvers.local_search.order_moves import (
     fill_a_gap,
     pull_a_task,
@@ -30,7 +30,7 @@ from spmilp.solvers.local_search.space_moves import (
     load_by_share,
 )
 
-Move = Callable[[Situation], Candidate | None]
+Move = Callable[[NeighbourhoodState], Candidate | None]
 
 MOVES: dict[str, Move] = {
     "shift task": shift_a_task,

@@ -6,48 +6,48 @@ import numpy as np
 
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.neighbourhood_state import Situation
+from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
 
 
-def move_a_task(now: Situation) -> Candidate | None:
+def move_a_task(now: NeighbourhoodState) -> Candidate | None:
     """Run a task on any other core."""
     task = now.a_task()
-    return _with_core(now, task, now.one_of(now.facts.able[task]))
+    return _with_core(now, task, now.one_of(now.index.able[task]))
 
 
-def move_to_the_data(now: Situation) -> Candidate | None:
+def move_to_the_data(now: NeighbourhoodState) -> Candidate | None:
     """Run a task where what it reads is written or read by others."""
-    facts, task = now.facts, now.a_task()
-    reads = facts.reads[task]
+    index, task = now.index, now.a_task()
+    reads = index.reads[task]
     if reads.size == 0:
         return None
-    buffer = int(facts.buffer_of[now.one_of(reads)])
-    users = np.append(facts.readers[buffer], facts.writers[buffer])
+    buffer = int(index.buffer_of[now.one_of(reads)])
+    users = np.append(index.readers[buffer], index.writers[buffer])
     users = users[(users >= 0) & (users != task)]
     if users.size == 0:
         return None
     return _with_core(now, task, int(now.candidate.cores[now.one_of(users)]))
 
 
-def move_to_an_idle_core(now: Situation) -> Candidate | None:
+def move_to_an_idle_core(now: NeighbourhoodState) -> Candidate | None:
     """Run a task on the core that computes least while it is in flight."""
-    tasks, task = now.judged.board.tasks, now.a_task()
-    able = now.facts.able[task]
+    tasks, task = now.judged.state.tasks, now.a_task()
+    able = now.index.able[task]
     around = 2 * int(tasks["end"][task] - tasks["start"][task])
     first, last = tasks["start"][task] - around, tasks["end"][task] + around
     overlap = np.minimum(tasks["end"], last) - np.maximum(tasks["start"], first)
-    busy = np.bincount(tasks["core"], np.maximum(overlap, 0), len(now.judged.board.cores))
+    busy = np.bincount(tasks["core"], np.maximum(overlap, 0), len(now.judged.state.cores))
     return _with_core(now, task, int(able[np.argmin(busy[able])]))
 
 
-def swap_two_tasks(now: Situation) -> Candidate | None:
+def swap_two_tasks(now: NeighbourhoodState) -> Candidate | None:
     """Let two tasks of an operator change places."""
     tasks = now.an_operator()
     one, other = now.one_of(tasks), now.one_of(tasks)
     cores = now.candidate.cores
     if cores[one] == cores[other]:
         return None
-    if cores[other] not in now.facts.able[one] or cores[one] not in now.facts.able[other]:
+    if cores[other] not in now.index.able[one] or cores[one] not in now.index.able[other]:
         return None
     changed = cores.copy()
     changed[_unit(now, one)] = cores[other]
@@ -55,7 +55,7 @@ def swap_two_tasks(now: Situation) -> Candidate | None:
     return replace(now.candidate, cores=changed)
 
 
-def turn_an_operator(now: Situation) -> Candidate | None:
+def turn_an_operator(now: NeighbourhoodState) -> Candidate | None:
     """Let the cores of an operator change places, in a round or at random."""
     tasks = now.an_operator()
     cores = now.candidate.cores
@@ -71,33 +71,33 @@ def turn_an_operator(now: Situation) -> Candidate | None:
     return _if_able(now, tasks, changed)
 
 
-def assign_as_another(now: Situation) -> Candidate | None:
+def assign_as_another(now: NeighbourhoodState) -> Candidate | None:
     """Run an operator, and perhaps those next to it, where another candidate does."""
-    facts = now.facts
+    index = now.index
     other = now.others[int(now.rng.integers(len(now.others)))]
-    first = int(facts.operator_of[now.a_task()])
-    last = min(len(facts.operators), first + int(now.rng.integers(1, 4)))
-    tasks = facts.operators.items[facts.operators.begins[first] : facts.operators.begins[last]]
+    first = int(index.operator_of[now.a_task()])
+    last = min(len(index.operators), first + int(now.rng.integers(1, 4)))
+    tasks = index.operators.items[index.operators.begins[first] : index.operators.begins[last]]
     changed = now.candidate.cores.copy()
     changed[tasks] = other.cores[tasks]
     return _if_able(now, tasks, changed)
 
 
-def _with_core(now: Situation, task: int, core: int) -> Candidate | None:
+def _with_core(now: NeighbourhoodState, task: int, core: int) -> Candidate | None:
     unit = _unit(now, task)
     changed = now.candidate.cores.copy()
     changed[unit] = core
     return _if_able(now, unit, changed)
 
 
-def _unit(now: Situation, task: int) -> Ints:
-    return now.facts.units[int(now.facts.unit_of[task])]
+def _unit(now: NeighbourhoodState, task: int) -> Ints:
+    return now.index.units[int(now.index.unit_of[task])]
 
 
-def _if_able(now: Situation, tasks: Ints, cores: Ints) -> Candidate | None:
+def _if_able(now: NeighbourhoodState, tasks: Ints, cores: Ints) -> Candidate | None:
     """Return the candidate with other cores, if they differ and can run the tasks."""
     before = now.candidate.cores
     moved = tasks[cores[tasks] != before[tasks]]
-    if moved.size == 0 or any(cores[task] not in now.facts.able[task] for task in moved.tolist()):
+    if moved.size == 0 or any(cores[task] not in now.index.able[task] for task in moved.tolist()):
         return None
     return replace(now.candidate, cores=cores)

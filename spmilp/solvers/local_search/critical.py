@@ -9,15 +9,15 @@ import numpy as np
 
 from spmilp.compiled import compiled
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
-from spmilp.solvers.local_search.problem_index import Facts
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, ScheduleState
+from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 
-def critical_tasks(facts: Facts, board: Board) -> Ints:
+def critical_tasks(index: ProblemIndex, state: ScheduleState) -> Ints:
     """Return the tasks on a critical chain and those that read what it brings, latest first."""
-    tasks = board.tasks
-    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-    stays = board.residencies[: board.counts[COUNT_RESIDENCIES]]
+    tasks = state.tasks
+    moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
+    stays = state.residencies[: state.counts[COUNT_RESIDENCIES]]
     count = len(tasks)
     starts = np.concatenate([tasks["start"], moves["start"]])
     ends = np.concatenate([tasks["end"], moves["end"]])
@@ -27,16 +27,16 @@ def critical_tasks(facts: Facts, board: Board) -> Ints:
         np.where(stays["filled_by_transfer"] >= 0, stays["filled_by_transfer"] + count, -1),
     )
     memory = np.concatenate(
-        [facts.memory_of_core[tasks["core"]], stays["memory"][moves["destination"]]]
+        [index.memory_of_core[tasks["core"]], stays["memory"][moves["destination"]]]
     )
     # What runs one at a time: cores, then engines.
-    server = np.concatenate([tasks["core"], moves["engine"] + len(board.cores)])
-    served_by = board.reads["served_by"]
+    server = np.concatenate([tasks["core"], moves["engine"] + len(state.cores)])
+    served_by = state.reads["served_by"]
     reader = np.full(count + len(moves), -1, np.int64)
     reader[:count] = np.arange(count)
     brought = filler[served_by]
     by_transfer = brought >= count
-    reader[brought[by_transfer]] = board.reads["reader"][by_transfer]
+    reader[brought[by_transfer]] = state.reads["reader"][by_transfer]
     chain = _chain(
         starts,
         ends,
@@ -44,7 +44,7 @@ def critical_tasks(facts: Facts, board: Board) -> Ints:
         memory,
         server,
         filler[moves["source"]],
-        facts.reads.begins,
+        index.reads.begins,
         brought,
     )
     found = reader[chain]

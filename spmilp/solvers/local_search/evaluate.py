@@ -6,12 +6,12 @@ from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER
-from spmilp.solvers.kernels.schedule_state import Board, Stop
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop
 from spmilp.solvers.kernels.serial.extract import makespan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.local_search.candidate import Candidate, Judged
-from spmilp.solvers.local_search.problem_index import Facts
+from spmilp.solvers.local_search.problem_index import ProblemIndex
 from spmilp.solvers.local_search.sequence import steps_of
 
 
@@ -21,10 +21,10 @@ class Evaluator:
     One evaluator serves one thread.
     """
 
-    def __init__(self, problem: Problem, routes: Routes, facts: Facts) -> None:
+    def __init__(self, problem: Problem, routes: Routes, index: ProblemIndex) -> None:
         self._problem = problem
         self._score = Scorer(problem)
-        self._facts = facts
+        self._index = index
         self.runner = Runner(problem, routes)
         self.count = 0
 
@@ -41,20 +41,20 @@ class Evaluator:
         self.count += 1
         by_makespan = self._problem.objective.first is Quantity.MAKESPAN
         latest = limit[0] if limit is not None and by_makespan else NEVER
-        steps = steps_of(self._facts, candidate)
-        stop, board = self.runner.run(steps, candidate.cores, candidate.weights, latest)
-        if stop is not Stop.DONE or (by_makespan and makespan_of(board) > latest):
+        steps = steps_of(self._index, candidate)
+        stop, state = self.runner.run(steps, candidate.cores, candidate.weights, latest)
+        if stop is not Stop.DONE or (by_makespan and makespan_of(state) > latest):
             return None
-        found = self._score(board)
+        found = self._score(state)
         if limit is not None and found > limit:
             return None
-        return Judged(candidate=candidate, score=found, board=board, source=source)
+        return Judged(candidate=candidate, score=found, state=state, source=source)
 
-    def fixed(self, order: np.ndarray, board: Board) -> Candidate:
+    def fixed(self, order: np.ndarray, state: ScheduleState) -> Candidate:
         """Return the candidate behind a schedule whose cores the scheduler may have chosen."""
         return Candidate(
             order=order,
-            cores=board.tasks["core"].copy(),
-            leads=np.zeros(self._facts.reads.items.size, np.int64),
-            weights=board.weights,
+            cores=state.tasks["core"].copy(),
+            leads=np.zeros(self._index.reads.items.size, np.int64),
+            weights=state.weights,
         )

@@ -7,14 +7,14 @@ import numpy as np
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.critical import critical_tasks
-from spmilp.solvers.local_search.problem_index import Facts
+from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 SHARE_OF_CRITICAL = 0.6
 """How often a move looks at a critical task rather than at any."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Situation:
+class NeighbourhoodState:
     """The schedule that moves start from.
 
     Parameters
@@ -31,7 +31,7 @@ class Situation:
         For each task the cycles that its core is idle before it.
     """
 
-    facts: Facts
+    index: ProblemIndex
     judged: Judged
     others: tuple[Candidate, ...]
     rng: np.random.Generator
@@ -44,9 +44,9 @@ class Situation:
         order = self.judged.candidate.order
         self.position = np.empty(order.size, np.int64)
         self.position[order] = np.arange(order.size)
-        self.critical = critical_tasks(self.facts, self.judged.board)
-        tasks = self.judged.board.tasks
-        before = self.facts.before
+        self.critical = critical_tasks(self.index, self.judged.state)
+        tasks = self.judged.state.tasks
+        before = self.index.before
         self.ready = np.zeros(order.size, np.int64)
         follower = np.repeat(np.arange(order.size), np.diff(before.begins))
         np.maximum.at(self.ready, follower, tasks["end"][before.items])
@@ -70,7 +70,7 @@ class Situation:
 
     def an_operator(self) -> Ints:
         """Draw an operator; return its tasks."""
-        return self.facts.operators[int(self.facts.operator_of[self.a_task()])]
+        return self.index.operators[int(self.index.operator_of[self.a_task()])]
 
     def one_of(self, items: Ints) -> int:
         """Draw one of several items."""

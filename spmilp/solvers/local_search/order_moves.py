@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.neighbourhood_state import Situation
+from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
 from spmilp.solvers.local_search.sequence import in_order_of
 
 NEAR_AND_FAR = (0.003, 0.03, 0.2)
@@ -15,28 +15,28 @@ FEW = 8
 STRETCHES = (0.02, 0.05, 0.15)
 
 
-def shift_a_task(now: Situation) -> Candidate | None:
+def shift_a_task(now: NeighbourhoodState) -> Candidate | None:
     """Place a task earlier or later."""
     keys = now.position.astype(np.float64)
     keys[now.a_task()] += now.a_distance(NEAR_AND_FAR)
     return _reordered(now, keys)
 
 
-def shift_an_operator(now: Situation) -> Candidate | None:
+def shift_an_operator(now: NeighbourhoodState) -> Candidate | None:
     """Place all tasks of an operator earlier or later."""
     keys = now.position.astype(np.float64)
     keys[now.an_operator()] += now.a_distance(NEAR_AND_FAR)
     return _reordered(now, keys)
 
 
-def pull_a_task(now: Situation) -> Candidate | None:
+def pull_a_task(now: NeighbourhoodState) -> Candidate | None:
     """Place a task earlier, and with it all that it waits for and that would come after."""
     task = now.a_task()
     target = float(now.position[task]) - abs(now.a_distance(NEAR_AND_FAR))
     pulled = {task}
     waiting = [task]
     while waiting:
-        for earlier in now.facts.before[waiting.pop()].tolist():
+        for earlier in now.index.before[waiting.pop()].tolist():
             if now.position[earlier] > target and earlier not in pulled:
                 pulled.add(earlier)
                 waiting.append(earlier)
@@ -46,7 +46,7 @@ def pull_a_task(now: Situation) -> Candidate | None:
     return _reordered(now, keys)
 
 
-def sort_a_stretch(now: Situation) -> Candidate | None:
+def sort_a_stretch(now: NeighbourhoodState) -> Candidate | None:
     """Place the tasks of a stretch as another candidate does: by layers here, by depth there."""
     count = now.position.size
     length = max(4, int(count * STRETCHES[int(now.rng.integers(len(STRETCHES)))]))
@@ -61,18 +61,18 @@ def sort_a_stretch(now: Situation) -> Candidate | None:
     return _reordered(now, keys)
 
 
-def sort_by_time(now: Situation) -> Candidate | None:
+def sort_by_time(now: NeighbourhoodState) -> Candidate | None:
     """Place the tasks in the order in which they start, or could start but for their core."""
-    starts = now.judged.board.tasks["start"].astype(np.float64)
+    starts = now.judged.state.tasks["start"].astype(np.float64)
     part = BLENDS[int(now.rng.integers(len(BLENDS)))]
     keys = part * now.ready + (1 - part) * starts
     noise = now.rng.normal(size=starts.size) * now.rng.choice([0.0, 0.002, 0.01])
     return _reordered(now, keys + noise * starts.max(initial=0.0))
 
 
-def fill_a_gap(now: Situation) -> Candidate | None:
+def fill_a_gap(now: NeighbourhoodState) -> Candidate | None:
     """Let a core that waits for one task run another one first, one that is ready by then."""
-    tasks = now.judged.board.tasks
+    tasks = now.judged.state.tasks
     total = int(now.idle.sum())
     if total == 0:
         return None
@@ -89,15 +89,15 @@ def fill_a_gap(now: Situation) -> Candidate | None:
     task = int(soonest[int(now.rng.integers(min(FEW, soonest.size)))])
     keys = now.position.astype(np.float64)
     keys[task] = min(keys[task], keys[waiting] - 0.5)
-    unit = now.facts.units[int(now.facts.unit_of[task])]
-    if any(core not in now.facts.able[other] for other in unit.tolist()):
+    unit = now.index.units[int(now.index.unit_of[task])]
+    if any(core not in now.index.able[other] for other in unit.tolist()):
         return None
     cores = now.candidate.cores.copy()
     cores[unit] = core
-    return replace(now.candidate, order=in_order_of(now.facts, keys), cores=cores)
+    return replace(now.candidate, order=in_order_of(now.index, keys), cores=cores)
 
 
-def run_as_another(now: Situation) -> Candidate | None:
+def run_as_another(now: NeighbourhoodState) -> Candidate | None:
     """Run an operator where another candidate does, and its tasks in the other's order."""
     other = now.others[int(now.rng.integers(len(now.others)))]
     tasks = now.an_operator()
@@ -107,14 +107,14 @@ def run_as_another(now: Situation) -> Candidate | None:
     rank[other.order] = np.arange(rank.size)
     keys = now.position.astype(np.float64)
     keys[tasks[np.argsort(rank[tasks], kind="stable")]] = np.sort(keys[tasks])
-    order = in_order_of(now.facts, keys)
+    order = in_order_of(now.index, keys)
     if (order == now.candidate.order).all() and (cores == now.candidate.cores).all():
         return None
     return replace(now.candidate, order=order, cores=cores)
 
 
-def _reordered(now: Situation, keys: NDArray[np.float64]) -> Candidate | None:
-    order = in_order_of(now.facts, keys)
+def _reordered(now: NeighbourhoodState, keys: NDArray[np.float64]) -> Candidate | None:
+    order = in_order_of(now.index, keys)
     if (order == now.candidate.order).all():
         return None
     return replace(now.candidate, order=order)

@@ -29,7 +29,7 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Facts:
+class ProblemIndex:
     """A problem as arrays.
 
     Parameters
@@ -76,7 +76,7 @@ class Facts:
     memory_bytes: Ints
 
 
-def facts_of(problem: Problem) -> Facts:
+def problem_index(problem: Problem) -> ProblemIndex:
     """Collect them."""
     before = problem.predecessors()
     followers: list[list[int]] = [[] for _ in before]
@@ -93,7 +93,7 @@ def facts_of(problem: Problem) -> Facts:
     buffer_of = numbers(slice_.buffer for slice_ in problem.slices)
     outside = there[buffer_of[reads.items]] * sizes[reads.items]
     kind_of = [core.kind for core in problem.machine.cores]
-    return Facts(
+    return ProblemIndex(
         before=Lists.of(before),
         followers=Lists.of(followers),
         reads=reads,

@@ -7,8 +7,8 @@ import numpy as np
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.choice import MOVES, Choice
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.neighbourhood_state import Situation
-from spmilp.solvers.local_search.problem_index import Facts
+from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
+from spmilp.solvers.local_search.problem_index import ProblemIndex
 from spmilp.solvers.local_search.team import Team
 
 NEW_BEST, BETTER, ACCEPTED = 1.0, 0.3, 0.01
@@ -17,7 +17,7 @@ TRIES_FOR_A_MOVE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WalkOptions:
+class RunOptions:
     """How a walk turns where it is stuck.
 
     Parameters
@@ -55,7 +55,7 @@ class Record:
     gain: int = 0
 
 
-class Walk:
+class SearchRun:
     """A walk over the schedules of one problem that accepts what is no worse.
 
     Late acceptance, with histories of 10 to 100, came less far in the same time.
@@ -70,22 +70,22 @@ class Walk:
 
     def __init__(
         self,
-        facts: Facts,
+        index: ProblemIndex,
         evaluator: Evaluator,
         team: Team,
         start: Judged,
         others: tuple[Candidate, ...],
         rng: np.random.Generator,
-        options: WalkOptions,
+        options: RunOptions,
     ) -> None:
-        self._facts = facts
+        self._index = index
         self._evaluator = evaluator
         self._team = team
         self._others = others
         self._rng = rng
         self._options = options
         self._choice = Choice(options.moves, rng)
-        self._now = self._situation(start)
+        self._now = self._state_of(start)
         self._best = start.score
         self._since_best = 0
         self._kicks = 0
@@ -110,7 +110,7 @@ class Walk:
                 self._best = judged.score
                 self._since_best = -1
                 self._team.offer(judged)
-            self._now = self._situation(judged)
+            self._now = self._state_of(judged)
             self._kicks = max(0, self._kicks - 1)
         self._choice.learn(name, gain)
         self._since_best += 1
@@ -140,11 +140,13 @@ class Walk:
         self._since_best = 0
         best = self._team.best_to_go_on_from
         if best is not None:
-            self._now = self._situation(best)
+            self._now = self._state_of(best)
             self._best = best.score
 
     def _loose(self, score: tuple[int, ...]) -> tuple[int, ...]:
         return (score[0] + int(score[0] * self._options.slack), *score[1:])
 
-    def _situation(self, judged: Judged) -> Situation:
-        return Situation(facts=self._facts, judged=judged, others=self._others, rng=self._rng)
+    def _state_of(self, judged: Judged) -> NeighbourhoodState:
+        return NeighbourhoodState(
+            index=self._index, judged=judged, others=self._others, rng=self._rng
+        )

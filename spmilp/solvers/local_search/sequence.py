@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from spmilp.compiled import compiled
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.problem_index import Facts
+from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 
-def in_order_of(facts: Facts, keys: Ints | NDArray[np.float64]) -> Ints:
+def in_order_of(index: ProblemIndex, keys: Ints | NDArray[np.float64]) -> Ints:
     """Return the tasks in topological order; among those that are ready, the least key first.
 
     Equal keys stand in the order of the tasks.
     """
     by_key = np.argsort(keys, kind="stable")
-    before, followers = facts.before, facts.followers
+    before, followers = index.before, index.followers
     return _topological(by_key, np.diff(before.begins), followers.begins, followers.items)
 
 
@@ -41,7 +41,7 @@ def _topological(by_key: Ints, waiting: Ints, begins: Ints, followers: Ints) -> 
     return order
 
 
-def steps_of(facts: Facts, candidate: Candidate) -> Ints:
+def steps_of(index: ProblemIndex, candidate: Candidate) -> Ints:
     """Return what the scheduler does, in order: it places tasks, and sets bytes aside for reads.
 
     Bytes for a read are set aside right before the task of the same memory that comes as many tasks
@@ -50,9 +50,9 @@ def steps_of(facts: Facts, candidate: Candidate) -> Ints:
     """
     if not candidate.leads.any():
         return candidate.order
-    memory = facts.memory_of_core[candidate.cores]
+    memory = index.memory_of_core[candidate.cores]
     return _woven(
-        candidate.order, memory, facts.memory_bytes.size, facts.reads.begins, candidate.leads
+        candidate.order, memory, index.memory_bytes.size, index.reads.begins, candidate.leads
     )
 
 
@@ -105,22 +105,22 @@ def _tasks_by_memory(order: Ints, memory: Ints, memories: int) -> tuple[Ints, In
     return tasks, begins, at
 
 
-def leads_by_share(facts: Facts, order: Ints, cores: Ints, share: float) -> Ints:
+def leads_by_share(index: ProblemIndex, order: Ints, cores: Ints, share: float) -> Ints:
     """Return leads by which bytes are set aside as early as they fill a share of each memory.
 
     Bytes are set aside for what is there at cycle 0, at its first use in a memory, in the order of
     use, as long as what waits takes at most ``share`` of the memory.
     """
-    memory = facts.memory_of_core[cores]
-    room = (facts.memory_bytes * share).astype(np.int64)
+    memory = index.memory_of_core[cores]
+    room = (index.memory_bytes * share).astype(np.int64)
     return _leads(
         order,
         memory,
         room,
-        facts.reads.begins,
-        facts.reads.items,
-        facts.from_outside,
-        facts.slice_bytes.size,
+        index.reads.begins,
+        index.reads.items,
+        index.from_outside,
+        index.slice_bytes.size,
     )
 
 

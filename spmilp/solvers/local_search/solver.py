@@ -17,8 +17,8 @@ from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.problem_index import facts_of
-from spmilp.solvers.local_search.run import Walk, WalkOptions
+from spmilp.solvers.local_search.problem_index import problem_index
+from spmilp.solvers.local_search.run import RunOptions, SearchRun
 from spmilp.solvers.local_search.starts import Starts
 from spmilp.solvers.local_search.team import Team
 
@@ -39,8 +39,8 @@ class LocalSearch:
 
     name = "search"
 
-    def __init__(self, walk: WalkOptions | None = None) -> None:
-        self._walk = walk or WalkOptions()
+    def __init__(self, walk: RunOptions | None = None) -> None:
+        self._walk = walk or RunOptions()
 
     def solve(
         self, problem: Problem, options: SolveOptions, hint: Plan | None = None
@@ -59,14 +59,14 @@ class _Search:
         self,
         problem: Problem,
         options: SolveOptions,
-        walk: WalkOptions,
+        walk: RunOptions,
         deadline: float | None,
     ) -> None:
         self._problem = problem
         self._options = options
         self._walk = walk
         self._routes = Routes(problem.machine)
-        self._facts = facts_of(problem)
+        self._index = problem_index(problem)
         self._nothing = Bound("zero", problem.objective.first, 0)
         self._team = Team(options, self._nothing, deadline)
         self._has_limit = deadline is not None
@@ -100,7 +100,7 @@ class _Search:
     def _lead(self, hint: Plan | None, done: Event) -> None:
         """Find schedules to begin with, then walk with the others."""
         try:
-            evaluator = Evaluator(self._problem, self._routes, self._facts)
+            evaluator = Evaluator(self._problem, self._routes, self._index)
             starts = self._begin(evaluator, hint)
             if starts:
                 helpers = [
@@ -121,16 +121,16 @@ class _Search:
 
     def _help(self, start: Judged, number: int) -> None:
         try:
-            self._go(Evaluator(self._problem, self._routes, self._facts), start, number)
+            self._go(Evaluator(self._problem, self._routes, self._index), start, number)
         except BaseException as error:
             self._team.fail(error)
 
     def _begin(self, evaluator: Evaluator, hint: Plan | None) -> list[Judged]:
-        """Judge the starts; return the best one for each worker, cores fixed.
+        """TilingEvaluator the starts; return the best one for each worker, cores fixed.
 
         The bound comes after the first, for it may take longer.
         """
-        starts = Starts(self._problem, self._facts, evaluator, hint, self._portfolio_until)
+        starts = Starts(self._problem, self._index, evaluator, hint, self._portfolio_until)
         best: list[Judged] = []
         if not self._team.is_over():
             for number, judged in enumerate(starts):
@@ -150,7 +150,7 @@ class _Search:
 
     def _go(self, evaluator: Evaluator, start: Judged, number: int) -> None:
         rng = np.random.default_rng([self._options.seed, number])
-        walk = Walk(self._facts, evaluator, self._team, start, self._others, rng, self._walk)
+        walk = SearchRun(self._index, evaluator, self._team, start, self._others, rng, self._walk)
         usual = min(MOST_STEPS, max(FEWEST_STEPS, TASKS_PLACED // len(self._problem.tasks)))
         steps = usual if self._walk.steps is None else self._walk.steps
         step = 0
@@ -163,7 +163,7 @@ class _Search:
             plan = plan_of(
                 self._problem,
                 self._routes,
-                best.board,
+                best.state,
                 self._team.bound,
                 LocalSearch.name,
                 (("found by", best.source), ("seed", str(self._options.seed))),

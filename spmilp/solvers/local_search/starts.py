@@ -10,7 +10,7 @@ from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found, Portfo
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.evaluate import Evaluator
 from spmilp.solvers.local_search.hint import candidate_of
-from spmilp.solvers.local_search.problem_index import Facts
+from spmilp.solvers.local_search.problem_index import ProblemIndex
 from spmilp.solvers.local_search.sequence import leads_by_share
 
 MOST_KEPT = 4
@@ -33,13 +33,13 @@ class Starts:
     def __init__(
         self,
         problem: Problem,
-        facts: Facts,
+        index: ProblemIndex,
         evaluator: Evaluator,
         hint: Plan | None,
         until: float | None,
     ) -> None:
         self._problem = problem
-        self._facts = facts
+        self._index = index
         self._evaluator = evaluator
         self._hint = hint
         self._until = until
@@ -58,10 +58,10 @@ class Starts:
         return tuple(candidate for _, _, candidate in ranked)
 
     def __iter__(self) -> Iterator[Judged | None]:
-        """Judge them one by one."""
+        """TilingEvaluator them one by one."""
         usual = FIRST_WEIGHTS[self._problem.objective.first]
         if self._hint is not None:
-            yield self._judge(candidate_of(self._facts, self._hint, usual), "search hint")
+            yield self._judge(candidate_of(self._index, self._hint, usual), "search hint")
         for found in self._portfolio:
             yield None if found is None else self._remembered(found)
             if self._first and self._until is not None and monotonic() > self._until:
@@ -70,7 +70,7 @@ class Starts:
         for candidate in self.candidates[:kept]:
             yield self._evaluator.judge(candidate, "search start")
             for share in SHARES:
-                leads = leads_by_share(self._facts, candidate.order, candidate.cores, abs(share))
+                leads = leads_by_share(self._index, candidate.order, candidate.cores, abs(share))
                 if leads.any():
                     yield self._evaluator.judge(
                         replace(candidate, leads=leads if share > 0 else -leads),
@@ -84,10 +84,10 @@ class Starts:
         return judged
 
     def _remembered(self, found: Found) -> Judged:
-        candidate = self._evaluator.fixed(found.order, found.board)
+        candidate = self._evaluator.fixed(found.order, found.state)
         name = f"list {found.trial}"
         if all(other != name for _, other, _ in self._first):
             self._first.append((found.score, name, candidate))
         return Judged(
-            candidate=candidate, score=found.score, board=found.board, source=name, exact=False
+            candidate=candidate, score=found.score, state=found.state, source=name, exact=False
         )

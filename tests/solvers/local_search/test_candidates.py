@@ -21,7 +21,7 @@ from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.critical import critical_tasks
 from spmilp.solvers.local_search.evaluate import Evaluator
 from spmilp.solvers.local_search.hint import candidate_of
-from spmilp.solvers.local_search.problem_index import Facts, facts_of
+from spmilp.solvers.local_search.problem_index import ProblemIndex, problem_index
 from spmilp.solvers.local_search.sequence import in_order_of, leads_by_share, steps_of
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
@@ -29,46 +29,48 @@ from tests.solvers.random_problems import problems
 WEIGHTS = Weights(dram=2.0)
 
 
-def candidate(facts: Facts, cores: list[int], leads: dict[int, int] | None = None) -> Candidate:
-    every = np.zeros(facts.reads.items.size, np.int64)
+def candidate(
+    index: ProblemIndex, cores: list[int], leads: dict[int, int] | None = None
+) -> Candidate:
+    every = np.zeros(index.reads.items.size, np.int64)
     for read, lead in (leads or {}).items():
         every[read] = lead
-    order = in_order_of(facts, np.arange(len(cores)))
+    order = in_order_of(index, np.arange(len(cores)))
     return Candidate(order=order, cores=numbers(cores), leads=every, weights=WEIGHTS)
 
 
 def test_the_least_key_comes_first_among_the_tasks_that_are_ready() -> None:
     # Two layers of three strips: the strips of the second wait for their neighbours in the first.
-    facts = facts_of(chain(star(2, 4096), layers=2, strips=3))
+    index = problem_index(chain(star(2, 4096), layers=2, strips=3))
 
-    assert in_order_of(facts, numbers([2, 1, 0, 0, 0, 0])).tolist() == [2, 1, 5, 0, 3, 4]
+    assert in_order_of(index, numbers([2, 1, 0, 0, 0, 0])).tolist() == [2, 1, 5, 0, 3, 4]
 
 
 def test_bytes_are_set_aside_so_many_tasks_of_the_same_memory_before_their_reader() -> None:
-    facts = facts_of(chain(star(2, 4096), layers=2, strips=3))
-    read = int(facts.reads.begins[5])
+    index = problem_index(chain(star(2, 4096), layers=2, strips=3))
+    read = int(index.reads.begins[5])
     tasks = [0, 1, 2, 3, 4, 5]
 
     def steps(lead: int) -> list[int]:
-        return steps_of(facts, candidate(facts, [0, 1, 0, 1, 0, 1], {read: lead})).tolist()
+        return steps_of(index, candidate(index, [0, 1, 0, 1, 0, 1], {read: lead})).tolist()
 
     # Task 5 is behind 1 and 3 on core 1.
     assert steps(0) == tasks
     assert steps(1) == [0, 1, 2, 6 + read, 3, 4, 5]
     assert steps(2) == steps(9) == [0, 6 + read, 1, 2, 3, 4, 5]
-    assert steps(-1) == [0, 1, 2, 6 + facts.reads.items.size + read, 3, 4, 5]
+    assert steps(-1) == [0, 1, 2, 6 + index.reads.items.size + read, 3, 4, 5]
 
 
 def test_a_share_of_the_memory_says_how_early_bytes_are_set_aside() -> None:
     # One strip on one core: each of three layers reads 256 B of weights of its own.
     problem = chain(star(1, 4096), layers=3, strips=1)
-    facts = facts_of(problem)
+    index = problem_index(problem)
     order, cores = numbers([0, 1, 2]), numbers([0, 0, 0])
 
     def leads(share: float) -> list[int]:
-        found = leads_by_share(facts, order, cores, share)
+        found = leads_by_share(index, order, cores, share)
         return [
-            int(found[facts.reads.begins[task] : facts.reads.begins[task + 1]].max())
+            int(found[index.reads.begins[task] : index.reads.begins[task + 1]].max())
             for task in range(3)
         ]
 
@@ -81,16 +83,16 @@ def test_a_share_of_the_memory_says_how_early_bytes_are_set_aside() -> None:
 def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.DataObject) -> None:
     if why_it_cannot_fit(problem):
         return
-    facts, routes = facts_of(problem), Routes(problem.machine)
+    index, routes = problem_index(problem), Routes(problem.machine)
     cores = [
-        data.draw(st.sampled_from(facts.able[task].tolist())) for task in range(len(problem.tasks))
+        data.draw(st.sampled_from(index.able[task].tolist())) for task in range(len(problem.tasks))
     ]
-    leads = {read: data.draw(st.integers(-4, 4)) for read in range(facts.reads.items.size)}
+    leads = {read: data.draw(st.integers(-4, 4)) for read in range(index.reads.items.size)}
 
-    judged = Evaluator(problem, routes, facts).judge(candidate(facts, cores, leads), "test")
+    judged = Evaluator(problem, routes, index).judge(candidate(index, cores, leads), "test")
 
     if judged is not None:
-        plan = plan_of(problem, routes, judged.board, best_bound(problem), "test", ())
+        plan = plan_of(problem, routes, judged.state, best_bound(problem), "test", ())
         assert check(problem, plan) == ()
         assert plan.claim.makespan == judged.score[0]
         assert plan.claim.peak_spm == judged.score[3]
@@ -98,10 +100,10 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
 
 def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() -> None:
     problem = chain(star(1, 3200), layers=4, strips=3, weights=1024)
-    facts = facts_of(problem)
-    evaluator = Evaluator(problem, Routes(problem.machine), facts)
-    usual = candidate(facts, [0] * 12)
-    ahead = replace(usual, leads=leads_by_share(facts, usual.order, usual.cores, 0.4))
+    index = problem_index(problem)
+    evaluator = Evaluator(problem, Routes(problem.machine), index)
+    usual = candidate(index, [0] * 12)
+    ahead = replace(usual, leads=leads_by_share(index, usual.order, usual.cores, 0.4))
 
     without, found = evaluator.judge(usual, "test"), evaluator.judge(ahead, "test")
 
@@ -112,9 +114,9 @@ def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() ->
 
 def test_a_run_that_is_sure_to_exceed_its_limit_is_given_up() -> None:
     problem = chain(star(2, 1000), layers=3, strips=4)
-    facts = facts_of(problem)
-    evaluator = Evaluator(problem, Routes(problem.machine), facts)
-    one = candidate(facts, [0, 1] * 6)
+    index = problem_index(problem)
+    evaluator = Evaluator(problem, Routes(problem.machine), index)
+    one = candidate(index, [0, 1] * 6)
     judged = evaluator.judge(one, "test")
 
     assert judged is not None
@@ -128,24 +130,24 @@ def test_a_hint_gives_its_cores_and_the_order_of_its_starts() -> None:
     problem = chain(star(3, 900), layers=3, strips=5)
     plan = ListScheduler().solve(problem, SolveOptions()).plan
     assert plan is not None
-    facts = facts_of(problem)
+    index = problem_index(problem)
 
-    found = candidate_of(facts, plan, WEIGHTS)
+    found = candidate_of(index, plan, WEIGHTS)
 
     by_task = {placement.task: placement for placement in plan.placements}
     assert found.cores.tolist() == [by_task[task].core for task in range(len(by_task))]
     starts = [by_task[task].start for task in found.order.tolist()]
     assert starts == sorted(starts)
-    assert Evaluator(problem, Routes(problem.machine), facts).judge(found, "hint") is not None
+    assert Evaluator(problem, Routes(problem.machine), index).judge(found, "hint") is not None
 
 
 @pytest.mark.parametrize("cores", [[0, 0, 0], [0, 1, 2]])
 def test_in_a_chain_every_task_is_critical(cores: list[int]) -> None:
     problem = chain(star(3, 4096), layers=3, strips=1)
-    facts = facts_of(problem)
-    judged = Evaluator(problem, Routes(problem.machine), facts).judge(
-        candidate(facts, cores), "test"
+    index = problem_index(problem)
+    judged = Evaluator(problem, Routes(problem.machine), index).judge(
+        candidate(index, cores), "test"
     )
 
     assert judged is not None
-    assert critical_tasks(facts, judged.board).tolist() == [2, 1, 0]
+    assert critical_tasks(index, judged.state).tolist() == [2, 1, 0]

@@ -16,7 +16,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.local_search.run import WalkOptions
+from spmilp.solvers.local_search.run import RunOptions
 from spmilp.solvers.local_search.solver import LocalSearch
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
@@ -25,7 +25,7 @@ STEPS = 40
 
 
 def search(problem: Problem, steps: int = STEPS, **options: Any) -> SolverResult:
-    solver = LocalSearch(WalkOptions(steps=steps, patience=15))
+    solver = LocalSearch(RunOptions(steps=steps, patience=15))
     return solver.solve(problem, SolveOptions(**options))
 
 

@@ -3,7 +3,7 @@
 from spmilp.compiled import part
 from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace, block_at
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
-from spmilp.solvers.kernels.schedule_state import Board, Stop
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop
 from spmilp.solvers.kernels.serial.residencies import (
     close,
     is_last_copy,
@@ -28,7 +28,7 @@ DOES_NOT_FIT = int(Stop.DOES_NOT_FIT)
 
 @part
 def make_room(
-    board: Board,
+    state: ScheduleState,
     what: int,
     size: int,
     memory: int,
@@ -47,42 +47,42 @@ def make_room(
     tuple
         The residency, the cycle from which its bytes are free, and why it stopped.
     """
-    address = best_window(board, memory, size, need, lead, ready, task, compact)
+    address = best_window(state, memory, size, need, lead, ready, task, compact)
     if address == NONE:
         return NONE, ZERO, DOES_NOT_FIT
     while True:
-        held = _someone_in(board.space, memory, address, size)
+        held = _someone_in(state.space, memory, address, size)
         if held == NONE:
-            return _take_cleared(board, what, size, memory, address, task)
-        stop = evict(board, held, task)
+            return _take_cleared(state, what, size, memory, address, task)
+        stop = evict(state, held, task)
         if stop != DONE:
             return NONE, ZERO, stop
 
 
 @part
 def _take_cleared(
-    board: Board, what: int, size: int, memory: int, address: int, task: int
+    state: ScheduleState, what: int, size: int, memory: int, address: int, task: int
 ) -> tuple[int, int, int]:
-    new = new_residency(board, what, memory, size)
+    new = new_residency(state, what, memory, size)
     if new == NONE:
         return NONE, ZERO, RESIDENCIES_FULL
-    end = address + padded_size(board, memory, address, size)
+    end = address + padded_size(state, memory, address, size)
     free = ZERO
-    blocks = board.space.blocks[memory]
-    block = block_at(board.space, memory, address)
+    blocks = state.space.blocks[memory]
+    block = block_at(state.space, memory, address)
     while blocks[block].start < end:
         free = max(free, blocks[block].free_from)
         block += 1
-    if not settle_at(board, new, address):
+    if not settle_at(state, new, address):
         return NONE, ZERO, BLOCKS_FULL
-    board.residencies[new].start = free
-    board.residencies[new].pinned = task
+    state.residencies[new].start = free
+    state.residencies[new].pinned = task
     return new, free, DONE
 
 
 @part
 def best_window(
-    board: Board,
+    state: ScheduleState,
     memory: int,
     size: int,
     need: int,
@@ -105,12 +105,12 @@ def best_window(
     compact
         Take the lowest window that can be cleared.
     """
-    weights = board.weights
-    blocks = board.space.blocks[memory]
-    count = board.space.length[memory]
-    alignment = board.memories[memory].alignment
-    prices = board.prices
-    _price_blocks(board, memory, task)
+    weights = state.weights
+    blocks = state.space.blocks[memory]
+    count = state.space.length[memory]
+    alignment = state.memories[memory].alignment
+    prices = state.prices
+    _price_blocks(state, memory, task)
     best, best_cost = NONE, 0.0
     for first in range(count):
         address = (blocks[first].start + alignment - 1) // alignment * alignment
@@ -143,53 +143,53 @@ def best_window(
 
 
 @part
-def _price_blocks(board: Board, memory: int, task: int) -> None:
+def _price_blocks(state: ScheduleState, memory: int, task: int) -> None:
     """Find for each block from when it could be free and what that costs."""
-    blocks = board.space.blocks[memory]
-    for block in range(board.space.length[memory]):
+    blocks = state.space.blocks[memory]
+    for block in range(state.space.length[memory]):
         holder = blocks[block].holder
         free_from, cost = blocks[block].free_from, 0.0
-        if holder == RESERVED or (holder != FREE and not _may_go(board, holder, task)):
+        if holder == RESERVED or (holder != FREE and not _may_go(state, holder, task)):
             free_from = NEVER
         elif holder != FREE:
-            free_from, cost = _price(board, holder, task)
-        board.prices[block].free_from = free_from
-        board.prices[block].cost = cost
+            free_from, cost = _price(state, holder, task)
+        state.prices[block].free_from = free_from
+        state.prices[block].cost = cost
 
 
 @part
-def _may_go(board: Board, held: int, task: int) -> bool:
+def _may_go(state: ScheduleState, held: int, task: int) -> bool:
     """Say whether a residency may be evicted while ``task`` is being placed."""
-    residency = board.residencies[held]
+    residency = state.residencies[held]
     if residency.slice < 0 or residency.pinned == task:
         return False
-    if residency.pinned != NONE and not board.tasks[residency.pinned].placed:
+    if residency.pinned != NONE and not state.tasks[residency.pinned].placed:
         return False
-    buffer = board.slices[residency.slice].buffer
-    entry = board.buffers[buffer]
+    buffer = state.slices[residency.slice].buffer
+    entry = state.buffers[buffer]
     if entry.home != held:
         return True
     if entry.ends == residency.memory:
         return False
-    return entry.in_dram != NONE or board.memories[residency.memory].parent != NONE
+    return entry.in_dram != NONE or state.memories[residency.memory].parent != NONE
 
 
 @part
-def _price(board: Board, held: int, task: int) -> tuple[int, float]:
+def _price(state: ScheduleState, held: int, task: int) -> tuple[int, float]:
     """Return from when a residency's bytes could be free, and what evicting it costs in cycles."""
-    residency = board.residencies[held]
-    weights = board.weights
+    residency = state.residencies[held]
+    weights = state.weights
     gone = max(residency.end, residency.valid)
     memory = residency.memory
-    parent = board.memories[memory].parent
+    parent = state.memories[memory].parent
     if parent == NONE:
         return gone, 0.0
-    back = cycles_on_idle_hardware(board, parent, memory, residency.bytes)
-    away = next_use(board, held) - board.tasks[task].position
-    tasks_of_a_core = max(0.0, away / board.cores.size)
+    back = cycles_on_idle_hardware(state, parent, memory, residency.bytes)
+    away = next_use(state, held) - state.tasks[task].position
+    tasks_of_a_core = max(0.0, away / state.cores.size)
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
-    if is_last_copy(board, held):
-        out = cycles_on_idle_hardware(board, memory, parent, residency.bytes)
+    if is_last_copy(state, held):
+        out = cycles_on_idle_hardware(state, memory, parent, residency.bytes)
         gone = max(gone, residency.valid + out)
         price += weights.evict * out
     return gone, price
@@ -208,46 +208,46 @@ def _someone_in(space: AddressSpace, memory: int, address: int, size: int) -> in
 
 
 @part
-def evict(board: Board, held: int, task: int) -> int:
+def evict(state: ScheduleState, held: int, task: int) -> int:
     """End a residency; the last copy of a buffer moves one memory closer to DRAM first."""
-    if is_last_copy(board, held):
-        parent = board.memories[board.residencies[held].memory].parent
-        if board.memories[parent].is_dram:
-            stop = store(board, held, parent)
+    if is_last_copy(state, held):
+        parent = state.memories[state.residencies[held].memory].parent
+        if state.memories[parent].is_dram:
+            stop = store(state, held, parent)
         else:
-            stop = _move_to_shared_memory(board, held, parent, task)
+            stop = _move_to_shared_memory(state, held, parent, task)
         if stop != DONE:
             return stop
-    close(board, held)
+    close(state, held)
     return DONE
 
 
 @part
-def _move_to_shared_memory(board: Board, held: int, parent: int, task: int) -> int:
+def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: int) -> int:
     """Copy the last copy of a buffer to a memory next to DRAM; who lies there goes to DRAM.
 
     Compiled code cannot recurse, so a machine has at most one memory between a scratchpad and DRAM.
     """
-    what = board.residencies[held].slice
-    size = board.residencies[held].bytes
-    ready = board.residencies[held].valid
-    address = best_window(board, parent, size, ready, ZERO, ready, task, NO)
+    what = state.residencies[held].slice
+    size = state.residencies[held].bytes
+    ready = state.residencies[held].valid
+    address = best_window(state, parent, size, ready, ZERO, ready, task, NO)
     if address == NONE:
         return DOES_NOT_FIT
     while True:
-        other = _someone_in(board.space, parent, address, size)
+        other = _someone_in(state.space, parent, address, size)
         if other == NONE:
             break
-        if is_last_copy(board, other):
-            stop = store(board, other, board.memories[parent].parent)
+        if is_last_copy(state, other):
+            stop = store(state, other, state.memories[parent].parent)
             if stop != DONE:
                 return stop
-        close(board, other)
-    new, free, stop = _take_cleared(board, what, size, parent, address, task)
+        close(state, other)
+    new, free, stop = _take_cleared(state, what, size, parent, address, task)
     if stop != DONE:
         return stop
-    way, start, end = earliest_transfer(board, what, held, parent, max(free, ready))
+    way, start, end = earliest_transfer(state, what, held, parent, max(free, ready))
     if way == NONE:
         return NO_WAY
-    board.buffers[board.slices[what].buffer].home = new
-    return transfer(board, what, held, new, way, start, end)
+    state.buffers[state.slices[what].buffer].home = new
+    return transfer(state, what, held, new, way, start, end)

@@ -14,7 +14,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.kernels.records import NONE, Ints, Table
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, ScheduleState
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx
 
 
@@ -31,7 +31,7 @@ class Schedule:
 def plan_of(
     problem: Problem,
     routes: Routes,
-    board: Board,
+    state: ScheduleState,
     bound: Bound,
     solver: str,
     options: tuple[tuple[str, str], ...],
@@ -43,7 +43,7 @@ def plan_of(
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    schedule = extract(problem, routes, board)
+    schedule = extract(problem, routes, state)
     measures = measure(problem, schedule.placements, schedule.residencies, schedule.transfers)
     return Plan(
         placements=schedule.placements,
@@ -56,14 +56,14 @@ def plan_of(
     )
 
 
-def makespan_of(board: Board) -> Cycles:
+def makespan_of(state: ScheduleState) -> Cycles:
     """Return the end of the last task or transfer."""
-    moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-    last_task = board.tasks["end"].max(initial=0)
+    moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
+    last_task = state.tasks["end"].max(initial=0)
     return int(max(last_task, moves["end"].max(initial=0)))
 
 
-def extract(problem: Problem, routes: Routes, board: Board) -> Schedule:
+def extract(problem: Problem, routes: Routes, state: ScheduleState) -> Schedule:
     """Return a finished schedule in the project's own terms.
 
     Raises
@@ -71,16 +71,16 @@ def extract(problem: Problem, routes: Routes, board: Board) -> Schedule:
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
+    rows = state.residencies[: state.counts[COUNT_RESIDENCIES]]
     kept = np.flatnonzero(_was_filled(problem, rows))
     number = np.full(len(rows) + 1, NONE, np.int64)
     number[kept] = np.arange(len(kept))
-    residencies = list(_residencies(problem, rows[kept], makespan_of(board)))
+    residencies = list(_residencies(problem, rows[kept], makespan_of(state)))
     tensors, residencies = dram_addresses(problem, residencies)
     return Schedule(
-        placements=tuple(_placements(board, number)),
+        placements=tuple(_placements(state, number)),
         residencies=tuple(residencies),
-        transfers=tuple(_transfers(routes, board, number)),
+        transfers=tuple(_transfers(routes, state, number)),
         tensors=tensors,
     )
 
@@ -124,12 +124,12 @@ def _stays(problem: Problem, slice_: SliceIdx | None, memory: MemoryIdx) -> bool
     return buffer.ends_in == memory or in_dram_from_the_start
 
 
-def _placements(board: Board, number: Ints) -> Iterator[Placement]:
-    served = number[board.reads["served_by"]].tolist()
-    held = number[board.writes["held_by"]].tolist()
-    scratch = number[board.tasks["scratch"]].tolist()
+def _placements(state: ScheduleState, number: Ints) -> Iterator[Placement]:
+    served = number[state.reads["served_by"]].tolist()
+    held = number[state.writes["held_by"]].tolist()
+    scratch = number[state.tasks["scratch"]].tolist()
     names = ("core", "start", "end", "reads_from", "reads_to", "writes_from", "writes_to")
-    for index, row in enumerate(_values(board.tasks, *names)):
+    for index, row in enumerate(_values(state.tasks, *names)):
         core, start, end, reads_from, reads_to, writes_from, writes_to = row
         yield Placement(
             task=index,
@@ -142,13 +142,13 @@ def _placements(board: Board, number: Ints) -> Iterator[Placement]:
         )
 
 
-def _transfers(routes: Routes, board: Board, number: Ints) -> Iterator[Transfer]:
-    rows = board.transfers[: board.counts[COUNT_TRANSFERS]]
+def _transfers(routes: Routes, state: ScheduleState, number: Ints) -> Iterator[Transfer]:
+    rows = state.transfers[: state.counts[COUNT_TRANSFERS]]
     names = ("slice", "source", "destination", "engine", "start", "end")
     moves = list(_values(rows, *names))
     # The engine never has more transfers at a time than channels.
     channels = least_free_numbers((engine, start, end) for *_, engine, start, end in moves)
-    memory = board.residencies["memory"].tolist()
+    memory = state.residencies["memory"].tolist()
     new_number = number.tolist()
     for index, (slice_, source, destination, engine, start, end) in enumerate(moves):
         route = routes.between(memory[source], memory[destination])

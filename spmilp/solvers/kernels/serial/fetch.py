@@ -5,7 +5,7 @@ from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
-    Board,
+    ScheduleState,
 )
 from spmilp.solvers.kernels.serial.eviction import make_room
 from spmilp.solvers.kernels.serial.residencies import close, residency_in
@@ -23,7 +23,7 @@ MOST_SOURCES = 12
 
 @part
 def fetch(
-    board: Board, what: int, memory: int, need: int, task: int, compact: bool
+    state: ScheduleState, what: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Bring a slice into a memory, through DRAM or a shared one where no engine connects them.
 
@@ -32,102 +32,104 @@ def fetch(
     tuple
         The residency in ``memory``, and why it stopped.
     """
-    here, stop = _fetch_directly(board, what, memory, need, task, compact)
+    here, stop = _fetch_directly(state, what, memory, need, task, compact)
     if stop != NO_WAY:
         return here, stop
-    parent = board.memories[memory].parent
+    parent = state.memories[memory].parent
     if parent == NONE:
         return here, stop
-    if board.memories[parent].is_dram:
-        stop = _store_home(board, what)
+    if state.memories[parent].is_dram:
+        stop = _store_home(state, what)
         if stop != DONE:
             return here, stop
-        return _fetch_directly(board, what, memory, need, task, compact)
-    if residency_in(board, what, parent) == NONE:
-        staged, stop = _fetch_directly(board, what, parent, need, task, NO)
+        return _fetch_directly(state, what, memory, need, task, compact)
+    if residency_in(state, what, parent) == NONE:
+        staged, stop = _fetch_directly(state, what, parent, need, task, NO)
         if stop != DONE:
             return staged, stop
-    return _fetch_directly(board, what, memory, need, task, compact)
+    return _fetch_directly(state, what, memory, need, task, compact)
 
 
 @part
-def _store_home(board: Board, what: int) -> int:
+def _store_home(state: ScheduleState, what: int) -> int:
     """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
-    entry = board.buffers[board.slices[what].buffer]
+    entry = state.buffers[state.slices[what].buffer]
     if entry.home == NONE or entry.in_dram != NONE:
         return NO_WAY
-    parent = board.memories[board.residencies[entry.home].memory].parent
-    if parent == NONE or not board.memories[parent].is_dram:
+    parent = state.memories[state.residencies[entry.home].memory].parent
+    if parent == NONE or not state.memories[parent].is_dram:
         return NO_WAY
-    return store(board, entry.home, parent)
+    return store(state, entry.home, parent)
 
 
 @part
 def _fetch_directly(
-    board: Board, what: int, memory: int, need: int, task: int, compact: bool
+    state: ScheduleState, what: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Copy a slice from wherever the copy ends first, DRAM at a handicap."""
-    ready, lead = _soonest_source(board, what, memory)
+    ready, lead = _soonest_source(state, what, memory)
     if ready == NEVER:
-        board.counts[COUNT_FAILED_SLICE] = what
-        board.counts[COUNT_FAILED_MEMORY] = memory
+        state.counts[COUNT_FAILED_SLICE] = what
+        state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, NO_WAY
-    size = board.slices[what].bytes
-    new, free, stop = make_room(board, what, size, memory, need, lead, ready, task, compact)
+    size = state.slices[what].bytes
+    new, free, stop = make_room(state, what, size, memory, need, lead, ready, task, compact)
     if stop != DONE:
         return NONE, stop
-    source, way, start, end = best_source(board, what, memory, free)
+    source, way, start, end = best_source(state, what, memory, free)
     if source == NONE:
         return NONE, NO_WAY
-    return new, transfer(board, what, source, new, way, start, end)
+    return new, transfer(state, what, source, new, way, start, end)
 
 
 @part
-def _soonest_source(board: Board, what: int, memory: int) -> tuple[int, int]:
+def _soonest_source(state: ScheduleState, what: int, memory: int) -> tuple[int, int]:
     """Return the cycle at which some source is valid (``NEVER`` if none can be reached), and the
     cycles of its transfer on idle hardware."""
     soonest, lead = NEVER, ZERO
-    size = board.slices[what].bytes
-    buffer = board.slices[what].buffer
-    one = board.slices[what].first
+    size = state.slices[what].bytes
+    buffer = state.slices[what].buffer
+    one = state.slices[what].first
     in_parent = what == buffer
     while True:
         while one != NONE:
-            residency = board.residencies[one]
+            residency = state.residencies[one]
             cycles = ZERO
             if residency.alive:
-                cycles = cycles_on_idle_hardware(board, residency.memory, memory, size)
+                cycles = cycles_on_idle_hardware(state, residency.memory, memory, size)
             if cycles > 0 and residency.valid < soonest:
                 soonest, lead = residency.valid, cycles
             one = residency.following
         if in_parent:
             return soonest, lead
-        one, in_parent = board.slices[buffer].first, True
+        one, in_parent = state.slices[buffer].first, True
 
 
 @part
-def best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, int, int, int]:
+def best_source(
+    state: ScheduleState, what: int, memory: int, free: int
+) -> tuple[int, int, int, int]:
     """Return residency, way, start and end of the best copy of a slice into ``memory``.
 
     At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.
     """
     best, best_way, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
-    buffer = board.slices[what].buffer
-    one = board.slices[what].first
+    buffer = state.slices[what].buffer
+    one = state.slices[what].first
     in_parent = what == buffer
     asked = 0
     while True:
         while one != NONE:
-            residency = board.residencies[one]
+            residency = state.residencies[one]
             following = residency.following
-            is_dram = board.memories[residency.memory].is_dram
-            reachable = board.pair_at[residency.memory, memory] != NONE
+            is_dram = state.memories[residency.memory].is_dram
+            reachable = state.pair_at[residency.memory, memory] != NONE
             if residency.alive and reachable and (is_dram or asked < MOST_SOURCES):
                 ready = max(free, residency.valid)
-                way, start, end = earliest_transfer(board, what, one, memory, ready)
+                way, start, end = earliest_transfer(state, what, one, memory, ready)
                 cost = float(end)
                 if is_dram:
-                    cost += board.weights.dram * (end - start)
+                    cost += state.weights.dram * (end - start)
                 else:
                     asked += 1
                 if way != NONE and (best == NONE or cost < best_cost):
@@ -136,25 +138,25 @@ def best_source(board: Board, what: int, memory: int, free: int) -> tuple[int, i
             one = following
         if in_parent:
             return best, best_way, best_start, best_end
-        one, in_parent = board.slices[buffer].first, True
+        one, in_parent = state.slices[buffer].first, True
 
 
 @part
-def send_towards(board: Board, held: int, memory: int, task: int) -> int:
+def send_towards(state: ScheduleState, held: int, memory: int, task: int) -> int:
     """Copy a buffer to the memory in which it must end, through a shared one where need be."""
-    residency = board.residencies[held]
+    residency = state.residencies[held]
     if residency.memory == memory:
         return DONE
     what = residency.slice
-    parent = board.memories[residency.memory].parent
-    if parent == memory and board.memories[memory].is_dram:
-        return store(board, held, memory)
-    here, stop = fetch(board, what, parent, residency.valid, task, NO)
+    parent = state.memories[residency.memory].parent
+    if parent == memory and state.memories[memory].is_dram:
+        return store(state, held, memory)
+    here, stop = fetch(state, what, parent, residency.valid, task, NO)
     if stop != DONE:
         return stop
     if parent == memory:
-        board.buffers[board.slices[what].buffer].home = here
+        state.buffers[state.slices[what].buffer].home = here
         return DONE
-    stop = store(board, here, memory)
-    close(board, here)
+    stop = store(state, here, memory)
+    close(state, here)
     return stop

@@ -14,7 +14,7 @@ from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
     COUNT_LATEST,
-    Board,
+    ScheduleState,
     Stop,
 )
 from spmilp.solvers.kernels.serial.eviction import (
@@ -45,77 +45,77 @@ TOO_LATE = int(Stop.TOO_LATE)
 
 
 @kernel
-def decode(given: Board, order: Ints) -> int:
+def decode(given: ScheduleState, order: Ints) -> int:
     """Do what ``order`` says; return why it stopped.
 
     An entry is a task to be placed; or the number of tasks plus one of the ``reads``, for whose
     slice bytes are set aside; or that plus the number of reads, and the slice is loaded at once.
     """
-    board = by_reference(given)
-    stop = _place_what_is_there_at_the_start(board)
+    state = by_reference(given)
+    stop = _place_what_is_there_at_the_start(state)
     if stop != DONE:
         return stop
     for task in order:
-        if task >= board.tasks.size:
-            stop = do_ahead(board, task - board.tasks.size)
+        if task >= state.tasks.size:
+            stop = do_ahead(state, task - state.tasks.size)
             if stop != DONE:
                 return stop
             continue
-        if board.tasks[task].core == NONE:
-            board.tasks[task].core = core_that_ends_first(board, task)
-        stop = _place(board, task, NO)
+        if state.tasks[task].core == NONE:
+            state.tasks[task].core = core_that_ends_first(state, task)
+        stop = _place(state, task, NO)
         if stop == DOES_NOT_FIT:
             # What the task has brought so far lies badly: begin again in an empty memory.
-            stop = _empty_the_memory(board, task)
+            stop = _empty_the_memory(state, task)
             if stop == DONE:
-                stop = _place(board, task, YES)
+                stop = _place(state, task, YES)
         if stop != DONE:
-            board.counts[COUNT_FAILED_TASK] = task
+            state.counts[COUNT_FAILED_TASK] = task
             return stop
-        if board.tasks[task].end + board.tasks[task].behind > board.counts[COUNT_LATEST]:
+        if state.tasks[task].end + state.tasks[task].behind > state.counts[COUNT_LATEST]:
             return TOO_LATE
     return DONE
 
 
 @part
-def _place_what_is_there_at_the_start(board: Board) -> int:
-    for buffer in range(board.buffers.size):
-        memory = board.buffers[buffer].begins
+def _place_what_is_there_at_the_start(state: ScheduleState) -> int:
+    for buffer in range(state.buffers.size):
+        memory = state.buffers[buffer].begins
         if memory == NONE:
             continue
-        size = board.slices[buffer].bytes
-        new = new_residency(board, buffer, memory, size)
+        size = state.slices[buffer].bytes
+        new = new_residency(state, buffer, memory, size)
         if new == NONE:
             return RESIDENCIES_FULL
-        if board.memories[memory].is_dram:
-            board.buffers[buffer].in_dram = new
+        if state.memories[memory].is_dram:
+            state.buffers[buffer].in_dram = new
             continue
-        address = best_window(board, memory, size, ZERO, ZERO, ZERO, NONE, YES)
+        address = best_window(state, memory, size, ZERO, ZERO, ZERO, NONE, YES)
         if address == NONE:
-            board.counts[COUNT_FAILED_SLICE] = buffer
-            board.counts[COUNT_FAILED_MEMORY] = memory
+            state.counts[COUNT_FAILED_SLICE] = buffer
+            state.counts[COUNT_FAILED_MEMORY] = memory
             return DOES_NOT_FIT
-        if not settle_at(board, new, address):
+        if not settle_at(state, new, address):
             return BLOCKS_FULL
-        board.buffers[buffer].home = new
+        state.buffers[buffer].home = new
     return DONE
 
 
 @part
-def _empty_the_memory(board: Board, task: int) -> int:
+def _empty_the_memory(state: ScheduleState, task: int) -> int:
     """Evict all that may go from the memory in which a task is to run, what it reads included."""
-    memory = board.cores[board.tasks[task].core].memory
+    memory = state.cores[state.tasks[task].core].memory
     block = 0
-    while block < board.space.length[memory]:
-        held = board.space.blocks[memory, block].holder
-        if held < 0 or _must_stay(board, held):
+    while block < state.space.length[memory]:
+        held = state.space.blocks[memory, block].holder
+        if held < 0 or _must_stay(state, held):
             block += 1
             continue
-        if board.residencies[held].slice == SET_ASIDE:
-            close(board, held)
+        if state.residencies[held].slice == SET_ASIDE:
+            close(state, held)
             block = 0
             continue
-        stop = evict(board, held, task)
+        stop = evict(state, held, task)
         if stop != DONE:
             return stop
         block = 0
@@ -123,73 +123,73 @@ def _empty_the_memory(board: Board, task: int) -> int:
 
 
 @part
-def _must_stay(board: Board, held: int) -> bool:
-    residency = board.residencies[held]
+def _must_stay(state: ScheduleState, held: int) -> bool:
+    residency = state.residencies[held]
     if residency.slice < 0:
         return False
-    buffer = board.slices[residency.slice].buffer
-    at_home = board.buffers[buffer].home == held
-    return at_home and board.buffers[buffer].ends == residency.memory
+    buffer = state.slices[residency.slice].buffer
+    at_home = state.buffers[buffer].home == held
+    return at_home and state.buffers[buffer].ends == residency.memory
 
 
 @part
-def _place(board: Board, task: int, compact: bool) -> int:
+def _place(state: ScheduleState, task: int, compact: bool) -> int:
     """Give a task its slices, bytes and cycles."""
-    placed = board.tasks[task]
-    core = board.cores[placed.core]
+    placed = state.tasks[task]
+    core = state.cores[placed.core]
     memory = core.memory
-    need = max(core.free, end_of_predecessors(board, task))
+    need = max(core.free, end_of_predecessors(state, task))
     for entry in range(placed.reads_from, placed.reads_to):
-        read = board.reads[entry]
-        read.served_by = residency_in(board, read.slice, memory)
+        read = state.reads[entry]
+        read.served_by = residency_in(state, read.slice, memory)
         if read.served_by != NONE:
-            served = board.residencies[read.served_by]
+            served = state.residencies[read.served_by]
             served.pinned = task
             need = max(need, served.valid)
     for entry in range(placed.reads_from, placed.reads_to):
-        read = board.reads[entry]
-        stop = fill_what_is_set_aside(board, entry, memory)
+        read = state.reads[entry]
+        stop = fill_what_is_set_aside(state, entry, memory)
         if stop != DONE:
             return stop
         if read.served_by != NONE:
-            need = max(need, board.residencies[read.served_by].valid)
+            need = max(need, state.residencies[read.served_by].valid)
         else:
-            here, stop = fetch(board, read.slice, memory, need, task, compact)
+            here, stop = fetch(state, read.slice, memory, need, task, compact)
             if stop != DONE:
                 return stop
             read.served_by = here
-            need = max(need, board.residencies[here].valid)
+            need = max(need, state.residencies[here].valid)
     placed.placed = 1
-    start, stop = _reserve_what_it_writes(board, task, memory, need, compact)
+    start, stop = _reserve_what_it_writes(state, task, memory, need, compact)
     if stop != DONE:
         placed.placed = 0
         return stop
-    end = start + board.cycles[task, core.kind]
+    end = start + state.cycles[task, core.kind]
     placed.start = start
     placed.end = end
     core.free = end
-    board.memories[memory].settled = max(board.memories[memory].settled, start)
-    stop = _write(board, task, memory, start, end)
+    state.memories[memory].settled = max(state.memories[memory].settled, start)
+    stop = _write(state, task, memory, start, end)
     if stop != DONE:
         return stop
-    return _let_go(board, task)
+    return _let_go(state, task)
 
 
 @part
 def _reserve_what_it_writes(
-    board: Board, task: int, memory: int, need: int, compact: bool
+    state: ScheduleState, task: int, memory: int, need: int, compact: bool
 ) -> tuple[int, int]:
     """Find bytes for outputs and scratch; return the task's start and why it stopped."""
-    writer = board.tasks[task]
+    writer = state.tasks[task]
     for entry in range(writer.writes_from, writer.writes_to):
-        write = board.writes[entry]
-        write.held_by = _overwritten(board, task, entry, memory, need, compact)
+        write = state.writes[entry]
+        write.held_by = _overwritten(state, task, entry, memory, need, compact)
         if write.held_by != NONE:
-            need = max(need, board.residencies[write.held_by].end)
+            need = max(need, state.residencies[write.held_by].end)
             continue
-        size = board.slices[write.buffer].bytes
+        size = state.slices[write.buffer].bytes
         new, free, stop = make_room(
-            board, write.buffer, size, memory, need, ZERO, NEVER, task, compact
+            state, write.buffer, size, memory, need, ZERO, NEVER, task, compact
         )
         if stop != DONE:
             return need, stop
@@ -197,7 +197,7 @@ def _reserve_what_it_writes(
         need = max(need, free)
     if writer.scratch_bytes > 0:
         new, free, stop = make_room(
-            board, NONE, writer.scratch_bytes, memory, need, ZERO, NEVER, task, compact
+            state, NONE, writer.scratch_bytes, memory, need, ZERO, NEVER, task, compact
         )
         if stop != DONE:
             return need, stop
@@ -207,82 +207,84 @@ def _reserve_what_it_writes(
 
 
 @part
-def _overwritten(board: Board, task: int, entry: int, memory: int, need: int, compact: bool) -> int:
+def _overwritten(
+    state: ScheduleState, task: int, entry: int, memory: int, need: int, compact: bool
+) -> int:
     """Return the operand whose bytes the task's output ``entry`` may take over; -1 if none.
 
     Nobody else needs the operand, it is large enough, and waiting for its other uses costs nothing
     (or there is no room to be choosy).
     """
-    write = board.writes[entry]
-    size = board.slices[write.buffer].bytes
+    write = state.writes[entry]
+    size = state.slices[write.buffer].bytes
     for pair in range(write.overwrites_from, write.overwrites_to):
-        read = board.reads[board.tasks[task].reads_from + board.lists[pair]]
+        read = state.reads[state.tasks[task].reads_from + state.lists[pair]]
         held = read.served_by
-        residency = board.residencies[held]
+        residency = state.residencies[held]
         if residency.slice != read.slice or residency.memory != memory:
             continue
         if residency.bytes < size or (residency.end > need and not compact):
             continue
-        if next_use(board, held) != NEVER:
+        if next_use(state, held) != NEVER:
             continue
         # Reading another slice of the same residency would find it overwritten.
         taken = False
-        for other in range(board.tasks[task].reads_from, board.tasks[task].reads_to):
-            another = board.reads[other]
+        for other in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+            another = state.reads[other]
             taken = taken or (another.served_by == held and another.slice != read.slice)
-        for other in range(board.tasks[task].writes_from, entry):
-            taken = taken or board.writes[other].held_by == held
+        for other in range(state.tasks[task].writes_from, entry):
+            taken = taken or state.writes[other].held_by == held
         if not taken:
             return held
     return NONE
 
 
 @part
-def _write(board: Board, task: int, memory: int, start: int, end: int) -> int:
+def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -> int:
     """Fix the cycles of what a task uses; overwritten operands give up their bytes."""
-    writer = board.tasks[task]
+    writer = state.tasks[task]
     for entry in range(writer.reads_from, writer.reads_to):
-        served = board.residencies[board.reads[entry].served_by]
+        served = state.residencies[state.reads[entry].served_by]
         served.end = max(served.end, end)
     for entry in range(writer.writes_from, writer.writes_to):
-        write = board.writes[entry]
+        write = state.writes[entry]
         buffer = write.buffer
-        old = board.residencies[write.held_by]
+        old = state.residencies[write.held_by]
         if old.slice != buffer:
-            close(board, write.held_by)
-            write.held_by = new_residency(board, buffer, memory, board.slices[buffer].bytes)
+            close(state, write.held_by)
+            write.held_by = new_residency(state, buffer, memory, state.slices[buffer].bytes)
             if write.held_by == NONE:
                 return RESIDENCIES_FULL
-            if not settle_at(board, write.held_by, old.offset):
+            if not settle_at(state, write.held_by, old.offset):
                 return BLOCKS_FULL
-        written = board.residencies[write.held_by]
+        written = state.residencies[write.held_by]
         written.start = start
         written.valid = end
         written.end = end
         written.filled_by_task = task
-        board.buffers[buffer].home = write.held_by
+        state.buffers[buffer].home = write.held_by
     if writer.scratch != NONE:
-        scratch = board.residencies[writer.scratch]
+        scratch = state.residencies[writer.scratch]
         scratch.start = start
         scratch.end = end
-        close(board, writer.scratch)
+        close(state, writer.scratch)
     return DONE
 
 
 @part
-def _let_go(board: Board, task: int) -> int:
+def _let_go(state: ScheduleState, task: int) -> int:
     """Store outputs, and close every residency that nobody needs any more."""
-    done = board.tasks[task]
+    done = state.tasks[task]
     for entry in range(done.writes_from, done.writes_to):
-        written = board.buffers[board.writes[entry].buffer]
+        written = state.buffers[state.writes[entry].buffer]
         if written.ends != NONE:
-            stop = send_towards(board, written.home, written.ends, task)
+            stop = send_towards(state, written.home, written.ends, task)
             if stop != DONE:
                 return stop
-        close_if_idle(board, written.home)
+        close_if_idle(state, written.home)
     for entry in range(done.reads_from, done.reads_to):
-        read = board.reads[entry]
-        close_if_idle(board, read.served_by)
-        close_if_idle(board, board.buffers[board.slices[read.slice].buffer].home)
-        close_idle_copies(board, read.slice)
+        read = state.reads[entry]
+        close_if_idle(state, read.served_by)
+        close_if_idle(state, state.buffers[state.slices[read.slice].buffer].home)
+        close_idle_copies(state, read.slice)
     return DONE

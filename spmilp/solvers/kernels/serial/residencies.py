@@ -3,78 +3,78 @@
 from spmilp.compiled import part
 from spmilp.solvers.kernels.address_space import FREE, block_at, claim, release
 from spmilp.solvers.kernels.records import NEVER, NONE, ZERO
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, Board
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, ScheduleState
 
 
 @part
-def next_use(board: Board, held: int) -> int:
+def next_use(state: ScheduleState, held: int) -> int:
     """Return the position of the next task that needs a residency; ``NEVER`` if none does.
 
     A buffer's home is needed by every reader wherever it runs, and so is a copy of what only DRAM
     has besides: others take it from here rather than load it again. Any other copy is needed by the
     readers of its own memory (or of those that are filled through it).
     """
-    residency = board.residencies[held]
+    residency = state.residencies[held]
     what = residency.slice
-    buffer = board.slices[what].buffer
-    whole = board.buffers[buffer]
+    buffer = state.slices[what].buffer
+    whole = state.buffers[buffer]
     at_home = whole.home == held
     if at_home and whole.ends == residency.memory:
         return ZERO
     only_dram_besides = whole.home == NONE
     memory = NONE if at_home or only_dram_besides else residency.memory
     if what != buffer:
-        return _next_reader(board, what, memory)
+        return _next_reader(state, what, memory)
     soonest = NEVER
     for entry in range(whole.parts_from, whole.parts_to):
-        soonest = min(soonest, _next_reader(board, board.lists[entry], memory))
+        soonest = min(soonest, _next_reader(state, state.lists[entry], memory))
     return soonest
 
 
 @part
-def _next_reader(board: Board, what: int, memory: int) -> int:
+def _next_reader(state: ScheduleState, what: int, memory: int) -> int:
     """Return the position of a slice's next reader, on ``memory`` only unless that is -1."""
-    read = board.slices[what]
+    read = state.slices[what]
     last, entry = read.readers_to, read.next_reader
-    while entry < last and board.tasks[board.readers[entry]].placed:
+    while entry < last and state.tasks[state.readers[entry]].placed:
         entry += 1
     read.next_reader = entry
     while entry < last:
-        reader = board.tasks[board.readers[entry]]
+        reader = state.tasks[state.readers[entry]]
         entry += 1
         if reader.placed:
             continue
         if memory == NONE or reader.core == NONE:
             return reader.position
-        reads_in = board.cores[reader.core].memory
-        if reads_in == memory or board.memories[reads_in].parent == memory:
+        reads_in = state.cores[reader.core].memory
+        if reads_in == memory or state.memories[reads_in].parent == memory:
             return reader.position
     return NEVER
 
 
 @part
-def residency_in(board: Board, what: int, memory: int) -> int:
+def residency_in(state: ScheduleState, what: int, memory: int) -> int:
     """Return the residency in ``memory`` that can serve a slice: its own or its parent's; or -1."""
-    own = _first_alive_in(board, what, memory)
-    buffer = board.slices[what].buffer
+    own = _first_alive_in(state, what, memory)
+    buffer = state.slices[what].buffer
     if own != NONE or what == buffer:
         return own
-    return _first_alive_in(board, buffer, memory)
+    return _first_alive_in(state, buffer, memory)
 
 
 @part
-def _first_alive_in(board: Board, what: int, memory: int) -> int:
+def _first_alive_in(state: ScheduleState, what: int, memory: int) -> int:
     """Walk the residencies of a slice, dropping the ended ones from the list."""
     before = NONE
-    one = board.slices[what].first
+    one = state.slices[what].first
     while one != NONE:
-        residency = board.residencies[one]
+        residency = state.residencies[one]
         following = residency.following
         if not residency.alive:
             if before == NONE:
-                board.slices[what].first = following
+                state.slices[what].first = following
             else:
-                board.residencies[before].following = following
+                state.residencies[before].following = following
         else:
             if residency.memory == memory:
                 return one
@@ -84,21 +84,21 @@ def _first_alive_in(board: Board, what: int, memory: int) -> int:
 
 
 @part
-def is_last_copy(board: Board, held: int) -> bool:
+def is_last_copy(state: ScheduleState, held: int) -> bool:
     """Say whether the buffer that somebody still needs would be lost with this residency."""
-    buffer = board.slices[board.residencies[held].slice].buffer
-    entry = board.buffers[buffer]
+    buffer = state.slices[state.residencies[held].slice].buffer
+    entry = state.buffers[buffer]
     return entry.home == held and entry.in_dram == NONE
 
 
 @part
-def new_residency(board: Board, what: int, memory: int, size: int) -> int:
+def new_residency(state: ScheduleState, what: int, memory: int, size: int) -> int:
     """Return a new residency without cycles and address; -1 when the table is full."""
-    new = board.counts[COUNT_RESIDENCIES]
-    if new == board.residencies.size:
+    new = state.counts[COUNT_RESIDENCIES]
+    if new == state.residencies.size:
         return NONE
-    board.counts[COUNT_RESIDENCIES] = new + 1
-    residency = board.residencies[new]
+    state.counts[COUNT_RESIDENCIES] = new + 1
+    residency = state.residencies[new]
     residency.slice = what
     residency.memory = memory
     residency.bytes = size
@@ -108,28 +108,28 @@ def new_residency(board: Board, what: int, memory: int, size: int) -> int:
     residency.pinned = NONE
     residency.following = NONE
     if what >= 0:
-        residency.following = board.slices[what].first
-        board.slices[what].first = new
+        residency.following = state.slices[what].first
+        state.slices[what].first = new
     return new
 
 
 @part
-def settle_at(board: Board, held: int, address: int) -> bool:
+def settle_at(state: ScheduleState, held: int, address: int) -> bool:
     """Give a new residency the free bytes at ``address``; False when the row of blocks is full."""
-    residency = board.residencies[held]
+    residency = state.residencies[held]
     residency.offset = address
-    size = padded_size(board, residency.memory, address, residency.bytes)
-    return claim(board.space, residency.memory, address, size, held)
+    size = padded_size(state, residency.memory, address, residency.bytes)
+    return claim(state.space, residency.memory, address, size, held)
 
 
 @part
-def padded_size(board: Board, memory: int, address: int, size: int) -> int:
+def padded_size(state: ScheduleState, memory: int, address: int, size: int) -> int:
     """Return the bytes to take for ``size``: up to the next aligned address if they are free."""
-    alignment = board.memories[memory].alignment
+    alignment = state.memories[memory].alignment
     end = address + (size + alignment - 1) // alignment * alignment
-    blocks = board.space.blocks[memory]
-    block = block_at(board.space, memory, address)
-    while block < board.space.length[memory] and blocks[block].start < end:
+    blocks = state.space.blocks[memory]
+    block = block_at(state.space, memory, address)
+    while block < state.space.length[memory] and blocks[block].start < end:
         if blocks[block].holder != FREE:
             return blocks[block].start - address
         block += 1
@@ -137,33 +137,33 @@ def padded_size(board: Board, memory: int, address: int, size: int) -> int:
 
 
 @part
-def close(board: Board, held: int) -> None:
+def close(state: ScheduleState, held: int) -> None:
     """End a residency after its last use and free its bytes from then on."""
-    residency = board.residencies[held]
+    residency = state.residencies[held]
     residency.end = max(residency.end, residency.valid, residency.start + 1)
     residency.alive = 0
     if residency.slice >= 0:
-        buffer = board.buffers[board.slices[residency.slice].buffer]
+        buffer = state.buffers[state.slices[residency.slice].buffer]
         if buffer.home == held:
             buffer.home = NONE
-    memory = board.memories[residency.memory]
+    memory = state.memories[residency.memory]
     if not memory.is_dram:
-        release(board.space, residency.memory, residency.offset, residency.end, memory.settled)
+        release(state.space, residency.memory, residency.offset, residency.end, memory.settled)
 
 
 @part
-def close_if_idle(board: Board, held: int) -> None:
+def close_if_idle(state: ScheduleState, held: int) -> None:
     """End a residency that no task needs any more."""
-    if held != NONE and board.residencies[held].alive and next_use(board, held) == NEVER:
-        close(board, held)
+    if held != NONE and state.residencies[held].alive and next_use(state, held) == NEVER:
+        close(state, held)
 
 
 @part
-def close_idle_copies(board: Board, what: int) -> None:
+def close_idle_copies(state: ScheduleState, what: int) -> None:
     """End every residency of a slice, outside DRAM, that no task needs any more."""
-    one = board.slices[what].first
+    one = state.slices[what].first
     while one != NONE:
-        residency = board.residencies[one]
-        if not board.memories[residency.memory].is_dram:
-            close_if_idle(board, one)
+        residency = state.residencies[one]
+        if not state.memories[residency.memory].is_dram:
+            close_if_idle(state, one)
         one = residency.following

@@ -21,7 +21,7 @@ from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
-    Board,
+    ScheduleState,
     Stop,
     Weights,
 )
@@ -70,7 +70,7 @@ class Runner:
 
     def run(
         self, order: Ints, cores: Ints, weights: Weights, latest: int = NEVER
-    ) -> tuple[Stop, Board]:
+    ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
         Parameters
@@ -85,24 +85,24 @@ class Runner:
         """
         machine = self._machine_for(cores)
         while True:
-            board = self._new_board(machine, order, cores, weights, latest)
-            stop = Stop(self._decode(board, order))
+            state = self._new_board(machine, order, cores, weights, latest)
+            stop = Stop(self._decode(state, order))
             if stop not in FULL:
-                return stop, board
+                return stop, state
             self._grow(stop)
 
     def prepare(self, cores: Ints) -> None:
         """Find the routes that runs with these cores may use; ``run`` does it where need be."""
         self._machine_for(cores)
 
-    def why_it_stopped(self, stop: Stop, board: Board) -> str:
+    def why_it_stopped(self, stop: Stop, state: ScheduleState) -> str:
         """Return what kept the scheduler from a plan, in words."""
         problem = self._problem
-        task = int(board.counts[COUNT_FAILED_TASK])
+        task = int(state.counts[COUNT_FAILED_TASK])
         who = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"
         if stop is Stop.NO_WAY:
-            slice_ = problem.slices[int(board.counts[COUNT_FAILED_SLICE])]
-            memory = problem.machine.memories[int(board.counts[COUNT_FAILED_MEMORY])]
+            slice_ = problem.slices[int(state.counts[COUNT_FAILED_SLICE])]
+            memory = problem.machine.memories[int(state.counts[COUNT_FAILED_MEMORY])]
             return (
                 f"{who}: no engine can bring {problem.buffers[slice_.buffer].name} "
                 f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
@@ -113,20 +113,20 @@ class Runner:
             "there and the gaps between; use smaller tiles or a larger scratchpad"
         )
 
-    def _decode(self, board: Board, order: Ints) -> int:
+    def _decode(self, state: ScheduleState, order: Ints) -> int:
         if len(self._problem.tasks) < MANY_TASKS:
-            return decode(board, order)
-        return interruptibly(decode, board, order)
+            return decode(state, order)
+        return interruptibly(decode, state, order)
 
     def _new_board(
         self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights, latest: int
-    ) -> Board:
+    ) -> ScheduleState:
         tables = self._tables
         tasks = tables.tasks.copy()
         placed = order[order < len(tasks)]
         tasks["position"][placed] = np.arange(placed.size)
         tasks["core"] = cores
-        return Board(
+        return ScheduleState(
             tasks=tasks,
             cycles=tables.cycles,
             reads=tables.reads.copy(),

@@ -6,7 +6,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import SET_ASIDE
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, Board
+from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, ScheduleState
 from spmilp.solvers.kernels.serial.extract import makespan_of
 
 
@@ -27,42 +27,42 @@ class Scorer:
             Quantity.PEAK_SPM: self._peak_spm,
         }
 
-    def __call__(self, board: Board) -> tuple[int, ...]:
+    def __call__(self, state: ScheduleState) -> tuple[int, ...]:
         """Return the schedule's quantities in the problem's order; less is better."""
-        return tuple(self._measures[quantity](board) for quantity in self._problem.objective.order)
+        return tuple(self._measures[quantity](state) for quantity in self._problem.objective.order)
 
-    def _dram_traffic(self, board: Board) -> int:
-        is_dram = board.memories["is_dram"] == 1
-        moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-        memory = board.residencies["memory"]
+    def _dram_traffic(self, state: ScheduleState) -> int:
+        is_dram = state.memories["is_dram"] == 1
+        moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
+        memory = state.residencies["memory"]
         touches = is_dram[memory[moves["source"]]] | is_dram[memory[moves["destination"]]]
-        return int(board.slices["bytes"][moves["slice"]][touches].sum())
+        return int(state.slices["bytes"][moves["slice"]][touches].sum())
 
-    def _energy(self, board: Board) -> int:
-        kind = board.cores["kind"][board.tasks["core"]]
+    def _energy(self, state: ScheduleState) -> int:
+        kind = state.cores["kind"][state.tasks["core"]]
         tasks = int(self._energies[np.arange(kind.size), kind].sum())
-        moves = board.transfers[: board.counts[COUNT_TRANSFERS]]
-        memory = board.residencies["memory"]
-        memories = len(board.memories)
+        moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
+        memory = state.residencies["memory"]
+        memories = len(state.memories)
         ends = memory[moves["source"]] * memories + memory[moves["destination"]]
         used, of_pair = np.unique(ends, return_inverse=True)
         total = np.zeros(used.size, np.int64)
-        np.add.at(total, of_pair, board.slices["bytes"][moves["slice"]])
+        np.add.at(total, of_pair, state.slices["bytes"][moves["slice"]])
         pairs = (divmod(pair, memories) for pair in used.tolist())
         moved = zip(pairs, total.tolist(), strict=True)
-        return tasks + sum(self._energy_per_byte(board, pair) * count for pair, count in moved)
+        return tasks + sum(self._energy_per_byte(state, pair) * count for pair, count in moved)
 
-    def _energy_per_byte(self, board: Board, pair: tuple[int, int]) -> int:
+    def _energy_per_byte(self, state: ScheduleState, pair: tuple[int, int]) -> int:
         if pair not in self._per_byte:
             machine = self._problem.machine
-            row = board.pairs[int(board.pair_at[pair])]
-            links = board.links[row["links_from"] : row["links_to"]] - len(machine.engines)
+            row = state.pairs[int(state.pair_at[pair])]
+            links = state.links[row["links_from"] : row["links_to"]] - len(machine.engines)
             ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
             way = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
             self._per_byte[pair] = ends + way
         return self._per_byte[pair]
 
-    def _peak_spm(self, board: Board) -> int:
-        rows = board.residencies[: board.counts[COUNT_RESIDENCIES]]
+    def _peak_spm(self, state: ScheduleState) -> int:
+        rows = state.residencies[: state.counts[COUNT_RESIDENCIES]]
         rows = rows[rows["slice"] != SET_ASIDE]
         return int((rows["offset"] + rows["bytes"])[self._is_spm[rows["memory"]]].max(initial=0))
