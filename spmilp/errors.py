@@ -51,6 +51,10 @@ class DoesNotFitError(SpmilpError):
     exit_code = ExitCode.INFEASIBLE
 
 
+class MissingDataError(SpmilpError):
+    """The data that a problem is made from is not there; its row of a benchmark is skipped."""
+
+
 class MissingExtraError(SpmilpError):
     """An optional dependency is not installed; the message names the extra to install."""
 

@@ -27,7 +27,6 @@ from spmilp.files import read_bytes
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
-from spmilp.lowering.choose import first_choice
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile, load_machine
 from spmilp.plan.plan import Plan
@@ -37,7 +36,8 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.write import write_problem
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.registry import find_solver
-from spmilp.tile_search import TileSearch, quick_draft, search_tilings
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.search import TileSearch, quick_draft, search_tilings
 
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"

@@ -12,14 +12,14 @@ from math import exp, log
 from statistics import mean
 from time import process_time
 
-from spmilp import tile_search
 from spmilp.bench.make import load_source
 from spmilp.bench.read import load_suite
 from spmilp.bench.suite import ModelOnMachine
-from spmilp.lowering.choose import first_choice
+from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
-from spmilp.lowering.roofline import roofline
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.tile_selection import search as tile_search
+from spmilp.tile_selection.first_choice import first_choice
 
 NO_LIMIT = 1 << 62
 

@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from spmilp.bench.builders import BUILDERS, MissingDataError
+from spmilp.bench.builders import BUILDERS
 from spmilp.bench.generated import generated_problem
 from spmilp.bench.kinds import character_of
 from spmilp.bench.suite import Built, Generated, ModelOnMachine, ProblemFile, Source, Tiles
-from spmilp.errors import SpmilpError
+from spmilp.bounds.roofline import roofline
+from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import sha256_of
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
-from spmilp.lowering.roofline import roofline
 from spmilp.machine.read import load_machine, machine_bytes
 from spmilp.pipeline import Loaded, lower_network
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_text
-from spmilp.tile_search import TileSearch
+from spmilp.tile_selection.search import TileSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import spmilp
 from spmilp.code_cache import hash_of_sources
 
-ROOTS = ("bench/make.py", "solvers/registry.py", "checker/check.py", "tile_search.py")
+ROOTS = ("bench/make.py", "solvers/registry.py", "checker/check.py", "tile_selection/search.py")
 """From these, imports lead to all that has a say in a problem, a plan and its verdict."""
 
 

@@ -18,21 +18,20 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from spmilp.bench.builders import MissingDataError
 from spmilp.bench.make import facts_of, load_source, make_problem
 from spmilp.bench.memory import is_killed_first, peak_bytes
 from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
 from spmilp.bench.warm_up import warm_up
 from spmilp.comparison.run import Watched, judged, watch
-from spmilp.errors import SpmilpError
+from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import write_atomically
 from spmilp.pipeline import draft_network, solve_problem
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
-from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
+from spmilp.tile_selection.search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
 Send: TypeAlias = Callable[..., None]
 

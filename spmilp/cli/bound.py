@@ -47,7 +47,7 @@ def bound(
     from spmilp import pipeline
     from spmilp.bounds.best import all_bounds
     from spmilp.bounds.bound import Bound
-    from spmilp.lowering.roofline import roofline
+    from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
     from spmilp.problem.read import read_problem
 

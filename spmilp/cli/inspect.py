@@ -39,8 +39,8 @@ def inspect(
 
     from spmilp import pipeline
     from spmilp.cli import output as out
-    from spmilp.lowering.choose import choose_tilings
     from spmilp.report.inspection import inspect_network
+    from spmilp.tile_selection.first_choice import choose_tilings
 
     loaded = pipeline.load(model, machine, dims=read.dimensions(dim or ()))
     network, target = loaded.network, loaded.target.machine

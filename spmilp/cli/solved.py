@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from spmilp.bounds.roofline import Roofline
 from spmilp.cli import output as out
-from spmilp.lowering.roofline import Roofline
 from spmilp.machine.read import list_presets
 from spmilp.pipeline import Mapped
 from spmilp.problem.objective import Quantity

@@ -23,7 +23,7 @@ from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.registry import solver_names
-from spmilp.tile_search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
+from spmilp.tile_selection.search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 import typer
 
 from spmilp import pipeline
+from spmilp.bounds.roofline import Roofline, roofline
 from spmilp.draft import Draft
-from spmilp.lowering.roofline import Roofline, roofline
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.tile_search import TileSearch
+from spmilp.tile_selection.search import TileSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

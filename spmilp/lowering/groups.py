@@ -10,9 +10,12 @@ from spmilp.frontend.operators.family import Fusion, Work
 from spmilp.frontend.operators.registry import family_of
 from spmilp.frontend.regions import group_regions, work_of_regions
 from spmilp.lowering.tiling import Interval
-from spmilp.units import Box
+from spmilp.units import Box, Bytes
 
 MOST_REGIONS_KEPT = 1 << 12
+
+PARTIAL_ITEM: Bytes = 4
+"""Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""
 
 
 def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:

@@ -11,10 +11,10 @@ from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.fit import Room
 from spmilp.lowering.grid import Grid
+from spmilp.lowering.groups import PARTIAL_ITEM
 from spmilp.lowering.homes import DramChooser
 from spmilp.lowering.initial import InitialGrids, whole_below
 from spmilp.lowering.limits import dma_limits
-from spmilp.lowering.probe import PARTIAL_ITEM
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.slices import SliceTable
 from spmilp.lowering.storage import Storage, Value

@@ -17,10 +17,10 @@ only; memories are its ends.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heappop, heappush
 
-from spmilp.machine.machine import Engine, Machine, Routing
+from spmilp.machine.machine import Engine, Machine, MemoryKind, Routing
 from spmilp.machine.paths import STAY, Path, ShortestPaths, as_graph
-from spmilp.machine.staging import staging_path
 from spmilp.machine.xy import XyPaths
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
@@ -107,7 +107,7 @@ class Routes:
         """
         pair = source, destination
         if pair not in self._staging:
-            self._staging[pair] = staging_path(self, source, destination)
+            self._staging[pair] = _staging_path(self, source, destination)
         return self._staging[pair]
 
     def _path(self, source: MemoryIdx, destination: MemoryIdx) -> Path | None:
@@ -125,6 +125,41 @@ class Routes:
         """Return the bytes per cycle of the slowest of some links; ``None`` without any."""
         slowest = min((self._rank[link] for link in links), default=None)
         return None if slowest is None else self._rates[slowest]
+
+
+def _staging_path(
+    routes: Routes, source: MemoryIdx, destination: MemoryIdx
+) -> tuple[MemoryIdx, ...] | None:
+    """Return the memories of the best chain of transfers, both ends included.
+
+    Fewest transfers, then fewest scratchpads in between (they have other work), then least
+    latency, then the least sequence of memory indices.
+    """
+    if source == destination:
+        return (source,)
+    if routes.engines_for(source, destination):
+        return source, destination
+    memories = routes.machine.memories
+    waiting: list[tuple[int, int, Cycles, tuple[MemoryIdx, ...]]] = [(0, 0, 0, (source,))]
+    settled: set[MemoryIdx] = set()
+    while waiting:
+        transfers, scratchpads, latency, path = heappop(waiting)
+        here = path[-1]
+        if here == destination:
+            return path
+        if here in settled:
+            continue
+        settled.add(here)
+        passed = scratchpads + (here != source and memories[here].kind is MemoryKind.SPM)
+        for memory in memories:
+            there = memory.index
+            if there in settled or not routes.engines_for(here, there):
+                continue
+            route = routes.between(here, there)
+            if route is not None:
+                longer = latency + route.latency
+                heappush(waiting, (transfers + 1, passed, longer, (*path, there)))
+    return None
 
 
 def multicast_route(

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from spmilp.bounds.roofline import GroupRoofline, roofline
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
-from spmilp.lowering.roofline import GroupRoofline, roofline
 from spmilp.lowering.tiling import Tiling, tile_grid
 from spmilp.machine.machine import Machine
 from spmilp.units import Bytes, Cycles, Extents

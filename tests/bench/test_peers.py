@@ -9,12 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from spmilp.bench.builders import BUILDERS, MissingDataError
+from spmilp.bench.builders import BUILDERS
 from spmilp.bench.peers.resnet50 import resnet50, write_resnet50
 from spmilp.bench.peers.set_mesh import in_bytes
 from spmilp.bench.peers.stream import TWO_CONVOLUTIONS, without_port
 from spmilp.bench.read import load_suite
 from spmilp.bench.suite import Built
+from spmilp.errors import MissingDataError
 from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.family import Work
 from spmilp.frontend.regions import network_macs

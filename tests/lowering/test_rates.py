@@ -1,7 +1,7 @@
 from dataclasses import replace
 
+from spmilp.bounds.roofline import roofline
 from spmilp.lowering.rates import machine_rates, shared_dram_rate
-from spmilp.lowering.roofline import roofline
 from spmilp.machine.read import load_machine
 from tests.lowering.builders import NetworkBuilder, star_machine
 

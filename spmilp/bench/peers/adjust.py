@@ -5,12 +5,12 @@ from dataclasses import replace
 from math import prod
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.lower import lower
-from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.tile_selection.first_choice import choose_tilings
+from spmilp.tile_selection.refine import refine_tilings
 from spmilp.units import Cycles
 
 Costs = Callable[[Task], tuple[Cycles | None, ...]]

@@ -11,10 +11,10 @@ import numpy as np
 
 from spmilp.bench.peers.resnet50 import write_resnet50
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.lower import lower
 from spmilp.pipeline import load
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.first_choice import choose_tilings
 
 MACHINE = "set_8x8"
 BATCH = 64

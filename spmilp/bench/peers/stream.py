@@ -10,8 +10,8 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
-from spmilp.bench.builders import MissingDataError
 from spmilp.bench.peers.adjust import lowered, share_of
+from spmilp.errors import MissingDataError
 from spmilp.machine.machine import Machine
 from spmilp.pipeline import Loaded, load
 from spmilp.problem.problem import Problem, Task

@@ -3,15 +3,15 @@
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import choose_tilings, first_choice
-from spmilp.lowering.leaning import OTHERS, Leaning
 from spmilp.lowering.lower import lower
-from spmilp.lowering.moves import nearby, stretches
-from spmilp.lowering.refine import refine_tilings
-from spmilp.lowering.starts import Starts
 from spmilp.lowering.tiles import tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
+from spmilp.tile_selection.first_choice import choose_tilings, first_choice
+from spmilp.tile_selection.initial_solutions import Starts
+from spmilp.tile_selection.moves import nearby, stretches
+from spmilp.tile_selection.parameters import OTHERS, Leaning
+from spmilp.tile_selection.refine import refine_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 Tiles = dict[str, set[tuple[object, object]]]
@@ -30,7 +30,7 @@ def network(batch: int = 1) -> Network:
 @pytest.fixture
 def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the search have no other estimates."""
-    monkeypatch.setattr("spmilp.lowering.refine.OTHERS", ())
+    monkeypatch.setattr("spmilp.tile_selection.refine.OTHERS", ())
     monkeypatch.setattr(Leaning, "nearby", lambda leaning: iter(()))
 
 

@@ -6,12 +6,12 @@ from itertools import pairwise
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import first_choice
 from spmilp.lowering.fit import groups_that_do_not_fit
-from spmilp.lowering.leaning import LADDERS, OTHERS, USUAL, Leaning
 from spmilp.lowering.lower import lower
-from spmilp.lowering.starts import Starts
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.initial_solutions import Starts
+from spmilp.tile_selection.parameters import LADDERS, OTHERS, USUAL, Leaning
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from spmilp.lowering.trials import Tilings, Trials
+from spmilp.tile_selection.trials import Tilings, Trials
 
 KEPT = 0.9
 """Of what a neighbourhood was worth so far, after one more trial."""

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.candidates import Finer
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.initial import whole_below
-from spmilp.lowering.probe import Probe
 from spmilp.lowering.rates import NO_LIMIT, MachineRates, machine_rates, usable_bytes
-from spmilp.lowering.residence import expected_residence
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.candidates import Finer
+from spmilp.tile_selection.residence import expected_residence
+from spmilp.tile_selection.tile_costs import Probe
 from spmilp.units import Bytes
 
 SHARES = (0.5, 1.0)

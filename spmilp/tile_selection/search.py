@@ -6,12 +6,9 @@ from time import monotonic
 
 from spmilp.draft import Draft
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import FirstChoice
 from spmilp.lowering.classes import class_of
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
-from spmilp.lowering.quick import quick_tilings
-from spmilp.lowering.refine import refine_tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
@@ -20,6 +17,9 @@ from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rule_mixture import advances_of
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
+from spmilp.tile_selection.fast_initial import quick_tilings
+from spmilp.tile_selection.first_choice import FirstChoice
+from spmilp.tile_selection.refine import refine_tilings
 
 MOST_TASKS_JUDGED = 120_000
 

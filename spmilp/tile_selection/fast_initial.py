@@ -4,15 +4,15 @@ from collections.abc import Hashable, Mapping
 from math import prod
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.candidates import Finer
 from spmilp.lowering.classes import class_of
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.initial import whole_below
-from spmilp.lowering.probe import Probe
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.candidates import Finer
+from spmilp.tile_selection.tile_costs import Probe
 from spmilp.units import Bytes
 
 WORKING_SET = 0.7

@@ -4,14 +4,14 @@ from itertools import groupby
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.batch import batch_size, part_of_batch
-from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
-from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.pipeline import map_problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.tile_selection.batch import batch_size, part_of_batch
+from spmilp.tile_selection.first_choice import choose_tilings
+from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 

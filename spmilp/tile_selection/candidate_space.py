@@ -5,18 +5,18 @@ from copy import copy
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.candidates import CandidateMaker
 from spmilp.lowering.classes import class_of
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.estimate import Estimator, GroupTime, Source
 from spmilp.lowering.initial import whole_below
-from spmilp.lowering.leaning import Leaning
-from spmilp.lowering.probe import Probe
-from spmilp.lowering.profile import Profile, profile_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
-from spmilp.lowering.residence import expected_residence
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.candidates import CandidateMaker
+from spmilp.tile_selection.estimate import Estimator, GroupTime, Source
+from spmilp.tile_selection.parameters import Leaning
+from spmilp.tile_selection.profile import Profile, profile_of
+from spmilp.tile_selection.residence import expected_residence
+from spmilp.tile_selection.tile_costs import Probe
 from spmilp.units import Bytes
 
 MOST_PROFILES = 16

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.lowering.inflow import _first_of_equals
+from spmilp.tile_selection.operand_traffic import _first_of_equals
 
 rows = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=20)
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.estimate import GroupTime, Succession
 from spmilp.lowering.fit import groups_that_do_not_fit
-from spmilp.lowering.landscape import Choice, Landscape
 from spmilp.lowering.lower import lower
-from spmilp.lowering.profile import Profile
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
-from spmilp.lowering.trials import Lowered
-from spmilp.lowering.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.candidate_space import Choice, Landscape
+from spmilp.tile_selection.estimate import GroupTime, Succession
+from spmilp.tile_selection.profile import Profile
+from spmilp.tile_selection.trials import Lowered
+from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 
 ROUNDS = 3
 MOST_STEPS = 1 << 21
@@ -66,14 +66,15 @@ def first_choice(
 ) -> FirstChoice:
     """Choose a tiling for each group.
 
-    For each group the candidates are estimated (:mod:`spmilp.lowering.estimate`), and one is chosen
-    for all groups together. First by dynamic programming along the edges to each group from what
-    computes its largest operand, a forest, with the other edges as they were chosen last, so that
-    successive groups get tilings that match where that pays; this takes groups to run one after
-    another. Then by descent, group by group, on the time of all groups with DRAM working ahead.
+    For each group the candidates are estimated (:mod:`spmilp.tile_selection.estimate`), and one is
+    chosen for all groups together. First by dynamic programming along the edges to each group from
+    what computes its largest operand, a forest, with the other edges as they were chosen last, so
+    that successive groups get tilings that match where that pays; this takes groups to run one
+    after another. Then by descent, group by group, on the time of all groups with DRAM working
+    ahead.
 
     Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
-    compute in waves (:mod:`spmilp.lowering.waves`).
+    compute in waves (:mod:`spmilp.tile_selection.waves`).
 
     Parameters
     ----------

@@ -4,19 +4,19 @@ import pytest
 
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.frontend.graph import Network
-from spmilp.lowering.candidates import Candidate, CandidateMaker
-from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.cost import CostModel
 from spmilp.lowering.fit import groups_that_do_not_fit, working_set
-from spmilp.lowering.landscape import Landscape
 from spmilp.lowering.lower import lower
-from spmilp.lowering.probe import Probe
 from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.refine import refine_tilings
-from spmilp.lowering.residence import expected_residence
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.candidate_space import Landscape
+from spmilp.tile_selection.candidates import Candidate, CandidateMaker
+from spmilp.tile_selection.first_choice import choose_tilings
+from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.residence import expected_residence
+from spmilp.tile_selection.tile_costs import Probe
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 

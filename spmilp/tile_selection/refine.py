@@ -3,22 +3,22 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.choose import FirstChoice, first_choice
 from spmilp.lowering.cost import NO_MEASUREMENTS
 from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.fused import Fusion
-from spmilp.lowering.landscape import Landscape
-from spmilp.lowering.leaning import OTHERS, USUAL, Leaning
 from spmilp.lowering.lower import lower
-from spmilp.lowering.moves import nearby, stretches
-from spmilp.lowering.starts import Starts
 from spmilp.lowering.tiling import Tiling
-from spmilp.lowering.trials import Evaluate, Tilings, Trials
-from spmilp.lowering.turns import Turns
-from spmilp.lowering.waves import in_waves
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.candidate_space import Landscape
+from spmilp.tile_selection.first_choice import FirstChoice, first_choice
+from spmilp.tile_selection.fused_bands import Fusion
+from spmilp.tile_selection.initial_solutions import Starts
+from spmilp.tile_selection.moves import nearby, stretches
+from spmilp.tile_selection.parameters import OTHERS, USUAL, Leaning
+from spmilp.tile_selection.trials import Evaluate, Tilings, Trials
+from spmilp.tile_selection.turns import Turns
+from spmilp.tile_selection.waves import in_waves
 
 Waits = Callable[[], Mapping[str, int]]
 
@@ -45,15 +45,16 @@ def refine_tilings(
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
     The given tilings are evaluated first, then bands where results do not fit
-    (:mod:`spmilp.lowering.fused`) and what estimates that lean far another way would choose
-    (:mod:`spmilp.lowering.starts`). From the best on, these neighbourhoods take turns,
-    those that pay more often, until nothing in them is better:
+    (:mod:`spmilp.tile_selection.fused_bands`) and what estimates that lean far another way would
+    choose (:mod:`spmilp.tile_selection.initial_solutions`). From the best on, these neighbourhoods
+    take turns, those that pay more often, until nothing in them is better:
 
     - what further estimates choose, and those that are near the best one,
     - stretches of the network as another estimate has them, which changes neighbouring groups
       together,
-    - one of its candidates, or a step from its own tiling (:mod:`spmilp.lowering.moves`), for all
-      groups of a class of like ones, those first that the plan waits for longest; or for one group.
+    - one of its candidates, or a step from its own tiling (:mod:`spmilp.tile_selection.moves`), for
+      all groups of a class of like ones, those first that the plan waits for longest; or for one
+      group.
 
     A ``KeyboardInterrupt`` ends the search like ``is_over``, but passes on as long as no value is
     known.
@@ -62,7 +63,7 @@ def refine_tilings(
     ----------
     tilings
         Where to start, for example what
-        :func:`~spmilp.lowering.choose.choose_tilings` has found.
+        :func:`~spmilp.tile_selection.first_choice.choose_tilings` has found.
     evaluate
         The value of a problem, for example a plan's makespan; less is better. ``None`` for a
         problem without a plan.

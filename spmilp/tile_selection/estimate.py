@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spmilp.lowering.inflow import Inflow, Inflows
-from spmilp.lowering.leaning import HIDDEN, USUAL, Leaning
-from spmilp.lowering.placement import Ints
-from spmilp.lowering.profile import Floats, Profile
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.operand_traffic import Inflow, Inflows
+from spmilp.tile_selection.parameters import HIDDEN, USUAL, Leaning
+from spmilp.tile_selection.placement import Ints
+from spmilp.tile_selection.profile import Floats, Profile
 from spmilp.units import Bytes
 
 WAITING = 2.0

@@ -6,12 +6,11 @@ import pytest
 
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
-from spmilp.lowering import quick
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
-from spmilp.lowering.quick import quick_tilings
 from spmilp.machine.read import load_machine
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.tile_selection.fast_initial import quick_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -51,7 +50,7 @@ def test_what_would_take_too_many_tiles_has_none(monkeypatch: pytest.MonkeyPatch
     network, machine = builder.network(builder.conv(data, 16)), star_machine(4, 1 << 16)
     assert quick_tilings(network, machine) is not None
 
-    monkeypatch.setattr(quick, "MOST_PAIRS", 15)
+    monkeypatch.setattr("spmilp.tile_selection.fast_initial.MOST_PAIRS", 15)
 
     assert quick_tilings(network, machine) is None
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import FirstChoice, choice_among
-from spmilp.lowering.landscape import Landscape
-from spmilp.lowering.leaning import USUAL, Leaning
-from spmilp.lowering.trials import Lowered
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.candidate_space import Landscape
+from spmilp.tile_selection.first_choice import FirstChoice, choice_among
+from spmilp.tile_selection.parameters import USUAL, Leaning
+from spmilp.tile_selection.trials import Lowered
 
 
 class Starts:

@@ -10,13 +10,10 @@ import numpy as np
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.lowering.cost import CostModel
-from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
-from spmilp.lowering.reads import AxisReads, Reads
+from spmilp.lowering.groups import PARTIAL_ITEM, Computation, reduction_length, splittable_axes
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
+from spmilp.tile_selection.reads import AxisReads, Reads
 from spmilp.units import Box, Bytes, Cycles, align_up
-
-PARTIAL_ITEM: Bytes = 4
-"""Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,12 @@
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.choose import choose_tilings
 from spmilp.lowering.fit import groups_that_do_not_fit
-from spmilp.lowering.fused import Fusion
 from spmilp.lowering.lower import lower
-from spmilp.lowering.refine import refine_tilings
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.tile_selection.first_choice import choose_tilings
+from spmilp.tile_selection.fused_bands import Fusion
+from spmilp.tile_selection.refine import refine_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15

@@ -6,9 +6,9 @@ from dataclasses import replace
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
-from spmilp.lowering.trials import Tilings, Trials
-from spmilp.lowering.turns import Pass, Turns
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.trials import Tilings, Trials
+from spmilp.tile_selection.turns import Pass, Turns
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MACHINE = star_machine(2, 1 << 20)

@@ -1,9 +1,9 @@
 import pytest
 from hypothesis import given, settings
 
+from spmilp.bounds.compulsory import compulsory_bytes
+from spmilp.bounds.roofline import roofline
 from spmilp.frontend.regions import network_macs
-from spmilp.lowering.compulsory import compulsory_bytes
-from spmilp.lowering.roofline import roofline
 from spmilp.machine.machine import CoreKind, MacArray
 from spmilp.problem.problem import BufferKind
 from tests.lowering.builders import NetworkBuilder, star_machine

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
+from spmilp.bounds.compulsory import compulsory_bytes, needed_by_groups
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.family import Work
 from spmilp.frontend.regions import group_work
-from spmilp.lowering.compulsory import compulsory_bytes, needed_by_groups
 from spmilp.lowering.cost import can_run, cannot_run, lanes_of
 from spmilp.lowering.rates import dram_rate, shared_dram_rate
 from spmilp.machine.machine import CoreKind, Machine
@@ -89,7 +89,7 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     ``T >= sum_g sum_k x[g, k] y[k] c[g, k] >= sum_g min_k y[k] c[g, k]`` (weak duality). The
     largest value over some natural prices is taken.
 
-    *Traffic.* DRAM sends at least :func:`~spmilp.lowering.compulsory.compulsory_bytes` over links
+    *Traffic.* DRAM sends at least :func:`~spmilp.bounds.compulsory.compulsory_bytes` over links
     whose rates are never exceeded, and takes the outputs over others, or over the same ones where
     its ports read and write in turn.
 

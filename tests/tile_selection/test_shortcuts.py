@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering import landscape as module
-from spmilp.lowering.candidates import CandidateMaker
-from spmilp.lowering.choose import choose, choose_tilings, group_times
 from spmilp.lowering.cost import CostModel
-from spmilp.lowering.estimate import Succession
-from spmilp.lowering.landscape import Landscape
-from spmilp.lowering.probe import Probe
 from spmilp.lowering.rates import machine_rates
 from spmilp.machine.machine import Machine
 from spmilp.pipeline import load
+from spmilp.tile_selection import candidate_space as module
+from spmilp.tile_selection.candidate_space import Landscape
+from spmilp.tile_selection.candidates import CandidateMaker
+from spmilp.tile_selection.estimate import Succession
+from spmilp.tile_selection.first_choice import choose, choose_tilings, group_times
+from spmilp.tile_selection.tile_costs import Probe
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.lowering.candidates import Candidate
-from spmilp.lowering.placement import Ints, Placement, placement_of
-from spmilp.lowering.probe import Probe
-from spmilp.lowering.reads import Boxes, Reads, tiles_of
+from spmilp.tile_selection.candidates import Candidate
+from spmilp.tile_selection.placement import Ints, Placement, placement_of
+from spmilp.tile_selection.reads import Boxes, Reads, tiles_of
+from spmilp.tile_selection.tile_costs import Probe
 from spmilp.units import Bytes, MemoryIdx
 
 MANY_PAIRS = 1 << 12

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from spmilp import pipeline, tile_search
+from spmilp import pipeline
 from spmilp.checker.check import check
 from spmilp.draft import Draft
-from spmilp.lowering.choose import FirstChoice, first_choice
 from spmilp.lowering.lower import lower
 from spmilp.pipeline import Loaded, load, lower_network
 from spmilp.problem.objective import Quantity
@@ -16,9 +15,11 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
-from spmilp.tile_search import TileSearch, quick_draft, search_tilings
+from spmilp.tile_selection import search as tile_search
+from spmilp.tile_selection.first_choice import FirstChoice, first_choice
+from spmilp.tile_selection.search import TileSearch, quick_draft, search_tilings
 
-MODEL = Path(__file__).parents[1] / "models" / "resnet8_int8.onnx"
+MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from spmilp.frontend.operators.boxes import volume
-from spmilp.lowering.placement import Ints
-from spmilp.lowering.profile import Floats, Profile, overlaps, volumes
 from spmilp.lowering.rates import MachineRates
+from spmilp.tile_selection.placement import Ints
+from spmilp.tile_selection.profile import Floats, Profile, overlaps, volumes
 from spmilp.units import Bytes, CoreIdx
 
 _Key = TypeVar("_Key", bound=Hashable)

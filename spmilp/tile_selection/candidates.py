@@ -7,10 +7,10 @@ from itertools import combinations
 from spmilp.errors import DoesNotFitError
 from spmilp.lowering.cost import cannot_run
 from spmilp.lowering.names import box_name
-from spmilp.lowering.probe import Footprint, Probe
 from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.tile_costs import Footprint, Probe
 from spmilp.units import Bytes, CoreIdx, Cycles
 
 TILES_PER_CORE = (1, 2, 4)

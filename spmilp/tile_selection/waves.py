@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.batch import batch_size, part_of_batch
 from spmilp.lowering.rates import MachineRates
-from spmilp.lowering.residence import USABLE_SHARE, expected_residence
 from spmilp.lowering.tiling import Tiling
+from spmilp.tile_selection.batch import batch_size, part_of_batch
+from spmilp.tile_selection.residence import USABLE_SHARE, expected_residence
 
 MOST_WIDTHS = 4
 """Different numbers of waves that are compared."""
