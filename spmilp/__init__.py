@@ -3,4 +3,4 @@
 The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`.
 """
 
-__version__ = "0.1.0"
+from spmilp.version import __version__ as __version__

@@ -6,7 +6,7 @@ frozen value to the next; the command line adds options, tables and exit codes a
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spmilp.beside import written_beside
@@ -17,7 +17,6 @@ from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.checker.violation import Violation
 from spmilp.commands.build import build_commands
-from spmilp.draft import Draft
 from spmilp.errors import FileError
 from spmilp.export.errors import InvalidPlanError
 from spmilp.export.formats import Exported, export
@@ -37,7 +36,8 @@ from spmilp.problem.write import write_problem
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.registry import find_solver
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.search import TileSearch, quick_draft, search_tilings
+from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
+from spmilp.tile_selection.tiled_problem import TiledProblem
 
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
@@ -160,7 +160,7 @@ def draft_network(
     loaded: Loaded,
     objective: Quantity = Quantity.MAKESPAN,
     tile_search: TileSearch | None = None,
-) -> Draft:
+) -> TiledProblem:
     """Lower a network as :func:`lower_network` does, and keep the schedule that the tiles have.
 
     An interrupt ends the search for tile sizes; before the first schedule it passes on.
@@ -168,22 +168,22 @@ def draft_network(
     network, target = loaded.network, loaded.target
     wanted = Objective.of(objective)
     sources = (("model", network.sha256), ("machine", target.sha256))
-    quick: Draft | None = None
+    quick: TiledProblem | None = None
     try:
         if tile_search is not None:
-            quick = quick_draft(
+            quick = fast_initial_problem(
                 network, target.machine, tile_search, objective=wanted, sources=sources
             )
         first = first_choice(network, target.machine, objective=wanted, sources=sources)
     except KeyboardInterrupt:
         if quick is None:
             raise
-        return quick
+        return replace(quick, interrupted=True)
     if tile_search is None:
         problem = first.problem or lower(
             network, target.machine, first.tilings, objective=wanted, sources=sources
         )
-        return Draft(problem=problem)
+        return TiledProblem(problem=problem)
     return search_tilings(
         network,
         target.machine,

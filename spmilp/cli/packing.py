@@ -13,8 +13,9 @@ from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.errors import ExitCode
 from spmilp.files import write_atomically
 from spmilp.packing import Packing, PackingOptions, PackingProblem, PackingStatus
+from spmilp.packing.fixed import is_all_fixed, judge_fixed
 from spmilp.packing.minimalloc import Table, parse_table, read_table, text_with_offsets
-from spmilp.packing.portfolio import is_all_fixed, pack_fixed, warm_up
+from spmilp.packing.warm import warm_up
 from spmilp.units import Bytes
 
 STANDARD_STREAM = "-"
@@ -84,7 +85,7 @@ def _table(request: Request, progress: ProgressLine) -> Table:
 
 def _packing(request: Request, problem: PackingProblem, progress: ProgressLine) -> Packing:
     if is_all_fixed(problem):
-        return pack_fixed(problem)
+        return judge_fixed(problem)
     progress.say("loading the search (the first run compiles it for about half a minute)")
     warm_up()
     progress.say("packing")

@@ -15,7 +15,6 @@ from spmilp.cli.options import Tiles
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.cli.solved import Answer, figures_of, print_answer
 from spmilp.cli.sources import read_source
-from spmilp.draft import Draft
 from spmilp.errors import ExitCode
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import Quantity
@@ -24,6 +23,7 @@ from spmilp.report.summary import network_name
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.registry import solver_names
 from spmilp.tile_selection.search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
+from spmilp.tile_selection.tiled_problem import TiledProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def run(request: Request) -> ExitCode:
 
 def _solved(
     request: Request,
-    draft: Draft,
+    draft: TiledProblem,
     progress: ProgressLine,
     started: float,
     interrupts: Interrupts,

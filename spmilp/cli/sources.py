@@ -8,11 +8,11 @@ import typer
 
 from spmilp import pipeline
 from spmilp.bounds.roofline import Roofline, roofline
-from spmilp.draft import Draft
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.tile_selection.search import TileSearch
+from spmilp.tile_selection.tiled_problem import TiledProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class Source:
         What the problem was made from; ``None`` where only the problem is known.
     """
 
-    draft: Draft
+    draft: TiledProblem
     loaded: pipeline.Loaded | None = None
 
     def roofline(self) -> Roofline | None:
@@ -65,7 +65,7 @@ def read_source(
     """
     if source.endswith(".json"):
         problem = _problem_of_file(source, machine, dims, objective, say)
-        return Source(draft=Draft(problem=problem))
+        return Source(draft=TiledProblem(problem=problem))
     say(f"reading {source}")
     loaded = pipeline.load(source, machine or pipeline.DEFAULT_MACHINE, dims=dims)
     say("choosing tiles and lowering")

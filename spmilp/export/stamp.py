@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from spmilp import __version__
 from spmilp.files import sha256_of
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
+from spmilp.version import __version__
 
 UNKNOWN = "0" * 64
 """The SHA-256 of a file that the problem does not name."""

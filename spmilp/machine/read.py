@@ -1,5 +1,6 @@
 """Reading machine files: YAML in, a complete and usable machine out, or one clear message."""
 
+import json
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.resources import files
@@ -7,8 +8,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from spmilp.amounts import count, size
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
+from spmilp.machine.changed import changed, label_of, numbers_of, provenance_after
+from spmilp.machine.convert import machine_to_json
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
 from spmilp.machine.fields import field_names, what_is_wrong
@@ -22,21 +26,90 @@ PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MachineFile:
-    """A machine and the file it was read from.
+    """A machine and where it comes from: a preset, a file, or a change of one.
 
     Parameters
     ----------
+    machine
+        Its memories, cores, links and DMA engines.
     sha256
-        Of the file's bytes, and of the scale's label where it is not the file's machine.
+        Of the file's bytes, and of the changes where it is not the file's machine.
     provenance
         Of each number in the file, in the file's order; empty when the file has no such section.
+    description
+        The fields of the file; ``None`` for a machine that comes from none.
     """
 
     machine: Machine
     sha256: str
-    provenance: tuple[Provenance, ...]
+    provenance: tuple[Provenance, ...] = ()
+    description: MachineDescription | None = None
+
+    def __repr__(self) -> str:
+        sizes = " or ".join(sorted({size(spm.size or 0) for spm in self.machine.spms}))
+        cores = count(len(self.machine.cores), "core")
+        return f"<machine {self.machine.name}: {cores}, scratchpads of {sizes}>"
+
+    def replace(
+        self,
+        *,
+        spm: str | int | None = None,
+        dma_channels: int | None = None,
+        dma_rate: str | float | None = None,
+        dram_rate: str | float | None = None,
+        name: str | None = None,
+    ) -> "MachineFile":
+        """Return the machine with other numbers; what is left out stays as it is.
+
+        The new machine has a hash and a name of its own, and its numbers that were set count as
+        confirmed by no source.
+
+        Parameters
+        ----------
+        spm
+            Bytes of each scratchpad, reserved ones included: ``65536`` or ``"64KiB"``.
+        dma_channels
+            Transfers that each DMA engine runs at one time.
+        dma_rate
+            Bytes per cycle of each DMA engine, as 8, 23.5 or "47/2".
+        dram_rate
+            Bytes per cycle of each port of each DRAM. Engines and links behind the ports keep
+            theirs, so that a large rate may have less effect than it says.
+        name
+            By default the old one with the changes behind it.
+
+        Raises
+        ------
+        ValueError
+            If a value is not possible, or makes the machine unusable.
+
+        Examples
+        --------
+        >>> load_machine("mesh4x4").replace(spm="64KiB", dram_rate=8)
+        <machine mesh4x4-spm64KiB-dram_rate8: 16 cores, scratchpads of 64.0 KiB>
+        """
+        given = {
+            "spm": spm,
+            "dma_channels": dma_channels,
+            "dma_rate": dma_rate,
+            "dram_rate": dram_rate,
+        }
+        numbers = numbers_of({field: value for field, value in given.items() if value is not None})
+        if self.description is None:
+            raise ValueError(f"{self.machine.name} comes from no file: nothing can be replaced")
+        description, written = changed(self.description, numbers)
+        label = label_of(numbers)
+        new_name = name or "-".join(filter(None, (description.name, label)))
+        description = description.model_copy(update={"name": new_name})
+        try:
+            machine = expand(description)
+            every_core_is_fed(machine)
+        except ValueError as error:
+            raise ValueError(f"{label}: {error}") from error
+        provenance = provenance_after(self.provenance, written, label)
+        return _machine_file(machine, f"{self.sha256} {label}".encode(), provenance, description)
 
 
 def list_presets() -> tuple[str, ...]:
@@ -45,10 +118,11 @@ def list_presets() -> tuple[str, ...]:
     return tuple(sorted(name.stem for name in names if name.suffix in SUFFIXES))
 
 
-def load_machine(name_or_path: str, scale: Scale = AS_IT_IS) -> MachineFile:
+def load_machine(name_or_path: str | Path, scale: Scale = AS_IT_IS) -> MachineFile:
     """Return a preset by name, or the machine of a YAML file by path.
 
-    What ends in ``.yaml`` or ``.yml`` or has a folder in it is a path.
+    ``spmilp machines`` lists the presets. What ends in ``.yaml`` or ``.yml`` or has a folder in it
+    is a path.
 
     Parameters
     ----------
@@ -60,7 +134,8 @@ def load_machine(name_or_path: str, scale: Scale = AS_IT_IS) -> MachineFile:
     FileError
         If there is no such preset or file, or the file does not describe a usable machine.
     """
-    return read_machine(machine_bytes(name_or_path), name_or_path, scale)
+    name = str(name_or_path)
+    return read_machine(machine_bytes(name), name, scale)
 
 
 def machine_bytes(name_or_path: str) -> bytes:
@@ -103,18 +178,46 @@ def read_machine(data: bytes, origin: str, scale: Scale = AS_IT_IS) -> MachineFi
     try:
         description = MachineDescription.model_validate(content)
         provenance = provenance_of(content, description.provenance)
-        machine = expand(description if scale == AS_IT_IS else scaled(description, scale))
+        if scale != AS_IT_IS:
+            description = scaled(description, scale)
+        machine = expand(description)
         every_core_is_fed(machine)
     except ValidationError as error:
         wrong = what_is_wrong(error, field_names(MachineDescription))
         raise FileError(f"{origin}: {wrong}") from error
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error
+    return _machine_file(machine, data + scale.label.encode(), provenance, description)
+
+
+def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFile:
+    """Return a machine with where it comes from, however it is given.
+
+    Raises
+    ------
+    FileError
+        As :func:`load_machine`.
+    """
+    if isinstance(machine, MachineFile):
+        return machine
+    if isinstance(machine, Machine):
+        text = json.dumps(machine_to_json(machine), sort_keys=True)
+        return MachineFile(machine=machine, sha256=sha256_of(text.encode()))
+    return load_machine(machine)
+
+
+def _machine_file(
+    machine: Machine,
+    hashed: bytes,
+    provenance: tuple[Provenance, ...],
+    description: MachineDescription,
+) -> MachineFile:
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
     return MachineFile(
         machine=replace(machine, unverified=unverified),
-        sha256=sha256_of(data + scale.label.encode()),
+        sha256=sha256_of(hashed),
         provenance=provenance,
+        description=description,
     )
 
 

@@ -1,4 +1,4 @@
-"""The cells of a packing CSV: columns by their names, numbers, gaps in a lifetime."""
+"""What the cells of a packing CSV say: columns by their names, numbers, gaps in a lifetime."""
 
 import re
 import unicodedata

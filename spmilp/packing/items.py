@@ -1,4 +1,4 @@
-"""A packing problem: items with lifetimes, one memory, and pairs of items that are bound."""
+"""What is to be packed: items with lifetimes, one memory, and what binds them together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

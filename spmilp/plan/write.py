@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spmilp import __version__
 from spmilp.files import write_atomically
 from spmilp.machine.fields import what_is_wrong
 from spmilp.plan import derived
@@ -17,6 +16,7 @@ from spmilp.problem.documents import Lines, Rows, as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256 as hash_of_problem
+from spmilp.version import __version__
 
 
 def write_plan(

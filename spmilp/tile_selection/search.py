@@ -1,10 +1,9 @@
 """Tile sizes chosen by search: tilings are tried, and the list scheduler's plans judge them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
-from spmilp.draft import Draft
 from spmilp.frontend.graph import Network
 from spmilp.lowering.classes import class_of
 from spmilp.lowering.fit import groups_that_do_not_fit
@@ -20,6 +19,7 @@ from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
 from spmilp.tile_selection.fast_initial import quick_tilings
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.tiled_problem import TiledProblem
 
 MOST_TASKS_JUDGED = 120_000
 
@@ -57,15 +57,15 @@ class TileSearch:
     on_better: Callable[[int, int], None] = lambda value, tasks: None
 
 
-def quick_draft(
+def fast_initial_problem(
     network: Network,
     machine: Machine,
     limits: TileSearch,
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
-) -> Draft | None:
-    """Return a problem and a schedule of it within seconds, for who is interrupted that soon.
+) -> TiledProblem | None:
+    """Return a problem and a schedule of it within seconds, in case of an early interrupt.
 
     ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
     """
@@ -78,11 +78,11 @@ def quick_draft(
     if groups_that_do_not_fit(problem):
         return None
     schedules = TilingEvaluator(machine).schedules(problem, EVALUATION_RULES[:1])
-    drafts = (Draft(problem=problem, schedule=schedule) for schedule in schedules)
-    draft = next(drafts, None)
-    if draft is not None and draft.value is not None:
-        limits.on_better(draft.value, len(problem.tasks))
-    return draft
+    found = (TiledProblem(problem=problem, schedule=schedule) for schedule in schedules)
+    tiled = next(found, None)
+    if tiled is not None and tiled.value is not None:
+        limits.on_better(tiled.value, len(problem.tasks))
+    return tiled
 
 
 def search_tilings(
@@ -93,8 +93,8 @@ def search_tilings(
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
-    known: Draft | None = None,
-) -> Draft:
+    known: TiledProblem | None = None,
+) -> TiledProblem:
     """Return a problem with tilings at least as good as the first ones, by the judge's word.
 
     A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no schedule.
@@ -105,38 +105,45 @@ def search_tilings(
         The answer unless something better is found.
     """
     judged = _Judged(machine, limits, known)
-    tilings = refine_tilings(
-        network,
-        machine,
-        first.tilings,
-        judged.value_of,
-        objective=objective,
-        sources=sources,
-        is_over=judged.is_over,
-        first=first,
-        waits=judged.waits,
-    )
+    try:
+        tilings = refine_tilings(
+            network,
+            machine,
+            first.tilings,
+            judged.value_of,
+            objective=objective,
+            sources=sources,
+            is_over=judged.is_over,
+            first=first,
+            waits=judged.waits,
+        )
+    except KeyboardInterrupt:
+        if judged.best is None:
+            raise
+        judged.interrupted = True
     if judged.best is not None:
-        return judged.best
-    return Draft(problem=lower(network, machine, tilings, objective=objective, sources=sources))
+        return replace(judged.best, interrupted=judged.interrupted)
+    return TiledProblem(
+        problem=lower(network, machine, tilings, objective=objective, sources=sources)
+    )
 
 
 class _Judged:
     """The problems of a search and what the judge says of them."""
 
-    def __init__(self, machine: Machine, limits: TileSearch, known: Draft | None) -> None:
+    def __init__(self, machine: Machine, limits: TileSearch, known: TiledProblem | None) -> None:
         self._judge = TilingEvaluator(machine)
         self._limits = limits
         self._left = limits.tasks
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
-        self._interrupted = False
+        self.interrupted = False
         self._least: dict[Rule, int] = {}
         self.best = known
 
     def is_over(self) -> bool:
         """Say whether a limit is reached."""
         late = self._deadline is not None and monotonic() > self._deadline
-        return self._interrupted or self._left <= 0 or late
+        return self.interrupted or self._left <= 0 or late
 
     def value_of(self, problem: Problem) -> int | None:
         """Return the least value of a problem's schedules, and keep the best one of all."""
@@ -147,11 +154,11 @@ class _Judged:
             for schedule in self._judge.schedules(problem, rules):
                 values.append(schedule.score[0])
                 self._note(schedule.trial, schedule.score[0])
-                self._keep_if_better(Draft(problem=problem, schedule=schedule))
+                self._keep_if_better(TiledProblem(problem=problem, schedule=schedule))
         except KeyboardInterrupt:
             if self.best is None:
                 raise
-            self._interrupted = True
+            self.interrupted = True
         return min(values, default=None)
 
     def waits(self) -> dict[str, int]:
@@ -172,8 +179,8 @@ class _Judged:
         rule = trial.assignment, trial.order
         self._least[rule] = min(value, self._least.get(rule, value))
 
-    def _keep_if_better(self, draft: Draft) -> None:
+    def _keep_if_better(self, tiled: TiledProblem) -> None:
         best = None if self.best is None else self.best.value
-        if draft.value is not None and (best is None or draft.value < best):
-            self.best = draft
-            self._limits.on_better(draft.value, len(draft.problem.tasks))
+        if tiled.value is not None and (best is None or tiled.value < best):
+            self.best = tiled
+            self._limits.on_better(tiled.value, len(tiled.problem.tasks))

@@ -7,7 +7,6 @@ import pytest
 
 from spmilp import pipeline
 from spmilp.checker.check import check
-from spmilp.draft import Draft
 from spmilp.lowering.lower import lower
 from spmilp.pipeline import Loaded, load, lower_network
 from spmilp.problem.objective import Quantity
@@ -17,7 +16,8 @@ from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
 from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
-from spmilp.tile_selection.search import TileSearch, quick_draft, search_tilings
+from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
+from spmilp.tile_selection.tiled_problem import TiledProblem
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 
@@ -32,7 +32,7 @@ def first(loaded: Loaded) -> FirstChoice:
     return first_choice(loaded.network, loaded.target.machine)
 
 
-def search(loaded: Loaded, first: FirstChoice, limits: TileSearch) -> Draft:
+def search(loaded: Loaded, first: FirstChoice, limits: TileSearch) -> TiledProblem:
     return search_tilings(loaded.network, loaded.target.machine, first, limits)
 
 
@@ -148,7 +148,7 @@ def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
 
 
 def test_where_the_first_choice_comes_as_soon_there_are_no_quick_tiles(loaded: Loaded) -> None:
-    assert quick_draft(loaded.network, loaded.target.machine, TileSearch()) is None
+    assert fast_initial_problem(loaded.network, loaded.target.machine, TileSearch()) is None
 
 
 def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(

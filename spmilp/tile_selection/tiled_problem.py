@@ -1,4 +1,4 @@
-"""A problem whose tile sizes were judged by a schedule: that is its first plan."""
+"""A problem together with the schedule that its tile sizes were evaluated by."""
 
 from dataclasses import dataclass
 
@@ -13,22 +13,25 @@ from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Draft:
+class TiledProblem:
     """A problem, and what is known of its plans before a solver begins.
 
     Parameters
     ----------
     schedule
-        The best one that its tile sizes were judged by; ``None`` where they were not searched for,
-        and where there is no schedule.
+        The best one that its tile sizes were evaluated by; ``None`` where they were not searched
+        for, and where there is no schedule.
+    interrupted
+        Whether a ``KeyboardInterrupt`` has cut the search for tile sizes short.
     """
 
     problem: Problem
     schedule: Found | None = None
+    interrupted: bool = False
 
     @property
     def value(self) -> int | None:
-        """What the schedule makes of the problem's first quantity."""
+        """Value of the problem's first objective in the schedule."""
         return None if self.schedule is None else self.schedule.score[0]
 
     @collector_paused()
@@ -43,10 +46,7 @@ class Draft:
             return None
 
     def result(self) -> SolverResult | None:
-        """Return the schedule as the answer of somebody who was interrupted.
-
-        ``None`` where there is no schedule.
-        """
+        """Return the schedule as the answer to an interrupt; ``None`` without a schedule."""
         plan = self.plan()
         if plan is None:
             return None

@@ -1,0 +1,118 @@
+"""Amounts as people write and read them: durations, bytes, shares, counts, clocks."""
+
+import math
+import re
+
+SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+"""Seconds of each unit of time."""
+BYTES = {"": 1, "b": 1} | {
+    unit: 2 ** (10 * power)
+    for power, letter in enumerate("kmgt", start=1)
+    for unit in (letter, f"{letter}i", f"{letter}ib")
+}
+"""Bytes of each unit of memory, as memories are counted."""
+MOST_BYTES = 2**60 - 1
+
+
+def duration(given: str | float) -> float:
+    """Read ``60s``, ``5m``, ``1.5h``, ``200ms``, plain seconds, or ``none``, in seconds.
+
+    Raises
+    ------
+    ValueError
+        If the text is nothing of that, or no time at all.
+    """
+    text = str(given)
+    if text.strip().lower() in ("none", "inf"):
+        return math.inf
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", text)
+    if match is None or match[2] not in SECONDS:
+        raise ValueError(f"{text!r} is no duration; write 60s, 5m, 1h, 500ms or none")
+    seconds = float(match[1]) * SECONDS[match[2]]
+    if seconds <= 0:
+        raise ValueError(f"{text!r} is no time at all; write 60s, 5m, 1h, 500ms or none")
+    return seconds
+
+
+def byte_count(given: str | int) -> int:
+    """Read ``1048576``, ``0x100000``, ``64K``, ``1MiB`` or ``1.5 MiB`` as bytes.
+
+    Raises
+    ------
+    ValueError
+        If the text is nothing of that, no whole number of bytes, or out of range.
+    """
+    text = str(given).strip()
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text):
+        return _in_range(int(text, 16), text)
+    match = re.fullmatch(r"([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*([a-zA-Z]*)", text)
+    if match is not None and match[3].lower() in ("kb", "mb", "gb", "tb"):
+        unit = f"{match[3][0].upper()}iB"
+        raise ValueError(f"{text!r} may count by 1000 or by 1024; write {unit} or bytes")
+    if match is None or match[3].lower() not in BYTES:
+        raise ValueError(f"{text!r} is no size in bytes; write 1048576, 0x100000 or 1MiB")
+    decimals = match[2] or ""
+    whole, rest = divmod(int(match[1] + decimals) * BYTES[match[3].lower()], 10 ** len(decimals))
+    if rest:
+        raise ValueError(f"{text!r} is no whole number of bytes")
+    return _in_range(whole, text)
+
+
+def _in_range(number: int, text: str) -> int:
+    if not 1 <= number <= MOST_BYTES:
+        raise ValueError(f"{text!r} is {number} B, expected 1 to {MOST_BYTES}")
+    return number
+
+
+def share(given: str | float) -> float:
+    """Read ``0.01`` or ``1%`` as a number from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If the text is no such number.
+    """
+    text = str(given)
+    number, scale = (text.removesuffix("%"), 0.01) if text.endswith("%") else (text, 1.0)
+    try:
+        value = float(number) * scale
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{text!r} is no share; write 0.01 or 1%")
+    return value
+
+
+def count(number: int, unit: str) -> str:
+    """Return ``1 task``, ``2,000 tasks``."""
+    return f"{number:,} {unit}" + ("" if number == 1 else "s")
+
+
+def size(number: int) -> str:
+    """Return bytes as people read them, exact below 10 KiB."""
+    value = float(number)
+    if number < 10 * 1024:
+        return f"{number:,} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        value /= 1024
+        if value < 1024 or unit == "GiB":
+            break
+    return f"{value:,.1f} {unit}"
+
+
+def time(seconds: float) -> str:
+    """Return seconds with a unit that gives one to three digits before the point."""
+    for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * scale >= 1.0:
+            return f"{seconds * scale:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def percent(part: float) -> str:
+    """Return a share as a percentage with one decimal."""
+    return f"{part:.1%}"
+
+
+def frequency(hertz: int) -> str:
+    """Return cycles per second as MHz or GHz."""
+    return f"{hertz / 1e9:g} GHz" if hertz >= 10**9 else f"{hertz / 1e6:g} MHz"
