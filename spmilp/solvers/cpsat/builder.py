@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.solvers.cpsat.candidates import Candidates
 from spmilp.solvers.cpsat.multicast import rates_differ
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.scope import Scope, Stay, whole_scope
+from spmilp.solvers.cpsat.scope import Scope, whole_scope
 from spmilp.solvers.cpsat.structure import Structure, structure_of
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx, SliceIdx
 
 SMALL = 12
@@ -27,10 +27,10 @@ class Builder:
         packing shows that reserved ranges or the peak stand against it.
     """
 
-    def __init__(self, tables: Tables, settings: CpSatOptions) -> None:
+    def __init__(self, tables: ProblemTables, settings: CpSatOptions) -> None:
         self._tables = tables
         self._settings = settings
-        self._candidates = Candidates(tables)
+        self._candidates = CandidateMemories(tables)
         self._raised: Counter[tuple[SliceIdx, MemoryIdx]] = Counter()
         self._least: dict[tuple[SliceIdx, MemoryIdx], int] = {}
         self._made: dict[tuple[bool, bool, frozenset[MemoryIdx]], Structure] = {}
@@ -43,7 +43,7 @@ class Builder:
                 self._least[pair] = count
                 self._made.clear()
 
-    def raise_stays(self, stays: Iterable[Stay]) -> bool:
+    def raise_stays(self, stays: Iterable[CandidateResidency]) -> bool:
         """Allow one more stay of some slices; say whether the settings let that be."""
         pairs = {stay[:2] for stay in stays}
         able = [pair for pair in pairs if self._count(pair) < self._settings.most_stays]

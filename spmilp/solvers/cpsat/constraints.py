@@ -5,16 +5,16 @@ from ortools.sat.python import cp_model
 from spmilp.solvers.cpsat.multicast import add_multicasts
 from spmilp.solvers.cpsat.resources import add_engines_and_links
 from spmilp.solvers.cpsat.room import Room
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
 
 
 class Constraints:
     """Adds every family of constraints to one model."""
 
     def __init__(
-        self, model: cp_model.CpModel, tables: Tables, variables: Variables, room: Room
+        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables, room: Room
     ) -> None:
         self._model = model
         self._tables = tables
@@ -95,7 +95,7 @@ class Constraints:
         self._copies_have_the_dimensions_of_their_engine(stay)
 
     def _copies_have_the_dimensions_of_their_engine(self, stay: StayVars) -> None:
-        ways = self._tables.ways
+        ways = self._tables.transfers
         for family in (stay.arcs, stay.late_arcs):
             for source, arc in family.items():
                 for way, move in stay.moves.items():
@@ -111,7 +111,9 @@ class Constraints:
             for source, arc in stay.late_arcs.items():
                 self._is_used(source, arc, stay.start, None)
 
-    def _is_used(self, stay: Stay, literal: Literal, start: Number, end: Number | None) -> None:
+    def _is_used(
+        self, stay: CandidateResidency, literal: Literal, start: Number, end: Number | None
+    ) -> None:
         """A use finds the stay valid; one that is not late finds it until its end."""
         used = self._vars.stays[stay]
         if used.present is not self._vars.true and literal is not self._vars.true:
@@ -138,7 +140,7 @@ class Constraints:
 
     def _reads_find_what_is_there(self) -> None:
         """The operand of a pair in place gives its bytes up when the task starts."""
-        pairs: dict[tuple[int, Stay], list[Literal]] = {}
+        pairs: dict[tuple[int, CandidateResidency], list[Literal]] = {}
         for (task, old, _), literal in self._vars.in_place.items():
             pairs.setdefault((task, old), []).append(literal)
         for (task, position), read in self._vars.reads.items():

@@ -6,15 +6,16 @@ from ortools.sat.python import cp_model
 
 from spmilp.plan.plan import Residency
 from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.variables import Item, Literal, Number, StayVars, Variables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.extraction import Item
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, ResidencyIdx
 
 
 def add_hints(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, reading: Reading
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading
 ) -> None:
     """Hint every variable that decides something; the solver completes the rest.
 
@@ -24,7 +25,7 @@ def add_hints(
 
 
 def add_hints_of_tasks(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, reading: Reading
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading
 ) -> None:
     """Hint when and where tasks run."""
     _Hints(model, tables, variables, reading).add_tasks()
@@ -32,7 +33,7 @@ def add_hints_of_tasks(
 
 class _Hints:
     def __init__(
-        self, model: cp_model.CpModel, tables: Tables, variables: Variables, reading: Reading
+        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading
     ) -> None:
         self._model = model
         self._tables = tables
@@ -40,9 +41,9 @@ class _Hints:
         self._reading = reading
         self._plan = reading.plan
         self._hinted: set[int] = set()
-        self._taken: set[tuple[Stay, Way]] = set()
-        self._main: dict[Stay, Residency] = {}
-        self._ends: dict[Stay, Cycles] = defaultdict(int)
+        self._taken: set[tuple[CandidateResidency, TransferOption]] = set()
+        self._main: dict[CandidateResidency, Residency] = {}
+        self._ends: dict[CandidateResidency, Cycles] = defaultdict(int)
         for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
             stay = self._stay(residency)
             if stay is not None:
@@ -60,7 +61,7 @@ class _Hints:
         self._add_unions()
         self._add_offsets()
 
-    def _stay(self, residency: ResidencyIdx) -> Stay | None:
+    def _stay(self, residency: ResidencyIdx) -> CandidateResidency | None:
         """Return the model's stay of a residency; a lasting one stands for all."""
         stay = self._reading.stay.get(residency)
         if stay is not None and stay[:2] in self._vars.structure.scope.lasting:
@@ -110,7 +111,7 @@ class _Hints:
                 if source is not None:
                     self._ends[source] = max(self._ends[source], move.end)
 
-    def _add_stay(self, key: Stay, variables: StayVars) -> None:
+    def _add_stay(self, key: CandidateResidency, variables: StayVars) -> None:
         residency = self._main.get(key)
         self._hint(variables.present, residency is not None)
         if residency is None:
@@ -133,13 +134,15 @@ class _Hints:
             self._hint(variables.cycles, valid - start)
         self._add_filling(key, variables, transfer)
 
-    def _kept_until(self, key: Stay) -> Cycles:
+    def _kept_until(self, key: CandidateResidency) -> Cycles:
         buffer = self._tables.problem.slices[key.slice].buffer
         ends = self._tables.problem.buffers[buffer].ends_in
         kept = key.slice == buffer and ends == key.memory
         return self._plan.claim.makespan if kept else 0
 
-    def _add_filling(self, key: Stay, variables: StayVars, transfer: int | None) -> None:
+    def _add_filling(
+        self, key: CandidateResidency, variables: StayVars, transfer: int | None
+    ) -> None:
         source, engine, leader = None, None, None
         if transfer is not None:
             move = self._plan.transfers[transfer]
@@ -189,7 +192,7 @@ class _Hints:
                 self._hint(offset, residency.offset // alignment)
 
     def _residency_of(self, memory: int, item: Item) -> Residency | None:
-        if isinstance(item, Stay):
+        if isinstance(item, CandidateResidency):
             return self._main.get(item)
         scratch = self._plan.placements[item].scratch
         if scratch is None or self._plan.residencies[scratch].memory != memory:

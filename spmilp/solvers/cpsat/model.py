@@ -14,8 +14,8 @@ from spmilp.solvers.cpsat.room import Crowds, Room
 from spmilp.solvers.cpsat.strengthen import strengthen
 from spmilp.solvers.cpsat.structure import Structure
 from spmilp.solvers.cpsat.symmetry import use_memories_in_order
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Variables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Cycles
 
 
@@ -38,7 +38,7 @@ class Model:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: ProblemTables,
         structure: Structure,
         options: CpSatOptions,
         *,

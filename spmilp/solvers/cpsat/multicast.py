@@ -15,16 +15,16 @@ from fractions import Fraction
 from ortools.sat.python import cp_model
 
 from spmilp.machine.routes import transfer_cycles, transfer_rate
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, StayVars, Variables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, LinkIdx
 
 
-def add_multicasts(model: cp_model.CpModel, tables: Tables, variables: Variables) -> None:
+def add_multicasts(model: cp_model.CpModel, tables: ProblemTables, variables: Variables) -> None:
     """Tie riders to their leaders, and lengthen the leaders' transfers."""
-    riders: dict[Stay, list[StayVars]] = defaultdict(list)
+    riders: dict[CandidateResidency, list[StayVars]] = defaultdict(list)
     for stay in variables.stays.values():
         for leader, ways in stay.shape.leaders:
             riders[leader].append(stay)
@@ -41,7 +41,7 @@ def _tie(
     rider: StayVars,
     leader: StayVars,
     rides: Literal,
-    ways: tuple[Way, ...],
+    ways: tuple[TransferOption, ...],
 ) -> None:
     """A rider begins and is valid with its leader, which takes a way that serves both."""
     model.add_implication(rides, leader.moved)
@@ -52,7 +52,9 @@ def _tie(
             model.add_bool_or([~rides, ~move])
 
 
-def _one_in_each_memory(model: cp_model.CpModel, leader: Stay, riders: list[StayVars]) -> None:
+def _one_in_each_memory(
+    model: cp_model.CpModel, leader: CandidateResidency, riders: list[StayVars]
+) -> None:
     """The destinations of a transfer lie in different memories."""
     memories: dict[int, list[Literal]] = defaultdict(list)
     for rider in riders:
@@ -64,10 +66,10 @@ def _one_in_each_memory(model: cp_model.CpModel, leader: Stay, riders: list[Stay
 
 def _lengthen(
     model: cp_model.CpModel,
-    tables: Tables,
+    tables: ProblemTables,
     variables: Variables,
     leader: StayVars,
-    way: Way,
+    way: TransferOption,
     move: Literal,
     riders: list[StayVars],
 ) -> None:
@@ -117,7 +119,7 @@ def _holds(
 
 
 def _single(
-    tables: Tables, way: Way, stay: Stay
+    tables: ProblemTables, way: TransferOption, stay: CandidateResidency
 ) -> tuple[Cycles, Cycles, tuple[LinkIdx, ...], Fraction]:
     """Return latency, cycles of moving, links and rate of the way to one rider alone."""
     route = tables.routes.between(way.source, stay.memory)
@@ -129,7 +131,7 @@ def _single(
     return route.latency, moving, route.links, transfer_rate(engine, route)
 
 
-def rates_differ(tables: Tables) -> bool:
+def rates_differ(tables: ProblemTables) -> bool:
     """Say whether some engine that can multicast has routes of different rates."""
     memories = range(len(tables.machine.memories))
     for engine in tables.machine.engines:

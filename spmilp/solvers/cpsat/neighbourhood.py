@@ -7,14 +7,14 @@ from random import Random
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.solvers.cpsat.scope import Scope
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 LEAST_FREE = 4
 """Tasks in the smallest neighbourhood."""
 
 
-def pools_of_plan(tables: Tables, plan: Plan) -> tuple[int, ...]:
+def pools_of_plan(tables: ProblemTables, plan: Plan) -> tuple[int, ...]:
     """Return the pool in which each task runs."""
     pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
     return tuple(pool_of[placement.core] for placement in plan.placements)
@@ -34,7 +34,7 @@ def free_sets(plan: Plan, seed: int) -> Iterator[frozenset[TaskIdx]]:
 
 
 def scope_around(
-    tables: Tables, whole: Scope, pools: Sequence[int], free: frozenset[TaskIdx]
+    tables: ProblemTables, whole: Scope, pools: Sequence[int], free: frozenset[TaskIdx]
 ) -> Scope:
     """Return the scope in which tasks keep these pools, the free ones excepted.
 
@@ -63,7 +63,7 @@ def scope_around(
 
 
 def _useful(
-    tables: Tables, able: Sequence[set[MemoryIdx]], slice_: SliceIdx
+    tables: ProblemTables, able: Sequence[set[MemoryIdx]], slice_: SliceIdx
 ) -> Iterator[MemoryIdx]:
     buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
     yield from (

@@ -4,15 +4,17 @@ from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
 
 
 class Objectives:
     """Builds the expression of each quantity; the peak needs addresses in the model."""
 
-    def __init__(self, model: cp_model.CpModel, tables: Tables, variables: Variables) -> None:
+    def __init__(
+        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables
+    ) -> None:
         self._model = model
         self._tables = tables
         self._vars = variables
@@ -70,7 +72,7 @@ class Objectives:
             memory = self._tables.machine.memories[memory_index]
             if memory.kind is not MemoryKind.SPM:
                 continue
-            if isinstance(item, Stay):
+            if isinstance(item, CandidateResidency):
                 size = self._tables.problem.slices[item.slice].bytes
                 here = self._vars.stays[item].present
             else:

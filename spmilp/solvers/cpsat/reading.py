@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from spmilp.plan.plan import Placement, Plan, Residency
 from spmilp.problem.problem import Problem
-from spmilp.solvers.cpsat.scope import Stay
+from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 
@@ -25,7 +25,7 @@ class Reading:
         self.problem = problem
         self.plan = plan
         self.needed = self._needed()
-        self.stay: dict[ResidencyIdx, Stay] = {}
+        self.stay: dict[ResidencyIdx, CandidateResidency] = {}
         self.counts: dict[tuple[SliceIdx, MemoryIdx], int] = {}
         self._number()
 
@@ -90,9 +90,9 @@ class Reading:
             rest = [stay for stay in stays if not self._is_initial(stay)]
             first = 1 if initial else 0
             for stay in initial:
-                self.stay[stay.index] = Stay(slice_, memory, 0)
+                self.stay[stay.index] = CandidateResidency(slice_, memory, 0)
             for number, stay in enumerate(rest, start=first):
-                self.stay[stay.index] = Stay(slice_, memory, number)
+                self.stay[stay.index] = CandidateResidency(slice_, memory, number)
             self.counts[slice_, memory] = first + len(rest)
 
     def _is_initial(self, stay: Residency) -> bool:

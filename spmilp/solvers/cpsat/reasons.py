@@ -6,16 +6,16 @@ from spmilp.solvers.cpsat.builder import Builder
 from spmilp.solvers.cpsat.constraints import Constraints
 from spmilp.solvers.cpsat.room import Room
 from spmilp.solvers.cpsat.structure import Structure
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Variables
-from spmilp.solvers.impossible import what_cannot_be, what_is_short
+from spmilp.solvers.formulation.infeasibility import what_cannot_be, what_is_short
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Bytes, MemoryIdx
 
 SECONDS = 10.0
 """Deterministic time for finding out how many bytes are short."""
 
 
-def why_impossible(tables: Tables, builder: Builder, seed: int) -> str:
+def why_impossible(tables: ProblemTables, builder: Builder, seed: int) -> str:
     """Return why the relaxation has no solution: what cannot be reached, or the bytes short."""
     structure = builder.structure(relaxed=True)
     ending = {stay[:2] for stay in structure.shapes}
@@ -28,7 +28,9 @@ def why_impossible(tables: Tables, builder: Builder, seed: int) -> str:
     return reason or what_is_short(tables.problem, _bytes_short(tables, structure, seed))
 
 
-def _bytes_short(tables: Tables, structure: Structure, seed: int) -> dict[MemoryIdx, Bytes] | None:
+def _bytes_short(
+    tables: ProblemTables, structure: Structure, seed: int
+) -> dict[MemoryIdx, Bytes] | None:
     """Give every memory more room, and return how much each needs at the least."""
     model = cp_model.CpModel()
     variables = Variables(model, tables, structure, structure.cycles_in_turn(tables))

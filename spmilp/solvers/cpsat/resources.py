@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Interval, Literal, Variables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import EngineIdx, LinkIdx
 
 
@@ -24,15 +24,17 @@ class Held(NamedTuple):
         The literal of a multicast's further branch, for which alone it is held; otherwise ``None``.
     """
 
-    stay: Stay
-    ways: frozenset[Way]
+    stay: CandidateResidency
+    ways: frozenset[TransferOption]
     also: Literal | None
     interval: Interval
     rate: Fraction
     engines: frozenset[EngineIdx]
 
 
-def add_engines_and_links(model: cp_model.CpModel, tables: Tables, variables: Variables) -> None:
+def add_engines_and_links(
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables
+) -> None:
     """Never more transfers of an engine than channels, nor more on a link than its rate.
 
     Channels are alike, so that their number is enough: intervals of which at most ``c`` overlap can
@@ -65,25 +67,25 @@ def add_engines_and_links(model: cp_model.CpModel, tables: Tables, variables: Va
 
 
 def add_links(
-    model: cp_model.CpModel, tables: Tables, on_link: Mapping[LinkIdx, list[Held]]
+    model: cp_model.CpModel, tables: ProblemTables, on_link: Mapping[LinkIdx, list[Held]]
 ) -> None:
     """On no link do transfers hold more than its rate at one time."""
     for link in _that_matter(tables, on_link):
         _add_link(model, tables, link, on_link[link])
 
 
-def _by_engine(ways: Iterable[Way]) -> dict[EngineIdx, list[Way]]:
-    found: dict[EngineIdx, list[Way]] = defaultdict(list)
+def _by_engine(ways: Iterable[TransferOption]) -> dict[EngineIdx, list[TransferOption]]:
+    found: dict[EngineIdx, list[TransferOption]] = defaultdict(list)
     for way in ways:
         found[way.engine].append(way)
     return found
 
 
 def _by_link(
-    variables: Variables, key: Stay, ways: Iterable[Way]
-) -> dict[tuple[LinkIdx, Fraction], list[Way]]:
+    variables: Variables, key: CandidateResidency, ways: Iterable[TransferOption]
+) -> dict[tuple[LinkIdx, Fraction], list[TransferOption]]:
     """Return the ways that hold so much of a link."""
-    found: dict[tuple[LinkIdx, Fraction], list[Way]] = defaultdict(list)
+    found: dict[tuple[LinkIdx, Fraction], list[TransferOption]] = defaultdict(list)
     for way in ways:
         rate = variables.least_rates.get((key, way), way.rate)
         for link in way.links:
@@ -91,13 +93,13 @@ def _by_link(
     return found
 
 
-def _that_matter(tables: Tables, on_link: Mapping[LinkIdx, list[Held]]) -> list[LinkIdx]:
+def _that_matter(tables: ProblemTables, on_link: Mapping[LinkIdx, list[Held]]) -> list[LinkIdx]:
     """Return the links that can be too narrow though no other link is.
 
     A link is left out if another one carries all that it carries, and each transfer takes at least
     as large a share of that one.
     """
-    shares: dict[LinkIdx, dict[tuple[Stay, Way, object], Fraction]] = {}
+    shares: dict[LinkIdx, dict[tuple[CandidateResidency, TransferOption, object], Fraction]] = {}
     for link, held in sorted(on_link.items()):
         whole = tables.machine.links[link].rate
         if _most_at_once(tables, held) > whole:
@@ -114,14 +116,17 @@ def _that_matter(tables: Tables, on_link: Mapping[LinkIdx, list[Held]]) -> list[
 
 
 def _covers(
-    wide: dict[tuple[Stay, Way, object], Fraction], narrow: dict[tuple[Stay, Way, object], Fraction]
+    wide: dict[tuple[CandidateResidency, TransferOption, object], Fraction],
+    narrow: dict[tuple[CandidateResidency, TransferOption, object], Fraction],
 ) -> bool:
     return len(wide) >= len(narrow) and all(
         wide.get(one, Fraction(0)) >= share for one, share in narrow.items()
     )
 
 
-def _add_link(model: cp_model.CpModel, tables: Tables, link: LinkIdx, held: list[Held]) -> None:
+def _add_link(
+    model: cp_model.CpModel, tables: ProblemTables, link: LinkIdx, held: list[Held]
+) -> None:
     """Rates are counted in a unit of which all are whole multiples."""
     rate = tables.machine.links[link].rate
     unit = lcm(rate.denominator, *(one.rate.denominator for one in held))
@@ -133,7 +138,7 @@ def _add_link(model: cp_model.CpModel, tables: Tables, link: LinkIdx, held: list
         model.add_cumulative([one.interval for one in held], demands, capacity)
 
 
-def _most_at_once(tables: Tables, held: list[Held]) -> Fraction:
+def _most_at_once(tables: ProblemTables, held: list[Held]) -> Fraction:
     """Return a sum that these transfers cannot exceed, for their engines have so many channels.
 
     A transfer that several engines can make counts for each of them.

@@ -7,16 +7,16 @@ from typing import NamedTuple, TypeAlias
 from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Memory, MemoryKind
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables, first_blocks
 from spmilp.solvers.cpsat.variables import (
     Interval,
-    Item,
     Literal,
     Number,
     StayVars,
     Variables,
 )
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.extraction import Item
+from spmilp.solvers.formulation.tables import ProblemTables, first_blocks
 from spmilp.units import Bytes, MemoryIdx, TaskIdx
 
 Crowds: TypeAlias = Mapping[MemoryIdx, tuple[frozenset[Item], ...]]
@@ -46,7 +46,7 @@ class Room:
     def __init__(
         self,
         model: cp_model.CpModel,
-        tables: Tables,
+        tables: ProblemTables,
         variables: Variables,
         crowds: Crowds,
         everywhere: bool,
@@ -59,8 +59,10 @@ class Room:
         self._everywhere = everywhere
         self._may_grow = may_grow
         self.growth: dict[MemoryIdx, Number] = {}
-        self._intervals: dict[Stay, Interval] = {}
-        self._surplus: dict[MemoryIdx, list[tuple[Occupied, Stay, int]]] = defaultdict(list)
+        self._intervals: dict[CandidateResidency, Interval] = {}
+        self._surplus: dict[MemoryIdx, list[tuple[Occupied, CandidateResidency, int]]] = (
+            defaultdict(list)
+        )
 
     def interval(self, stay: StayVars) -> Interval:
         """Return the interval in which a stay's bytes are its own."""
@@ -97,7 +99,7 @@ class Room:
     def _pair(self, task: TaskIdx, position: int, read: int, written: int) -> Iterable[Literal]:
         times = self._vars.tasks[task]
         for old, served in self._vars.reads[task, position].on.items():
-            new = Stay(written, old.memory, 0)
+            new = CandidateResidency(written, old.memory, 0)
             operand, result = self._vars.stays[old], self._vars.stays.get(new)
             here = times.memories.get(old.memory)
             if old.slice != read or operand.end is None or here is None:
@@ -112,7 +114,9 @@ class Room:
             self._add_surplus(task, old, new, literal)
             yield literal
 
-    def _add_surplus(self, task: TaskIdx, old: Stay, new: Stay, literal: Literal) -> None:
+    def _add_surplus(
+        self, task: TaskIdx, old: CandidateResidency, new: CandidateResidency, literal: Literal
+    ) -> None:
         surplus = self._blocks(old) - self._blocks(new)
         if surplus > 0:
             times = self._vars.tasks[task]
@@ -163,7 +167,7 @@ class Room:
         if sum(core.memory == memory for core in self._tables.machine.cores) != 1:
             return
         for task in self._tables.problem.tasks:
-            by_stay: dict[Stay, list[Literal]] = defaultdict(list)
+            by_stay: dict[CandidateResidency, list[Literal]] = defaultdict(list)
             for position in range(len(task.reads)):
                 for stay, literal in self._vars.reads[task.index, position].late.items():
                     if stay.memory == memory:
@@ -178,7 +182,9 @@ class Room:
                 if left > 0:
                     yield Occupied(self._late_run(task.index, stay, literals), left)
 
-    def _late_run(self, task: TaskIdx, stay: Stay, literals: list[Literal]) -> Interval:
+    def _late_run(
+        self, task: TaskIdx, stay: CandidateResidency, literals: list[Literal]
+    ) -> Interval:
         times = self._vars.tasks[task]
         here = literals[0]
         if len(literals) > 1:
@@ -200,9 +206,9 @@ class Room:
     def _has_own_bytes(self, stay: StayVars) -> bool:
         """Say whether a stay has bytes that it may give up, and no tensor's."""
         key = stay.shape.stay
-        return stay.end is not None and not self._tables.ways.at_place(key.slice, key.memory)
+        return stay.end is not None and not self._tables.at_place(key.slice, key.memory)
 
-    def _blocks(self, stay: Stay) -> int:
+    def _blocks(self, stay: CandidateResidency) -> int:
         return self._tables.blocks(self._tables.problem.slices[stay.slice].bytes, stay.memory)
 
     def add_addresses(self) -> None:
@@ -243,7 +249,7 @@ class Room:
         self._model.add_no_overlap_2d(times, extents)
 
     def _rectangles(self, memory: Memory, item: Item) -> Iterable[tuple[Interval, Bytes]]:
-        if isinstance(item, Stay):
+        if isinstance(item, CandidateResidency):
             stay = self._vars.stays.get(item)
             if stay is not None and self._has_own_bytes(stay):
                 yield self.interval(stay), self._tables.problem.slices[item.slice].bytes

@@ -2,21 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
-from operator import add
-from typing import NamedTuple
 
-from spmilp.solvers.cpsat.candidates import Candidates
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.units import Box, EngineIdx, MemoryIdx, SliceIdx, TaskIdx
-
-
-class Stay(NamedTuple):
-    """A possible residency; those of a slice in a memory are numbered by time of filling."""
-
-    slice: SliceIdx
-    memory: MemoryIdx
-    number: int
+from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
+from spmilp.solvers.formulation.places import overlapping_places
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.units import EngineIdx, MemoryIdx, SliceIdx, TaskIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +33,17 @@ class Scope:
     """
 
     pools: tuple[tuple[int, ...], ...]
-    stays: tuple[Stay, ...]
+    stays: tuple[CandidateResidency, ...]
     lasting: frozenset[tuple[SliceIdx, MemoryIdx]]
-    conflicts: tuple[tuple[Stay, Stay], ...] = ()
+    conflicts: tuple[tuple[CandidateResidency, CandidateResidency], ...] = ()
     relaxed: bool = False
-    fills: Mapping[Stay, tuple[Stay, EngineIdx] | None] | None = None
-    servers: Mapping[tuple[TaskIdx, int], Stay] | None = None
+    fills: Mapping[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] | None = None
+    servers: Mapping[tuple[TaskIdx, int], CandidateResidency] | None = None
 
 
 def whole_scope(
-    tables: Tables,
-    candidates: Candidates,
+    tables: ProblemTables,
+    candidates: CandidateMemories,
     counts: Mapping[tuple[SliceIdx, MemoryIdx], int],
     *,
     relaxed: bool,
@@ -77,13 +67,13 @@ def whole_scope(
     a task writes exist in the relaxation only.
     """
     rooms = _roomy(tables, candidates) if ample else set[MemoryIdx]()
-    stays: list[Stay] = []
+    stays: list[CandidateResidency] = []
     lasting: set[tuple[SliceIdx, MemoryIdx]] = set()
     contested = {} if relaxed else _contested(tables, candidates)
     for slice_ in candidates.slices():
         whole = tables.problem.slices[slice_].buffer == slice_
         for memory in candidates.of(slice_):
-            placed = tables.ways.at_place(slice_, memory)
+            placed = tables.at_place(slice_, memory)
             if placed and not whole and not _is_used_at_place(tables, slice_, memory, relaxed):
                 continue
             limited = tables.capacity[memory] is not None and memory not in rooms
@@ -91,7 +81,7 @@ def whole_scope(
             count = 1 if stays_for_ever else counts.get((slice_, memory), 1)
             if stays_for_ever:
                 lasting.add((slice_, memory))
-            stays.extend(Stay(slice_, memory, number) for number in range(count))
+            stays.extend(CandidateResidency(slice_, memory, number) for number in range(count))
     return Scope(
         pools=tuple(tables.pools_of(task.index) for task in tables.problem.tasks),
         stays=tuple(stays),
@@ -101,7 +91,9 @@ def whole_scope(
     )
 
 
-def _is_used_at_place(tables: Tables, slice_: SliceIdx, memory: MemoryIdx, relaxed: bool) -> bool:
+def _is_used_at_place(
+    tables: ProblemTables, slice_: SliceIdx, memory: MemoryIdx, relaxed: bool
+) -> bool:
     """Say whether a part may lie by itself at its buffer's place.
 
     Never where the whole buffer lies from the start, which serves as well.
@@ -110,13 +102,13 @@ def _is_used_at_place(tables: Tables, slice_: SliceIdx, memory: MemoryIdx, relax
     return relaxed and buffer.starts_in != memory
 
 
-def _roomy(tables: Tables, candidates: Candidates) -> set[MemoryIdx]:
+def _roomy(tables: ProblemTables, candidates: CandidateMemories) -> set[MemoryIdx]:
     """Return the bounded memories that have room for everything that could lie there."""
     needed = [0] * len(tables.machine.memories)
     for slice_ in candidates.slices():
         size = tables.problem.slices[slice_].bytes
         for memory in candidates.of(slice_):
-            if not tables.ways.at_place(slice_, memory):
+            if not tables.at_place(slice_, memory):
                 needed[memory] += tables.blocks(size, memory)
     for pool in tables.pools:
         able = (t for t in tables.problem.tasks if t.cycles[pool.kind] is not None)
@@ -129,47 +121,24 @@ def _roomy(tables: Tables, candidates: Candidates) -> set[MemoryIdx]:
     }
 
 
-def _contested(tables: Tables, candidates: Candidates) -> dict[SliceIdx, set[SliceIdx]]:
+def _contested(
+    tables: ProblemTables, candidates: CandidateMemories
+) -> dict[SliceIdx, set[SliceIdx]]:
     """Return the buffers that share elements of a DRAM tensor with others, and which."""
-    boxes: dict[tuple[int, MemoryIdx], list[tuple[SliceIdx, Box]]] = {}
-    for buffer in tables.problem.buffers:
-        if buffer.place is None:
-            continue
-        memory = tables.problem.tensors[buffer.place.tensor].memory
-        if memory in candidates.of(buffer.index):
-            box = tuple(
-                (a, b)
-                for a, b in zip(
-                    buffer.place.start, map(add, buffer.place.start, buffer.shape), strict=True
-                )
-            )
-            boxes.setdefault((buffer.place.tensor, memory), []).append((buffer.index, box))
-    found: dict[SliceIdx, set[SliceIdx]] = {}
-    for some in boxes.values():
-        for position, (one, box) in enumerate(some):
-            for other, second in some[position + 1 :]:
-                if _share(box, second) and not _both_initial(tables, one, other):
-                    found.setdefault(one, set()).add(other)
-                    found.setdefault(other, set()).add(one)
-    return found
-
-
-def _share(one: Box, other: Box) -> bool:
-    overlaps = (min(b, d) - max(a, c) for (a, b), (c, d) in zip(one, other, strict=True))
-    return prod(max(0, length) for length in overlaps) > 0
-
-
-def _both_initial(tables: Tables, one: SliceIdx, other: SliceIdx) -> bool:
-    buffers = tables.problem.buffers
-    return buffers[one].starts_in is not None and buffers[other].starts_in is not None
+    buffers = (buffer.index for buffer in tables.problem.buffers)
+    pairs = ((buffer, memory) for buffer in buffers for memory in candidates.of(buffer))
+    found = overlapping_places(tables.problem, pairs)
+    return {one: {other for other, _ in others} for (one, _), others in found.items()}
 
 
 def _conflicts(
-    tables: Tables, stays: list[Stay], contested: Mapping[SliceIdx, set[SliceIdx]]
-) -> list[tuple[Stay, Stay]]:
-    placed: dict[SliceIdx, list[Stay]] = {}
+    tables: ProblemTables,
+    stays: list[CandidateResidency],
+    contested: Mapping[SliceIdx, set[SliceIdx]],
+) -> list[tuple[CandidateResidency, CandidateResidency]]:
+    placed: dict[SliceIdx, list[CandidateResidency]] = {}
     for stay in stays:
-        if stay.slice in contested and tables.ways.at_place(stay.slice, stay.memory):
+        if stay.slice in contested and tables.at_place(stay.slice, stay.memory):
             placed.setdefault(stay.slice, []).append(stay)
     return [
         (one, other)

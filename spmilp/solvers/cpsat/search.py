@@ -9,8 +9,9 @@ from typing import Protocol
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.decisions import Decisions, read_decisions
+from spmilp.solvers.cpsat.extract import read_decisions
 from spmilp.solvers.cpsat.variables import Variables
+from spmilp.solvers.formulation.decisions import Decisions
 
 FIRST_LIMIT = 0.1
 """Deterministic time for the first questions."""
@@ -328,7 +329,7 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
 
     def on_solution_callback(self) -> None:
         value = round(self.objective_value)
-        if self._take(value, read_decisions(self._model.variables, self.value, value)):
+        if self._take(value, read_decisions(self._model.variables, self.value)):
             self.stop_search()
 
 

@@ -9,23 +9,22 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.cpsat.addresses import Crowd, find_addresses
 from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.builder import SMALL, Builder
 from spmilp.solvers.cpsat.clock import Clock
-from spmilp.solvers.cpsat.decisions import Decisions
-from spmilp.solvers.cpsat.extract import extract
 from spmilp.solvers.cpsat.model import Model
 from spmilp.solvers.cpsat.neighbourhood import free_sets, pools_of_plan, scope_around
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.reasons import why_impossible
 from spmilp.solvers.cpsat.retime import scope_of_plan
-from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.search import Found, Limits, run
 from spmilp.solvers.cpsat.structure import Structure, structure_of
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.variables import Item
+from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.decisions import Decisions
+from spmilp.solvers.formulation.extraction import Item, extract
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
 RETIMING, AROUND, PLANS, PROOF, TIES = 0.1, 0.6, 0.75, 0.95, 0.99
@@ -79,7 +78,7 @@ class Session:
         self._problem = problem
         self._options = options
         self._settings = settings
-        self._tables = Tables(problem)
+        self._tables = ProblemTables(problem)
         self._builder = Builder(self._tables, settings)
         self._clock = Clock(options.time_limit, settings.deterministic_limit)
         self._order = problem.objective.order
@@ -291,7 +290,7 @@ class Session:
         left = self._clock.seconds_until(share)
         return left is None or structure.literals <= LITERALS_PER_SECOND * left / 2
 
-    def _takes_note(self, crowd: Crowd | None) -> bool:
+    def _takes_note(self, crowd: ConflictSet | None) -> bool:
         """Have a crowd's addresses in all further models; say whether that is new."""
         if crowd is None or not crowd.items:
             return False
@@ -305,7 +304,7 @@ class Session:
     def _lasts(self, item: Item) -> bool:
         """Say whether the model of plans has no address for an item of a memory of limited size."""
         lasting = self._builder.scope(relaxed=False).lasting
-        return isinstance(item, Stay) and item[:2] in lasting
+        return isinstance(item, CandidateResidency) and item[:2] in lasting
 
     def _conclude(self, found: Found) -> None:
         """Take bound and plan of a run whose model leaves nothing out that could be better."""
@@ -420,7 +419,7 @@ class Session:
                 return makespan
         return max(makespan, structure.cycles_in_turn(self._tables))
 
-    def _take(self, found: Found) -> Crowd | None:
+    def _take(self, found: Found) -> ConflictSet | None:
         """Make the best solution that has addresses the incumbent; say what stops the best one."""
         stopped = None
         for decisions in reversed(found.solutions):
@@ -432,10 +431,11 @@ class Session:
             stopped = stopped or crowd
         return stopped
 
-    def _take_one(self, decisions: Decisions) -> Crowd | None:
+    def _take_one(self, decisions: Decisions) -> ConflictSet | None:
         draft = extract(self._tables, decisions)
-        found = find_addresses(self._tables, draft, self._order[0] is Quantity.PEAK_SPM)
-        if isinstance(found, Crowd):
+        low = self._order[0] is Quantity.PEAK_SPM
+        found = find_addresses(self._tables, draft, low=low)
+        if isinstance(found, ConflictSet):
             return found
         measures = measure(self._problem, draft.placements, found.residencies, draft.transfers)
         self.offer(

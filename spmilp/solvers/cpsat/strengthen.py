@@ -11,9 +11,9 @@ from ortools.sat.python import cp_model
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, paths_of
 from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Interval, Literal, Number, Variables
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx
 
 MOST_SETS = 6
@@ -39,7 +39,7 @@ class Demand(NamedTuple):
 
 def strengthen(
     model: cp_model.CpModel,
-    tables: Tables,
+    tables: ProblemTables,
     variables: Variables,
     options: CpSatOptions,
     addressed: bool,
@@ -66,7 +66,7 @@ def strengthen(
                 tables.blocks(tables.problem.slices[key.slice].bytes, key.memory),
             )
             for key, stay in variables.stays.items()
-            if stay.transfer is not None and not tables.ways.at_place(key.slice, key.memory)
+            if stay.transfer is not None and not tables.at_place(key.slice, key.memory)
         ]
         working_sets_and_others_share_a_memory(model, tables, variables, arriving)
     if options.stays_are_used:
@@ -85,7 +85,7 @@ def tasks_keep_to_their_heads_and_tails(
 
 
 def cores_have_time_for_their_work(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, paths: Paths
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, paths: Paths
 ) -> None:
     """Some tasks of a pool fit between their least head and the least time after their ends.
 
@@ -112,7 +112,7 @@ def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
 
 
 def _links_and_engines_have_time_for_their_transfers(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, paths: Paths
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, paths: Paths
 ) -> None:
     """What some transfers hold, times their cycles, fits between their heads and tails.
 
@@ -135,7 +135,7 @@ def _links_and_engines_have_time_for_their_transfers(
         fit(model, variables, shares, 1)
 
 
-def head_and_tail(tables: Tables, paths: Paths, slice_: int) -> tuple[Cycles, Cycles]:
+def head_and_tail(tables: ProblemTables, paths: Paths, slice_: int) -> tuple[Cycles, Cycles]:
     """Return cycles before and after every useful transfer of a slice."""
     buffer = tables.problem.slices[slice_].buffer
     writer = tables.writers[buffer]
@@ -162,7 +162,7 @@ def fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capa
 
 
 def working_sets_and_others_share_a_memory(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, others: Sequence[Demand]
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, others: Sequence[Demand]
 ) -> None:
     """While a task runs its operands and results are there; what arrives or waits is none of them.
 
@@ -187,14 +187,14 @@ def working_sets_and_others_share_a_memory(
 
 
 def _what_nothing_uses_does_not_exist(
-    model: cp_model.CpModel, tables: Tables, variables: Variables
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables
 ) -> None:
     """A stay that a transfer fills serves a read, a transfer, or the end.
 
     One that serves nothing can be left out with its transfer. Of an open stay its own part is used,
     for it is an ordinary residency.
     """
-    uses: dict[Stay, list[Literal]] = defaultdict(list)
+    uses: dict[CandidateResidency, list[Literal]] = defaultdict(list)
     for read in variables.reads.values():
         for server, literal in read.on.items():
             uses[server].append(literal)
@@ -209,7 +209,7 @@ def _what_nothing_uses_does_not_exist(
 
 
 def _stays_of_a_slice_take_turns(
-    model: cp_model.CpModel, tables: Tables, variables: Variables
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables
 ) -> None:
     """Of two stays of a slice in a memory the second begins when the first has ended.
 

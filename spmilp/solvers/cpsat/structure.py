@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spmilp.solvers.cpsat.scope import Scope, Stay
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.cpsat.scope import Scope
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 
@@ -39,12 +40,12 @@ class Shape:
         the number of stays; and a solution of it without late uses is a plan.
     """
 
-    stay: Stay
+    stay: CandidateResidency
     initial: bool
     writer: TaskIdx | None
-    sources: tuple[Stay, ...]
-    ways: tuple[Way, ...]
-    leaders: tuple[tuple[Stay, tuple[Way, ...]], ...]
+    sources: tuple[CandidateResidency, ...]
+    ways: tuple[TransferOption, ...]
+    leaders: tuple[tuple[CandidateResidency, tuple[TransferOption, ...]], ...]
     lasting: bool
     open: bool
 
@@ -54,8 +55,8 @@ class Structure:
     """All stays with their sources, and the stays that may serve each read."""
 
     scope: Scope
-    shapes: dict[Stay, Shape]
-    servers: dict[tuple[TaskIdx, int], tuple[Stay, ...]]
+    shapes: dict[CandidateResidency, Shape]
+    servers: dict[tuple[TaskIdx, int], tuple[CandidateResidency, ...]]
 
     @property
     def literals(self) -> int:
@@ -63,14 +64,14 @@ class Structure:
         stays = sum(4 + len(s.sources) + len(s.ways) + len(s.leaders) for s in self.shapes.values())
         return stays + sum(map(len, self.servers.values())) + sum(map(len, self.scope.pools))
 
-    def numbers(self) -> Iterator[tuple[Stay, Stay]]:
+    def numbers(self) -> Iterator[tuple[CandidateResidency, CandidateResidency]]:
         """Yield each stay with the next one of its slice in its memory."""
         for stay in self.shapes:
             following = stay._replace(number=stay.number + 1)
             if following in self.shapes:
                 yield stay, following
 
-    def cycles_in_turn(self, tables: Tables) -> Cycles:
+    def cycles_in_turn(self, tables: ProblemTables) -> Cycles:
         """Return the cycles of all tasks and transfers one after another, at their slowest."""
         total = 0
         for task in tables.problem.tasks:
@@ -83,7 +84,7 @@ class Structure:
         return total
 
     def _slowest_remote_read(
-        self, tables: Tables, task: TaskIdx, position: int, read: SliceIdx
+        self, tables: ProblemTables, task: TaskIdx, position: int, read: SliceIdx
     ) -> Cycles:
         if tables.machine.remote is None:
             return 0
@@ -93,7 +94,7 @@ class Structure:
         return max((cycles for cycles in found if cycles is not None), default=0)
 
 
-def structure_of(tables: Tables, scope: Scope, moving: frozenset[MemoryIdx]) -> Structure:
+def structure_of(tables: ProblemTables, scope: Scope, moving: frozenset[MemoryIdx]) -> Structure:
     """Return the structure of a scope.
 
     Parameters
@@ -106,11 +107,11 @@ def structure_of(tables: Tables, scope: Scope, moving: frozenset[MemoryIdx]) -> 
 
 
 class _Builder:
-    def __init__(self, tables: Tables, scope: Scope, moving: frozenset[MemoryIdx]) -> None:
+    def __init__(self, tables: ProblemTables, scope: Scope, moving: frozenset[MemoryIdx]) -> None:
         self._tables = tables
         self._scope = scope
         self._moving = moving
-        self._stays: dict[SliceIdx, list[Stay]] = {}
+        self._stays: dict[SliceIdx, list[CandidateResidency]] = {}
         for stay in scope.stays:
             self._stays.setdefault(stay.slice, []).append(stay)
         self._known = set(scope.stays)
@@ -121,7 +122,7 @@ class _Builder:
             shapes = self._with_leaders(shapes)
         return Structure(scope=self._scope, shapes=shapes, servers=dict(self._servers()))
 
-    def _shape(self, stay: Stay) -> Shape:
+    def _shape(self, stay: CandidateResidency) -> Shape:
         problem, scope = self._tables.problem, self._scope
         buffer = problem.buffers[problem.slices[stay.slice].buffer]
         first_of_whole = stay.slice == buffer.index and stay.number == 0
@@ -141,7 +142,7 @@ class _Builder:
             and stay._replace(number=stay.number + 1) not in self._known,
         )
 
-    def _writer(self, stay: Stay) -> TaskIdx | None:
+    def _writer(self, stay: CandidateResidency) -> TaskIdx | None:
         tables = self._tables
         writer = tables.writers[stay.slice]
         if writer is None:
@@ -149,31 +150,35 @@ class _Builder:
         pools = self._scope.pools[writer]
         return writer if any(tables.pools[p].memory == stay.memory for p in pools) else None
 
-    def _sources(self, stay: Stay) -> tuple[tuple[Stay, ...], tuple[Way, ...]]:
+    def _sources(
+        self, stay: CandidateResidency
+    ) -> tuple[tuple[CandidateResidency, ...], tuple[TransferOption, ...]]:
         if self._scope.fills is not None and stay in self._scope.fills:
             return self._given_source(stay)
-        ways: dict[Way, None] = {}
+        ways: dict[TransferOption, None] = {}
         sources = []
         for source in self._possible_sources(stay):
             found = [
                 way
-                for way in self._tables.ways.between(stay.slice, source.memory, stay.memory)
-                if self._tables.ways.can_copy(way, stay.slice, source.slice)
+                for way in self._tables.transfers.between(stay.slice, source.memory, stay.memory)
+                if self._tables.transfers.can_copy(way, stay.slice, source.slice)
             ]
             if found:
                 sources.append(source)
                 ways.update(dict.fromkeys(found))
         return tuple(sources), tuple(ways)
 
-    def _given_source(self, stay: Stay) -> tuple[tuple[Stay, ...], tuple[Way, ...]]:
+    def _given_source(
+        self, stay: CandidateResidency
+    ) -> tuple[tuple[CandidateResidency, ...], tuple[TransferOption, ...]]:
         given = (self._scope.fills or {})[stay]
         if given is None:
             return (), ()
         source, engine = given
-        ways = self._tables.ways.between(stay.slice, source.memory, stay.memory)
+        ways = self._tables.transfers.between(stay.slice, source.memory, stay.memory)
         return (source,), tuple(way for way in ways if way.engine == engine)
 
-    def _possible_sources(self, stay: Stay) -> Iterator[Stay]:
+    def _possible_sources(self, stay: CandidateResidency) -> Iterator[CandidateResidency]:
         parent = self._tables.problem.slices[stay.slice].buffer
         for holder in dict.fromkeys((stay.slice, parent)):
             for source in self._stays.get(holder, ()):
@@ -181,7 +186,9 @@ class _Builder:
                 if not same or (stay.memory in self._moving and source.number < stay.number):
                     yield source
 
-    def _with_leaders(self, shapes: dict[Stay, Shape]) -> dict[Stay, Shape]:
+    def _with_leaders(
+        self, shapes: dict[CandidateResidency, Shape]
+    ) -> dict[CandidateResidency, Shape]:
         """Add the stays that a multicast to another, lower memory can fill besides.
 
         The destinations of a transfer lie in different memories, so the one in the lowest memory
@@ -208,12 +215,12 @@ class _Builder:
             )
         return found
 
-    def _can_join(self, way: Way, stay: Stay) -> bool:
+    def _can_join(self, way: TransferOption, stay: CandidateResidency) -> bool:
         engine = self._tables.machine.engines[way.engine]
         serves = engine.multicast and engine.serves(way.source, stay.memory)
         return serves and self._tables.routes.between(way.source, stay.memory) is not None
 
-    def _servers(self) -> Iterator[tuple[tuple[TaskIdx, int], tuple[Stay, ...]]]:
+    def _servers(self) -> Iterator[tuple[tuple[TaskIdx, int], tuple[CandidateResidency, ...]]]:
         tables, scope = self._tables, self._scope
         for task in tables.problem.tasks:
             local = {tables.pools[pool].memory for pool in scope.pools[task.index]}

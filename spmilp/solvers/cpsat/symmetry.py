@@ -7,8 +7,8 @@ from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Engine, Link, Memory
 from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Variables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx
 
 MOST_MEMORIES = 40
@@ -16,7 +16,7 @@ MOST_MEMORIES = 40
 
 
 def use_memories_in_order(
-    model: cp_model.CpModel, tables: Tables, variables: Variables, reading: Reading | None
+    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading | None
 ) -> None:
     """Of memories that can be exchanged, a task uses the next one only after the one before.
 
@@ -36,7 +36,7 @@ def use_memories_in_order(
                     earlier.append(task.memories[before])
 
 
-def classes(tables: Tables) -> list[list[MemoryIdx]]:
+def classes(tables: ProblemTables) -> list[list[MemoryIdx]]:
     """Return the memories that have tasks and can be exchanged two by two; singles left out."""
     if len(tables.machine.memories) > MOST_MEMORIES:
         return []
@@ -55,7 +55,7 @@ def classes(tables: Tables) -> list[list[MemoryIdx]]:
 
 
 def _order_in_hint(
-    tables: Tables, memories: list[MemoryIdx], reading: Reading | None
+    tables: ProblemTables, memories: list[MemoryIdx], reading: Reading | None
 ) -> list[MemoryIdx]:
     first = dict.fromkeys(memories, len(tables.problem.tasks))
     if reading is not None:
@@ -73,7 +73,7 @@ class _Swap:
     one to one. Swaps with one memory generate all permutations of its class.
     """
 
-    def __init__(self, tables: Tables, one: MemoryIdx, other: MemoryIdx) -> None:
+    def __init__(self, tables: ProblemTables, one: MemoryIdx, other: MemoryIdx) -> None:
         self._tables = tables
         self._pair = one, other
         self._engines: dict[int, int] = {}

@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.structure import Shape, Structure
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.extraction import Item
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, LinkIdx, MemoryIdx, TaskIdx
 
 Literal: TypeAlias = Any
@@ -20,9 +21,6 @@ Number: TypeAlias = Any
 
 Interval: TypeAlias = Any
 """An interval variable."""
-
-Item: TypeAlias = Stay | TaskIdx
-"""What has bytes in a memory: a residency, or a task's scratch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +76,20 @@ class StayVars:
     valid: Number
     end: Number | None
     moved: Literal
-    arcs: dict[Stay, Literal]
-    late_arcs: dict[Stay, Literal]
-    moves: dict[Way, Literal]
+    arcs: dict[CandidateResidency, Literal]
+    late_arcs: dict[CandidateResidency, Literal]
+    moves: dict[TransferOption, Literal]
     cycles: Number
     transfer: Interval | None
-    rides: dict[Stay, Literal]
+    rides: dict[CandidateResidency, Literal]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadVars:
     """The stays that serve one read; ``late`` for those that do so late."""
 
-    on: dict[Stay, Literal]
-    late: dict[Stay, Literal]
+    on: dict[CandidateResidency, Literal]
+    late: dict[CandidateResidency, Literal]
 
 
 class Variables:
@@ -104,10 +102,10 @@ class Variables:
     """
 
     def __init__(
-        self, model: cp_model.CpModel, tables: Tables, structure: Structure, horizon: Cycles
+        self, model: cp_model.CpModel, tables: ProblemTables, structure: Structure, horizon: Cycles
     ) -> None:
         self._model = model
-        self._tables = tables
+        self.tables = tables
         self.structure = structure
         self.horizon = horizon
         self.true: Literal = model.new_constant(1)
@@ -116,20 +114,22 @@ class Variables:
             self._task(task.index) for task in tables.problem.tasks
         )
         self._leading = {leader for s in structure.shapes.values() for leader, _ in s.leaders}
-        self.stays: dict[Stay, StayVars] = {
+        self.stays: dict[CandidateResidency, StayVars] = {
             stay: self._stay(shape, stay in self._leading)
             for stay, shape in structure.shapes.items()
         }
-        self._parts: dict[tuple[Stay, frozenset[Way]], Interval] = {}
-        self.lasts: dict[Stay, Number] = {}
-        self.unions: dict[tuple[Stay, frozenset[Way]], Literal] = {}
+        self._parts: dict[tuple[CandidateResidency, frozenset[TransferOption]], Interval] = {}
+        self.lasts: dict[CandidateResidency, Number] = {}
+        self.unions: dict[tuple[CandidateResidency, frozenset[TransferOption]], Literal] = {}
         self.reads: dict[tuple[TaskIdx, int], ReadVars] = {
             key: self._read(key, servers) for key, servers in structure.servers.items()
         }
-        self.in_place: dict[tuple[TaskIdx, Stay, Stay], Literal] = {}
+        self.in_place: dict[tuple[TaskIdx, CandidateResidency, CandidateResidency], Literal] = {}
         self.offsets: dict[tuple[MemoryIdx, Item], Number] = {}
-        self.least_rates: dict[tuple[Stay, Way], Fraction] = {}
-        self.extra_links: dict[tuple[Stay, Way], dict[LinkIdx, Literal]] = {}
+        self.least_rates: dict[tuple[CandidateResidency, TransferOption], Fraction] = {}
+        self.extra_links: dict[
+            tuple[CandidateResidency, TransferOption], dict[LinkIdx, Literal]
+        ] = {}
 
     def literal(self, name: str) -> Literal:
         """Return a new literal."""
@@ -145,7 +145,7 @@ class Variables:
         return reads + [lit for stay in self.stays.values() for lit in stay.late_arcs.values()]
 
     def _task(self, task: TaskIdx) -> TaskVars:
-        model, tables, name = self._model, self._tables, f"task{task}"
+        model, tables, name = self._model, self.tables, f"task{task}"
         pools = self.structure.scope.pools[task]
         chosen: dict[int, Literal] = {p: self.literal(f"{name} in pool{p}") for p in pools}
         if len(pools) == 1:
@@ -176,10 +176,10 @@ class Variables:
 
     def _size(self, task: TaskIdx, lengths: set[Cycles]) -> Number:
         """Return a constant when the task takes equally long everywhere."""
-        if self._tables.machine.remote is None and len(lengths) == 1:
+        if self.tables.machine.remote is None and len(lengths) == 1:
             return next(iter(lengths))
-        if self._tables.machine.remote is not None:
-            if not self._tables.problem.tasks[task].reads and len(lengths) == 1:
+        if self.tables.machine.remote is not None:
+            if not self.tables.problem.tasks[task].reads and len(lengths) == 1:
                 return next(iter(lengths))
             return self._model.new_int_var(min(lengths), self.horizon, f"task{task} size")
         return self._model.new_int_var(min(lengths), max(lengths), f"task{task} size")
@@ -187,7 +187,7 @@ class Variables:
     def _memories(self, task: TaskIdx, chosen: dict[int, Literal]) -> dict[MemoryIdx, Literal]:
         found: dict[MemoryIdx, list[Literal]] = {}
         for pool, literal in chosen.items():
-            found.setdefault(self._tables.pools[pool].memory, []).append(literal)
+            found.setdefault(self.tables.pools[pool].memory, []).append(literal)
         if len(found) == 1:
             return dict.fromkeys(found, self.true)
         memories = {}
@@ -267,7 +267,7 @@ class Variables:
         longest = self.horizon if leads else max(found)
         return self._model.new_int_var(min(found, default=0), longest, f"{name} cycles")
 
-    def part(self, key: Stay, ways: frozenset[Way]) -> Interval:
+    def part(self, key: CandidateResidency, ways: frozenset[TransferOption]) -> Interval:
         """Return the interval of a stay's transfer that is there if it takes one of some ways."""
         stay = self.stays[key]
         if len(ways) == len(stay.moves):
@@ -287,7 +287,7 @@ class Variables:
             )
         return self._parts[key, ways]
 
-    def _read(self, key: tuple[TaskIdx, int], servers: tuple[Stay, ...]) -> ReadVars:
+    def _read(self, key: tuple[TaskIdx, int], servers: tuple[CandidateResidency, ...]) -> ReadVars:
         name = f"task{key[0]} read{key[1]}"
         open_ones = [stay for stay in servers if self.structure.shapes[stay].open]
         if len(servers) == 1 and not open_ones:

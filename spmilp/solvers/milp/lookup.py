@@ -5,18 +5,17 @@ the problem is. What lasts, and everything from there on, is decided here anew.
 """
 
 from collections.abc import Iterator
-from itertools import combinations
-from math import gcd, lcm, prod
+from math import gcd, lcm
 
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.cpsat.candidates import Candidates
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.candidates import CandidateMemories
+from spmilp.solvers.formulation.places import SliceInMemory, overlapping_places
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.milp.windows import Windows
 from spmilp.units import (
-    Box,
     Bytes,
     MemoryIdx,
     SliceIdx,
@@ -45,9 +44,9 @@ class Lookup:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.machine = problem.machine
-        self.tables = Tables(problem)
+        self.tables = ProblemTables(problem)
         self.paths = paths_of(problem, Movement(problem))
-        self._candidates = Candidates(self.tables)
+        self._candidates = CandidateMemories(self.tables)
         self._memories = tuple(self.tables.memories_of(task.index) for task in problem.tasks)
         self.modulus = lcm(*(engine.congruence for engine in self.machine.engines))
         self.pairs = tuple(self._all_pairs())
@@ -61,10 +60,7 @@ class Lookup:
 
     def home(self, slice_: SliceIdx, memory: MemoryIdx) -> TensorIdx | None:
         """Return the tensor at whose place a slice lies in a memory; ``None`` if it is packed."""
-        place = self.problem.buffers[self.problem.slices[slice_].buffer].place
-        if place is None or self.problem.tensors[place.tensor].memory != memory:
-            return None
-        return place.tensor
+        return self.tables.home(slice_, memory)
 
     def roomy_memories(self, addressed: bool) -> frozenset[MemoryIdx]:
         """Return the memories with room for all that could ever lie in them.
@@ -144,41 +140,9 @@ class Lookup:
                 if slice_ == buffer or not starts or self.home(slice_, memory) is None:
                     yield slice_, memory
 
-    def _find_contested(
-        self,
-    ) -> dict[tuple[SliceIdx, MemoryIdx], tuple[tuple[SliceIdx, MemoryIdx], ...]]:
-        placed = [pair for pair in self.pairs if self.home(*pair) is not None]
-        found: dict[tuple[SliceIdx, MemoryIdx], list[tuple[SliceIdx, MemoryIdx]]] = {}
-        for one, other in combinations(placed, 2):
-            if self._share_elements(one, other) and not (
-                self._is_initial(one) and self._is_initial(other)
-            ):
-                found.setdefault(one, []).append(other)
-                found.setdefault(other, []).append(one)
-        for pair in found:
-            found[pair].append(pair)
-        return {pair: tuple(some) for pair, some in found.items()}
-
-    def _is_initial(self, pair: tuple[SliceIdx, MemoryIdx]) -> bool:
-        return self.problem.buffers[self.problem.slices[pair[0]].buffer].starts_in == pair[1]
-
-    def _share_elements(
-        self, one: tuple[SliceIdx, MemoryIdx], other: tuple[SliceIdx, MemoryIdx]
-    ) -> bool:
-        if self.home(*one) != self.home(*other):
-            return False
-        a, b = self._box(one[0]), self._box(other[0])
-        lengths = (min(q, s) - max(p, r) for (p, q), (r, s) in zip(a, b, strict=True))
-        return prod(max(0, length) for length in lengths) > 0
-
-    def _box(self, slice_: SliceIdx) -> Box:
-        """Return the elements of its tensor that a slice is."""
-        part = self.problem.slices[slice_]
-        place = self.problem.buffers[part.buffer].place
-        if place is None:
-            return ()
-        starts = [a + b for a, b in zip(place.start, part.start, strict=True)]
-        return tuple((a, a + n) for a, n in zip(starts, part.extent, strict=True))
+    def _find_contested(self) -> dict[SliceInMemory, tuple[SliceInMemory, ...]]:
+        found = overlapping_places(self.problem, self.pairs)
+        return {pair: (*some, pair) for pair, some in found.items()}
 
     def _all_before(self) -> tuple[frozenset[TaskIdx], ...]:
         found: list[frozenset[TaskIdx]] = [frozenset() for _ in self.problem.tasks]

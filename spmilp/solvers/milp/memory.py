@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from spmilp.machine.machine import Memory
-from spmilp.solvers.cpsat.tables import first_blocks
+from spmilp.solvers.formulation.tables import first_blocks
 from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.orders import Orders, Span
 from spmilp.solvers.milp.program import Program, total

@@ -1,7 +1,7 @@
 """Why there is no plan, in words, once that is proven."""
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.impossible import what_cannot_be, what_is_short
+from spmilp.solvers.formulation.infeasibility import what_cannot_be, what_is_short
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.solvers.milp.lookup import Lookup
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
@@ -34,7 +34,7 @@ class Fill(NamedTuple):
     """A transfer that may fill a stay: out of which stay, and by which way."""
 
     source: Stay
-    way: Way
+    way: TransferOption
 
 
 class Ride(NamedTuple):
@@ -51,8 +51,8 @@ class Ride(NamedTuple):
     """
 
     leader: Stay
-    way: Way
-    own: Way
+    way: TransferOption
+    own: TransferOption
     sources: tuple[Stay, ...]
 
 
@@ -204,7 +204,7 @@ class _Builder:
         )
 
     def _fills(self, stay: Stay) -> Iterator[Fill]:
-        ways = self._lookup.tables.ways
+        ways = self._lookup.tables.transfers
         parent = self._lookup.problem.slices[stay.slice].buffer
         for holder in dict.fromkeys((stay.slice, parent)):
             for source in self._stays.get(holder, ()):
@@ -220,7 +220,7 @@ class _Builder:
         """Add the multicasts to a stay in a lower memory, whose transfer it is."""
         if shape.origin is not Origin.MOVED:
             return shape
-        rides: dict[tuple[Stay, Way, Way], list[Stay]] = {}
+        rides: dict[tuple[Stay, TransferOption, TransferOption], list[Stay]] = {}
         for leader in self._stays[shape.stay.slice]:
             if leader.memory >= shape.stay.memory:
                 continue
@@ -240,13 +240,13 @@ class _Builder:
             open=shape.open,
         )
 
-    def _joined(self, fill: Fill, stay: Stay) -> Way | None:
+    def _joined(self, fill: Fill, stay: Stay) -> TransferOption | None:
         """Return the way of a copy to a stay by the engine and out of the stay of a fill."""
         if not self._lookup.machine.engines[fill.way.engine].multicast:
             return None
         if fill.source[:2] == stay[:2] and fill.source.number >= stay.number:
             return None
-        ways = self._lookup.tables.ways
+        ways = self._lookup.tables.transfers
         for way in ways.between(stay.slice, fill.source.memory, stay.memory):
             if way.engine == fill.way.engine and ways.can_copy(way, stay.slice, fill.source.slice):
                 return way

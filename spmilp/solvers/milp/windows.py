@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from spmilp.bounds.paths import Paths
 from spmilp.problem.problem import Problem
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 Pair: TypeAlias = tuple[SliceIdx, MemoryIdx]
@@ -29,7 +29,7 @@ class Windows:
     """
 
     def __init__(
-        self, problem: Problem, tables: Tables, paths: Paths, pairs: Iterable[Pair]
+        self, problem: Problem, tables: ProblemTables, paths: Paths, pairs: Iterable[Pair]
     ) -> None:
         self._problem = problem
         self._tables = tables
@@ -57,7 +57,7 @@ class Windows:
         return self._rest.get(pair, 0)
 
     def _all_steps(self) -> Iterator[Step]:
-        ways = self._tables.ways
+        ways = self._tables.transfers
         memories: dict[SliceIdx, list[MemoryIdx]] = {}
         for slice_, memory in self._pairs:
             memories.setdefault(slice_, []).append(memory)

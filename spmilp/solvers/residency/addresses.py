@@ -2,7 +2,7 @@
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.tables import Tables, first_blocks
+from spmilp.solvers.formulation.tables import ProblemTables, first_blocks
 from spmilp.solvers.residency.room import Crowd, Room, Tenant
 from spmilp.solvers.residency.variables import Spot, Takeover, Variables
 from spmilp.solvers.residency.visits import Home, Run
@@ -19,7 +19,7 @@ class Addresses:
     """
 
     def __init__(
-        self, model: cp_model.CpModel, tables: Tables, variables: Variables, room: Room
+        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables, room: Room
     ) -> None:
         self._model = model
         self._tables = tables

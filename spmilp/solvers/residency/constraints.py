@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.room import Room
 from spmilp.solvers.residency.scope import Scope
 from spmilp.solvers.residency.variables import Source, Spot, Variables
@@ -16,7 +16,9 @@ from spmilp.units import SliceIdx, TaskIdx
 class Constraints:
     """Adds every family of constraints to a model."""
 
-    def __init__(self, tables: Tables, scope: Scope, variables: Variables, room: Room) -> None:
+    def __init__(
+        self, tables: ProblemTables, scope: Scope, variables: Variables, room: Room
+    ) -> None:
         self._tables = tables
         self._scope = scope
         self._vars = variables

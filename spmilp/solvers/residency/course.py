@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spmilp.plan.plan import Plan
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx, TaskIdx
 
 
@@ -31,12 +31,12 @@ class Course:
             found[task] = step
         return tuple(found)
 
-    def memories(self, tables: Tables) -> tuple[MemoryIdx, ...]:
+    def memories(self, tables: ProblemTables) -> tuple[MemoryIdx, ...]:
         """Return the memory in which each task works, by index."""
         return tuple(tables.pools[pool].memory for pool in self.pools)
 
 
-def course_of(tables: Tables, plan: Plan) -> Course:
+def course_of(tables: ProblemTables, plan: Plan) -> Course:
     """Return the order in which a plan's tasks start, and their pools."""
     pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
     order = sorted(plan.placements, key=lambda placement: (placement.start, placement.task))
@@ -46,7 +46,7 @@ def course_of(tables: Tables, plan: Plan) -> Course:
     )
 
 
-def quickest_pools(tables: Tables) -> tuple[int, ...] | None:
+def quickest_pools(tables: ProblemTables) -> tuple[int, ...] | None:
     """Return for each task the pool in which it is quickest; ``None`` if some task has none."""
     found = []
     for task in tables.problem.tasks:

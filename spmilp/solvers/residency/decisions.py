@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spmilp.solvers.cpsat.decisions import Decisions, Filled
-from spmilp.solvers.cpsat.decisions import Run as Ran
-from spmilp.solvers.cpsat.scope import Stay
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
 from spmilp.solvers.residency.addresses import Addresses
 from spmilp.solvers.residency.course import Course
 from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.variables import Source, Spot
 from spmilp.solvers.residency.visits import BEGINNING, Home
-from spmilp.units import Bytes, Cycles, EngineIdx, TaskIdx
+from spmilp.units import Bytes, Cycles, TaskIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,7 @@ class Solution:
 
     decisions: Decisions
     course: Course
-    offsets: Mapping[Stay | TaskIdx, Bytes] | None
+    offsets: Mapping[CandidateResidency | TaskIdx, Bytes] | None
 
 
 def read_solution(model: Model, value: Callable[[Any], int]) -> Solution:
@@ -49,20 +48,19 @@ class _Reader:
         self._dram = model.tables.machine.drams[0].index
         self._course = self._read_course()
         self._now: Cycles = 0
-        self._runs: dict[TaskIdx, Ran] = {}
-        self._stay_at: dict[tuple[Home, int], Stay] = {}
+        self._runs: dict[TaskIdx, TaskRun] = {}
+        self._stay_at: dict[tuple[Home, int], CandidateResidency] = {}
         self._at_step: dict[int, list[tuple[Home, Spot]]] = defaultdict(list)
         for home, spots in self._vars.spots.items():
             self._number(home, spots)
         last = len(self._course.order)
-        self._lasting = {self._stay_at[home, last] for home in self._vars.visits.kept}
-        self._stays = {
-            Stay(buffer.index, self._dram, 0): Filled(
-                start=0, end=None, source=None, engine=None, leader=None
-            )
+        self._kept = {self._stay_at[home, last] for home in self._vars.visits.kept}
+        self._fills = {
+            CandidateResidency(buffer.index, self._dram, 0): Fill(start=0)
             for buffer in self._tables.problem.buffers
             if buffer.starts_in == self._dram
         }
+        self._initial = frozenset(self._fills)
 
     def solution(self) -> Solution:
         """Return all that is decided; nothing is used that is not there in time."""
@@ -73,18 +71,18 @@ class _Reader:
             self._bring(step, after=False)
             start, pool = self._now, self._course.pools[task]
             self._now += self._tables.cycles_on(task, pool)
-            self._runs[task] = Ran(pool=pool, start=start, end=self._now)
+            self._runs[task] = TaskRun(pool=pool, start=start, end=self._now)
             self._are_born(step, start)
             self._bring(step, after=True)
             self._store(step)
         self._bring(len(self._course.order), after=False)
         decisions = Decisions(
             runs=tuple(self._runs[task.index] for task in self._tables.problem.tasks),
-            stays=self._stays,
+            fills=self._fills,
             served=dict(self._served()),
+            outputs=tuple(self._outputs()),
+            lasting=frozenset(k for k in self._initial if self._tables.at_place(*k[:2])),
             in_place=tuple(self._in_place()),
-            late=frozenset(),
-            value=0,
         )
         offsets = None if self._addresses is None else dict(self._offsets(self._addresses))
         return Solution(decisions=decisions, course=self._course, offsets=offsets)
@@ -107,7 +105,7 @@ class _Reader:
             if spot.came is None or not self._value(spot.came):
                 # Where it comes into being at the beginning, but is not needed, 0 is left out.
                 number = 0 if self._is_born(home, spot) else max(number + 1, self._first(home))
-            self._stay_at[home, spot.visit.step] = Stay(*home, number)
+            self._stay_at[home, spot.visit.step] = CandidateResidency(*home, number)
             self._at_step[spot.visit.step].append((home, spot))
 
     def _first(self, home: Home) -> int:
@@ -123,7 +121,7 @@ class _Reader:
         for home, spot in self._at_step[step]:
             if self._is_born(home, spot):
                 born = self._stay_at[home, step]
-                self._stays[born] = self._filled(born, start, None, None)
+                self._fills[born] = Fill(start=start)
 
     def _bring(self, step: int, *, after: bool) -> None:
         """Bring what does not come by staying; what others pass on at once, first."""
@@ -137,21 +135,25 @@ class _Reader:
     def _store(self, step: int) -> None:
         for store, literal in self._vars.stores.items():
             if store.step == step and self._value(literal):
-                self._move(Stay(store.slice, self._dram, 0), Source(store.holder, store.way), step)
+                self._move(
+                    CandidateResidency(store.slice, self._dram, 0),
+                    Source(store.holder, store.way),
+                    step,
+                )
 
-    def _move(self, stay: Stay, source: Source, step: int) -> None:
-        given = self._stay_at.get((source.holder, step), Stay(*source.holder, 0))
-        self._stays[stay] = self._filled(stay, self._now, given, source.way.engine)
+    def _move(self, stay: CandidateResidency, source: Source, step: int) -> None:
+        given = self._stay_at.get((source.holder, step), CandidateResidency(*source.holder, 0))
+        self._fills[stay] = Fill(start=self._now, source=given, engine=source.way.engine, root=stay)
         self._now += source.way.cycles
 
-    def _filled(
-        self, stay: Stay, start: Cycles, source: Stay | None, engine: EngineIdx | None
-    ) -> Filled:
-        lasts = stay.memory == self._dram or stay in self._lasting
-        end = None if lasts else start
-        return Filled(start=start, end=end, source=source, engine=engine, leader=None)
+    def _outputs(self) -> Iterator[CandidateResidency]:
+        yield from self._kept
+        for buffer in self._tables.problem.buffers:
+            stored = CandidateResidency(buffer.index, self._dram, 0)
+            if buffer.ends_in == self._dram and stored in self._fills:
+                yield stored
 
-    def _served(self) -> Iterator[tuple[tuple[TaskIdx, int], Stay]]:
+    def _served(self) -> Iterator[tuple[tuple[TaskIdx, int], CandidateResidency]]:
         memories = self._course.memories(self._tables)
         for task in self._tables.problem.tasks:
             step = self._course.steps[task.index]
@@ -165,7 +167,7 @@ class _Reader:
                 ]
                 yield (task.index, position), self._stay_at[there[0], step]
 
-    def _in_place(self) -> Iterator[tuple[TaskIdx, Stay, Stay]]:
+    def _in_place(self) -> Iterator[tuple[TaskIdx, CandidateResidency, CandidateResidency]]:
         for pair, literal in self._vars.takeovers.items():
             if self._value(literal):
                 old, new = (
@@ -173,7 +175,9 @@ class _Reader:
                 )
                 yield pair.run.task, old, new
 
-    def _offsets(self, addresses: Addresses) -> Iterator[tuple[Stay | TaskIdx, Bytes]]:
+    def _offsets(
+        self, addresses: Addresses
+    ) -> Iterator[tuple[CandidateResidency | TaskIdx, Bytes]]:
         memories = self._tables.machine.memories
         for (home, step), stay in self._stay_at.items():
             block = self._value(addresses.offset(home, step))

@@ -13,7 +13,7 @@ from math import gcd
 from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.addresses import Addresses
 from spmilp.solvers.residency.constraints import Constraints
 from spmilp.solvers.residency.room import Room
@@ -26,7 +26,9 @@ from spmilp.solvers.residency.visits import Visits
 class Model:
     """The model of one scope, with or without addresses."""
 
-    def __init__(self, tables: Tables, scope: Scope, visits: Visits, *, addresses: bool) -> None:
+    def __init__(
+        self, tables: ProblemTables, scope: Scope, visits: Visits, *, addresses: bool
+    ) -> None:
         self.tables = tables
         self.cp = cp_model.CpModel()
         self.variables = Variables(self.cp, tables, scope, visits)

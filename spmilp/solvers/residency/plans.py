@@ -9,10 +9,10 @@ from spmilp.errors import DoesNotFitError
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.cpsat.addresses import Addresses, Crowd, find_addresses
-from spmilp.solvers.cpsat.extract import Draft, extract
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.extraction import TimedPlan, extract
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
@@ -26,7 +26,7 @@ from spmilp.units import Bytes, TaskIdx
 NAME = "residency"
 
 
-def plan_from(tables: Tables, solution: Solution, bound: Bound) -> Plan | Crowd | None:
+def plan_from(tables: ProblemTables, solution: Solution, bound: Bound) -> Plan | ConflictSet | None:
     """Return the plan of a solution, one thing after the other.
 
     Without addresses in the solution they are looked for; a crowd has none. ``None`` where the
@@ -35,7 +35,7 @@ def plan_from(tables: Tables, solution: Solution, bound: Bound) -> Plan | Crowd 
     draft = extract(tables, solution.decisions)
     if solution.offsets is None:
         found = find_addresses(tables, draft, low=False)
-        if isinstance(found, Crowd):
+        if isinstance(found, ConflictSet):
             return found
     else:
         try:
@@ -54,7 +54,7 @@ def plan_from(tables: Tables, solution: Solution, bound: Bound) -> Plan | Crowd 
 
 
 def _addressed(
-    problem: Problem, draft: Draft, offsets: Mapping[Stay | TaskIdx, Bytes]
+    problem: Problem, draft: TimedPlan, offsets: Mapping[CandidateResidency | TaskIdx, Bytes]
 ) -> Addresses:
     on_chip = [
         replace(one, offset=offsets.get(item, 0))

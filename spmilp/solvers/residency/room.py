@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.variables import Spot, Takeover, Variables
 from spmilp.solvers.residency.visits import Home, Run
 from spmilp.units import MemoryIdx
@@ -50,7 +50,7 @@ class Room:
     At any other step nothing lies in the memory that does not lie there at the next of these.
     """
 
-    def __init__(self, tables: Tables, variables: Variables) -> None:
+    def __init__(self, tables: ProblemTables, variables: Variables) -> None:
         self._tables = tables
         self._crowds: dict[MemoryIdx, dict[int, Crowd]] = defaultdict(dict)
         for run in variables.runs:

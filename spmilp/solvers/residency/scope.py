@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.course import Course
 from spmilp.units import TaskIdx
 
@@ -31,7 +31,7 @@ def fixed(course: Course) -> Scope:
     return Scope(tuple((Turn(step, pool),) for step, pool in turns))
 
 
-def window(tables: Tables, course: Course, first: int, last: int) -> Scope:
+def window(tables: ProblemTables, course: Course, first: int, last: int) -> Scope:
     """Return a scope in which the tasks at steps ``[first, last)`` may change places.
 
     None comes before what it follows: so many steps behind the first as tasks before it are in the
@@ -50,7 +50,7 @@ def window(tables: Tables, course: Course, first: int, last: int) -> Scope:
     return Scope(tuple(turns))
 
 
-def _ancestors(tables: Tables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx, set[TaskIdx]]:
+def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx, set[TaskIdx]]:
     """Return what comes before each of some tasks, among themselves, in any order.
 
     Parameters

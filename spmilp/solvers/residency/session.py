@@ -9,7 +9,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.cpsat.clock import Clock
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.residency.course import Course, course_of, quickest_pools
 from spmilp.solvers.residency.decisions import Solution
@@ -46,7 +46,7 @@ class Session:
         self._bound = Bound(start.bound_source, problem.objective.first, start.bound)
         self._options = options
         self._clock = clock
-        self._tables = Tables(problem)
+        self._tables = ProblemTables(problem)
         self._course: Course | None = None
         self._packs = True
         self.plan = start.plan

@@ -3,8 +3,8 @@
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import MemoryIdx, SliceIdx
 
 
@@ -17,19 +17,19 @@ class Supplies:
         Where slices wait that are not on the chip.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: ProblemTables) -> None:
         self._tables = tables
         self._in_energy = tables.problem.objective.first is Quantity.ENERGY
         self.dram = tables.machine.drams[0].index
 
     def way(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
-    ) -> Way | None:
+    ) -> TransferOption | None:
         """Return the cheapest way to copy a slice out of what holds it; ``None`` if there is none.
 
         Of several, the one with the fewest cycles.
         """
-        ways = self._tables.ways
+        ways = self._tables.transfers
         able = [
             way
             for way in ways.between(slice_, source, destination)
@@ -37,11 +37,11 @@ class Supplies:
         ]
         return min(able, key=lambda way: (self.cost(way), way.cycles, way.engine), default=None)
 
-    def store(self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx) -> Way | None:
+    def store(self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx) -> TransferOption | None:
         """Return the cheapest way to copy a slice out of what holds it to DRAM."""
         return self.way(slice_, holder, source, self.dram)
 
-    def cost(self, way: Way) -> int:
+    def cost(self, way: TransferOption) -> int:
         """Return what a transfer adds to the first quantity."""
         return way.energy if self._in_energy else way.traffic
 

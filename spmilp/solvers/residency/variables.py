@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.tables import Tables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.solvers.residency.scope import Scope
 from spmilp.solvers.residency.supplies import Supplies
 from spmilp.solvers.residency.visits import BEGINNING, Home, Run, Visit, Visits
@@ -18,7 +18,7 @@ class Source(NamedTuple):
     """What holds a slice that is brought, and the way that it takes."""
 
     holder: Home
-    way: Way
+    way: TransferOption
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Store(NamedTuple):
     slice: SliceIdx
     holder: Home
     step: int
-    way: Way
+    way: TransferOption
 
 
 class Takeover(NamedTuple):
@@ -82,7 +82,7 @@ class Variables:
     """
 
     def __init__(
-        self, model: cp_model.CpModel, tables: Tables, scope: Scope, visits: Visits
+        self, model: cp_model.CpModel, tables: ProblemTables, scope: Scope, visits: Visits
     ) -> None:
         self._model = model
         self._tables = tables
@@ -142,7 +142,7 @@ class Variables:
     def _storable(self, buffer: SliceIdx) -> tuple[SliceIdx, ...]:
         dram = self._supplies.dram
         is_output = self._tables.problem.buffers[buffer].ends_in == dram
-        if is_output or self._tables.ways.at_place(buffer, dram):
+        if is_output or self._tables.at_place(buffer, dram):
             return (buffer,)
         return (buffer, *self._tables.parts[buffer])
 

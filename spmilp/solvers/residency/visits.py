@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.scope import Scope, Turn
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
@@ -59,7 +59,7 @@ class Visits:
         end.
     """
 
-    def __init__(self, tables: Tables, scope: Scope) -> None:
+    def __init__(self, tables: ProblemTables, scope: Scope) -> None:
         self._tables = tables
         self._scope = scope
         self._found: dict[Home, dict[int, Visit]] = defaultdict(dict)
@@ -135,7 +135,7 @@ class Visits:
                     recent = [*sorted(here), *others][:MOST_MEMORIES]
 
     def _are_linked(self, slice_: SliceIdx, memory: MemoryIdx, others: Iterable[MemoryIdx]) -> bool:
-        ways = self._tables.ways
+        ways = self._tables.transfers
         return self._tables.fits(slice_, memory) and any(
             ways.between(slice_, memory, other) or ways.between(slice_, other, memory)
             for other in others

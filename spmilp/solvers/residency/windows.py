@@ -2,7 +2,7 @@
 
 from random import Random
 
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.course import Course
 from spmilp.solvers.residency.scope import Scope, window
 
@@ -28,7 +28,7 @@ class Windows:
         Deterministic time for the next window.
     """
 
-    def __init__(self, tables: Tables, seed: int) -> None:
+    def __init__(self, tables: ProblemTables, seed: int) -> None:
         self._tables = tables
         self._random = Random(seed)
         self._size = 0

@@ -13,7 +13,7 @@ from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
@@ -59,7 +59,7 @@ def test_cpsat_proves_that_there_is_no_plan_and_says_why(number: int) -> None:
 @pytest.mark.parametrize("number", [n for n in WITH_PLANS if n % 4 != 3][::2])
 def test_the_relaxation_to_arrivals_is_below_the_optimum(number: int, keeping: bool) -> None:
     problem = tiny_problem(number)
-    tables, quantity = Tables(problem), problem.objective.first
+    tables, quantity = ProblemTables(problem), problem.objective.first
     plan = BruteForce().solve(problem, SolveOptions()).plan
     assert plan is not None
     assert can_relax(tables, quantity)

@@ -8,7 +8,7 @@ from spmilp.checker.check import check
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency import session
 from spmilp.solvers.residency.course import Course
 from spmilp.solvers.residency.scope import Turn, fixed, window
@@ -83,7 +83,7 @@ def test_a_task_goes_where_it_leaves_room_for_others() -> None:
 
 
 def test_a_window_holds_the_turns_that_the_order_allows() -> None:
-    tables = Tables(problem_of(FORK, 100))
+    tables = ProblemTables(problem_of(FORK, 100))
     course = Course((0, 1, 2, 3, 4), (0,) * 5)
     steps = [[turn.step for turn in turns] for turns in window(tables, course, 1, 5).turns]
 
@@ -94,7 +94,7 @@ def test_a_window_holds_the_turns_that_the_order_allows() -> None:
 
 def test_visits_are_the_steps_at_which_something_happens_to_a_slice() -> None:
     problem = beside(problem_of(WAITING, 69), MemoryKind.SHARED, core=False)
-    visits = Visits(Tables(problem), fixed(Course((0, 1, 2, 3), (0,) * 4)))
+    visits = Visits(ProblemTables(problem), fixed(Course((0, 1, 2, 3), (0,) * 4)))
     steps = {home: [visit.step for visit in some] for home, some in visits.of.items()}
 
     # Tensor 1 is written by the first task, and read by the second and the last one.

@@ -11,11 +11,10 @@ from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.solvers.cpsat.arrivals.kinds import DRAM, ELSEWHERE, Arrival, Key, Kind
-from spmilp.solvers.cpsat.candidates import Candidates
-from spmilp.solvers.cpsat.scope import Stay
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Number, Variables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import BufferIdx, MemoryIdx, SliceIdx, TaskIdx
 
 
@@ -43,13 +42,13 @@ class Arrivals:
     """
 
     def __init__(
-        self, cp: cp_model.CpModel, tables: Tables, variables: Variables, *, told_apart: bool
+        self, cp: cp_model.CpModel, tables: ProblemTables, variables: Variables, *, told_apart: bool
     ) -> None:
         self._cp = cp
         self._tables = tables
         self._machine = tables.machine
         self._variables = variables
-        self.candidates = Candidates(tables)
+        self.candidates = CandidateMemories(tables)
         cores = Counter(core.memory for core in tables.machine.cores)
         self._of_one_core = {m for m, count in cores.items() if count == 1 and told_apart}
         self.into: dict[Key, Arrival] = dict(self._make())
@@ -78,17 +77,17 @@ class Arrivals:
         readers = self._tables.readers[slice_]
         return tuple(task for task, _ in readers if memory in tasks[task].memories)
 
-    def all_kinds(self) -> Iterator[tuple[Stay, Key | None, Kind]]:
+    def all_kinds(self) -> Iterator[tuple[CandidateResidency, Key | None, Kind]]:
         """Yield what holds links and engines, numbered so that each is known by its stay."""
         for key, arrival in self.into.items():
             number = 0 if key.reader is None else key.reader + 1
             for kind, some in arrival.kinds.items():
-                yield Stay(key.slice, key.memory, 4 * number + int(kind)), key, some
+                yield CandidateResidency(key.slice, key.memory, 4 * number + int(kind)), key, some
         for slice_, store in self.stores.items():
             for some in store.kinds.values():
-                yield Stay(slice_, some.ways[0].destination, 2), None, some
+                yield CandidateResidency(slice_, some.ways[0].destination, 2), None, some
         for slice_, some in self.shared.items():
-            yield Stay(slice_, -1, 3), None, some
+            yield CandidateResidency(slice_, -1, 3), None, some
 
     def buffer(self, slice_: SliceIdx) -> BufferIdx:
         """Return the buffer of a slice."""
@@ -128,7 +127,7 @@ class Arrivals:
         if passed_on or self._machine.remote is not None:
             yield Key(slice_, memory, None)
 
-    def _arrival(self, key: Key, ways: Mapping[bool, tuple[Way, ...]]) -> Arrival:
+    def _arrival(self, key: Key, ways: Mapping[bool, tuple[TransferOption, ...]]) -> Arrival:
         name = f"slice{key.slice} into memory{key.memory} for {key.reader}"
         start, present = self._variables.cycle(f"{name} start"), self._variables.literal(name)
         able = {kind: some for kind, some in ways.items() if some}
@@ -154,14 +153,16 @@ class Arrivals:
             self._cp.add(sum(kind.taken for kind in kinds.values()) == present)
         return Arrival(present=present, start=start, valid=valid, kinds=kinds)
 
-    def _ways_into(self, slice_: SliceIdx, memory: MemoryIdx) -> dict[bool, tuple[Way, ...]]:
-        found: dict[bool, dict[Way, None]] = {DRAM: {}, ELSEWHERE: {}}
+    def _ways_into(
+        self, slice_: SliceIdx, memory: MemoryIdx
+    ) -> dict[bool, tuple[TransferOption, ...]]:
+        found: dict[bool, dict[TransferOption, None]] = {DRAM: {}, ELSEWHERE: {}}
         for holder in dict.fromkeys((slice_, self.buffer(slice_))):
             for source in self.candidates.of(holder):
                 if source == memory:
                     continue
-                for way in self._tables.ways.between(slice_, source, memory):
-                    if self._tables.ways.can_copy(way, slice_, holder):
+                for way in self._tables.transfers.between(slice_, source, memory):
+                    if self._tables.transfers.can_copy(way, slice_, holder):
                         found[self.is_dram(source)][way] = None
         return {kind: tuple(some) for kind, some in found.items()}
 

@@ -10,11 +10,11 @@ from spmilp.machine.routes import transfer_rate
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
 from spmilp.solvers.cpsat.arrivals.kinds import Key, Kind
 from spmilp.solvers.cpsat.resources import Held, add_links
-from spmilp.solvers.cpsat.scope import Stay
 from spmilp.solvers.cpsat.strengthen import Share, fit, head_and_tail
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Interval, Variables
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 
@@ -24,7 +24,7 @@ class Carried:
     def __init__(
         self,
         cp: cp_model.CpModel,
-        tables: Tables,
+        tables: ProblemTables,
         variables: Variables,
         arrivals: Arrivals,
         paths: Paths,
@@ -63,14 +63,14 @@ class Carried:
             capacity = self._machine.engines[index].channels if what == "engine" else 1
             fit(self._cp, self._variables, parts, capacity)
 
-    def _head_and_tail(self, stay: Stay, key: Key | None) -> tuple[Cycles, Cycles]:
+    def _head_and_tail(self, stay: CandidateResidency, key: Key | None) -> tuple[Cycles, Cycles]:
         """Return cycles before and after an arrival: it has ended when its reader starts."""
         head, tail = head_and_tail(self._tables, self._paths, stay.slice)
         if key is not None and key.reader is not None:
             tail = max(tail, self._paths.tail[key.reader])
         return head, tail
 
-    def _common_links(self, stay: Stay, kind: Kind) -> list[LinkIdx]:
+    def _common_links(self, stay: CandidateResidency, kind: Kind) -> list[LinkIdx]:
         """Return the links that every way holds; where others may be part of it, only its own."""
         common = set(kind.ways[0].links).intersection(*(way.links for way in kind.ways))
         if not kind.alone:
@@ -87,7 +87,7 @@ class Carried:
                     found[link].add(memory)
         return found
 
-    def _least_rate(self, way: Way) -> Fraction:
+    def _least_rate(self, way: TransferOption) -> Fraction:
         """Return the rate of a way, or the least that a multicast it belongs to may have."""
         engine = self._machine.engines[way.engine]
         if not engine.multicast:

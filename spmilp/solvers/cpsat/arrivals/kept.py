@@ -9,8 +9,8 @@ from ortools.sat.python import cp_model
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
 from spmilp.solvers.cpsat.arrivals.kinds import Key
 from spmilp.solvers.cpsat.strengthen import Demand
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Number, Variables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 
@@ -29,7 +29,7 @@ class Kept:
     def __init__(
         self,
         cp: cp_model.CpModel,
-        tables: Tables,
+        tables: ProblemTables,
         variables: Variables,
         arrivals: Arrivals,
         local: Mapping[tuple[TaskIdx, SliceIdx, MemoryIdx], Literal],
@@ -119,7 +119,7 @@ class Kept:
         return found
 
 
-def _ancestors(tables: Tables) -> list[frozenset[TaskIdx]]:
+def _ancestors(tables: ProblemTables) -> list[frozenset[TaskIdx]]:
     """Return, for each task, all that must have ended before it starts."""
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(tables.problem.tasks)))

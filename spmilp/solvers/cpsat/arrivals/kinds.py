@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spmilp.solvers.cpsat.variables import Interval, Literal, Number
-from spmilp.solvers.cpsat.ways import Way
+from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 DRAM, ELSEWHERE = True, False
@@ -39,7 +39,7 @@ class Kind:
     taken: Literal
     interval: Interval
     cycles: Cycles
-    ways: tuple[Way, ...]
+    ways: tuple[TransferOption, ...]
     alone: bool
 
 

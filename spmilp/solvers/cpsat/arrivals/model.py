@@ -15,7 +15,7 @@ from spmilp.solvers.cpsat.arrivals.reads import Reads
 from spmilp.solvers.cpsat.hints import add_hints_of_tasks
 from spmilp.solvers.cpsat.objective import weighted
 from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.scope import Scope, Stay
+from spmilp.solvers.cpsat.scope import Scope
 from spmilp.solvers.cpsat.strengthen import (
     Demand,
     cores_have_time_for_their_work,
@@ -24,12 +24,13 @@ from spmilp.solvers.cpsat.strengthen import (
 )
 from spmilp.solvers.cpsat.structure import Structure
 from spmilp.solvers.cpsat.symmetry import use_memories_in_order
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Number, Variables
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Cycles
 
 
-def can_relax(tables: Tables, quantity: Quantity) -> bool:
+def can_relax(tables: ProblemTables, quantity: Quantity) -> bool:
     """Say whether this relaxation knows anything of a quantity and a machine."""
     memories = tables.machine.memories
     works = {memories[pool.memory].kind for pool in tables.pools}
@@ -52,7 +53,7 @@ class ArrivalsModel:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: ProblemTables,
         *,
         quantity: Quantity,
         horizon: Cycles,
@@ -135,7 +136,7 @@ class ArrivalsModel:
                     terms.append((here, own or 0))
         return weighted(terms)
 
-    def _least_cost(self, quantity: Quantity, stay: Stay, kind: Kind) -> int:
+    def _least_cost(self, quantity: Quantity, stay: CandidateResidency, kind: Kind) -> int:
         """Return the traffic or energy of the way that has the least.
 
         What comes out of a DRAM for several memories at once is paid for there once.

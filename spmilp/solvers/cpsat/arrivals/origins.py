@@ -4,8 +4,8 @@ from ortools.sat.python import cp_model
 
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
 from spmilp.solvers.cpsat.arrivals.kinds import DRAM, ELSEWHERE, Arrival
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Number, Variables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import SliceIdx
 
 
@@ -13,7 +13,7 @@ class Origins:
     """Constraints on the order of arrivals, stores and the tasks that write."""
 
     def __init__(
-        self, cp: cp_model.CpModel, tables: Tables, variables: Variables, arrivals: Arrivals
+        self, cp: cp_model.CpModel, tables: ProblemTables, variables: Variables, arrivals: Arrivals
     ) -> None:
         self._cp = cp
         self._tables = tables

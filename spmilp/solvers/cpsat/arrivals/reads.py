@@ -5,8 +5,8 @@ from ortools.sat.python import cp_model
 from spmilp.solvers.cpsat.arrivals.arrivals import Arrivals
 from spmilp.solvers.cpsat.arrivals.kinds import Key
 from spmilp.solvers.cpsat.arrivals.origins import Origins
-from spmilp.solvers.cpsat.tables import Tables
 from spmilp.solvers.cpsat.variables import Literal, Number, Variables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 
@@ -23,7 +23,7 @@ class Reads:
     def __init__(
         self,
         cp: cp_model.CpModel,
-        tables: Tables,
+        tables: ProblemTables,
         variables: Variables,
         arrivals: Arrivals,
         origins: Origins,

@@ -13,11 +13,12 @@ from spmilp.problem.strides import (
     packed_layout,
     strided_copy,
 )
+from spmilp.solvers.formulation.places import home
 from spmilp.units import Bytes, Cycles, EngineIdx, Femtojoules, LinkIdx, MemoryIdx, SliceIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class TransferOption:
     """A transfer of one slice from one memory to another by one engine.
 
     Parameters
@@ -45,38 +46,45 @@ class Way:
     energy: Femtojoules
 
 
-class Ways:
-    """The ways of every slice, found when first asked for."""
+class TransferOptions:
+    """The transfer options of every slice, computed when first asked for."""
 
     def __init__(self, problem: Problem, routes: Routes) -> None:
         self._problem = problem
         self._routes = routes
-        self._found: dict[tuple[Bytes, MemoryIdx, MemoryIdx], tuple[Way, ...]] = {}
+        self._found: dict[tuple[Bytes, MemoryIdx, MemoryIdx], tuple[TransferOption, ...]] = {}
         self._dimensions: dict[tuple[SliceIdx, SliceIdx, MemoryIdx, MemoryIdx], int] = {}
 
     def between(
         self, slice_: SliceIdx, source: MemoryIdx, destination: MemoryIdx
-    ) -> tuple[Way, ...]:
-        """Return the ways from one memory to another that are long enough for the slice."""
+    ) -> tuple[TransferOption, ...]:
+        """Return the transfers from one memory to another that are long enough for the slice."""
         size = self._problem.slices[slice_].bytes
         key = size, source, destination
         if key not in self._found:
             self._found[key] = self._make(size, source, destination)
         return self._found[key]
 
-    def can_copy(self, way: Way, slice_: SliceIdx, holder: SliceIdx) -> bool:
-        """Say whether a way can copy a slice out of what holds it.
+    def out_of(
+        self, holder: SliceIdx, slice_: SliceIdx, source: MemoryIdx, destination: MemoryIdx
+    ) -> list[TransferOption]:
+        """Return the transfers that can copy a slice out of what holds it in the source."""
+        options = self.between(slice_, source, destination)
+        return [option for option in options if self.can_copy(option, slice_, holder)]
+
+    def can_copy(self, option: TransferOption, slice_: SliceIdx, holder: SliceIdx) -> bool:
+        """Say whether a transfer can copy a slice out of what holds it.
 
         The engine's dimensions are exact. Of its congruence only that is asked which holds
         whatever the addresses are; the rest is a matter of the addresses.
         """
-        engine = self._problem.machine.engines[way.engine]
+        engine = self._problem.machine.engines[option.engine]
         if engine.dimensions is not None:
-            needed = self._dimensions_of(slice_, holder, way.source, way.destination)
+            needed = self._dimensions_of(slice_, holder, option.source, option.destination)
             if needed > engine.dimensions:
                 return False
-        ends = (way.source, way.destination)
-        packed = not any(self.at_place(slice_, memory) for memory in ends)
+        ends = (option.source, option.destination)
+        packed = not any(self._at_place(slice_, memory) for memory in ends)
         aligned = all(
             self._problem.machine.memories[memory].alignment % engine.congruence == 0
             for memory in ends
@@ -85,10 +93,8 @@ class Ways:
             return layout_in_slice(self._problem, slice_, holder).offset % engine.congruence == 0
         return True
 
-    def at_place(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
-        """Say whether a slice lies inside a DRAM tensor when it lies in that memory."""
-        place = self._problem.buffers[self._problem.slices[slice_].buffer].place
-        return place is not None and self._problem.tensors[place.tensor].memory == memory
+    def _at_place(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        return home(self._problem, slice_, memory) is not None
 
     def _dimensions_of(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
@@ -98,50 +104,46 @@ class Ways:
             problem = self._problem
             box = problem.slices[slice_]
             start = layout_in_slice(problem, slice_, holder)
-            if self.at_place(slice_, source):
+            if self._at_place(slice_, source):
                 start = layout_at_place(problem, slice_)
             end = packed_layout(problem, slice_)
-            if self.at_place(slice_, destination):
+            if self._at_place(slice_, destination):
                 end = layout_at_place(problem, slice_)
             item = problem.buffers[box.buffer].item
             copy = strided_copy(box.extent, item, Layout(0, start.strides), Layout(0, end.strides))
             self._dimensions[key] = copy.dimensions
         return self._dimensions[key]
 
-    def _make(self, size: Bytes, source: MemoryIdx, destination: MemoryIdx) -> tuple[Way, ...]:
+    def _make(
+        self, size: Bytes, source: MemoryIdx, destination: MemoryIdx
+    ) -> tuple[TransferOption, ...]:
         route = self._routes.between(source, destination)
         if route is None:
             return ()
-        engines = self._routes.engines_for(source, destination)
         return tuple(
-            self._way(index, route, size, source, destination)
-            for index in engines
-            if self._is_long_enough(index, size)
+            self._option(engine, route, size, (source, destination))
+            for engine in self._routes.engines_for(source, destination)
+            if self._is_long_enough(engine, size)
         )
 
     def _is_long_enough(self, engine: EngineIdx, size: Bytes) -> bool:
         longest = self._problem.machine.engines[engine].longest
         return longest is None or size <= longest
 
-    def _way(
-        self,
-        index: EngineIdx,
-        route: Route,
-        size: Bytes,
-        source: MemoryIdx,
-        destination: MemoryIdx,
-    ) -> Way:
+    def _option(
+        self, index: EngineIdx, route: Route, size: Bytes, ends: tuple[MemoryIdx, MemoryIdx]
+    ) -> TransferOption:
         machine = self._problem.machine
         engine = machine.engines[index]
         cycles = transfer_cycles(engine, route, size)
-        memories = [machine.memories[memory] for memory in (source, destination)]
+        memories = [machine.memories[memory] for memory in ends]
         drams = sum(memory.kind is MemoryKind.DRAM for memory in memories)
         per_byte = sum(memory.energy_per_byte or 0 for memory in memories)
         per_byte += sum(machine.links[link].energy_per_byte or 0 for link in route.links)
-        return Way(
+        return TransferOption(
             engine=index,
-            source=source,
-            destination=destination,
+            source=ends[0],
+            destination=ends[1],
             cycles=cycles,
             latency=route.latency,
             moving=cycles - engine.setup - route.latency,

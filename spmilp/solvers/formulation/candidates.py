@@ -1,12 +1,21 @@
-"""In which memories a slice can and need lie: reached from its origin, and on the way to a use."""
+"""Candidate residencies, and the memories in which a slice has any."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from spmilp.solvers.cpsat.tables import Tables
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import BufferIdx, MemoryIdx, SliceIdx
 
 
-class Candidates:
+class CandidateResidency(NamedTuple):
+    """A residency that a model may have; those of a slice in a memory are numbered by time."""
+
+    slice: SliceIdx
+    memory: MemoryIdx
+    number: int
+
+
+class CandidateMemories:
     """The memories of each slice in which some plan may use a residency of it.
 
     A residency that nothing reads, copies or needs at the end can be left out of any plan, together
@@ -15,7 +24,7 @@ class Candidates:
     writes must exist whether used or not, so they are always among the candidates.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: ProblemTables) -> None:
         self._tables = tables
         self._memories = range(len(tables.machine.memories))
         self._of: dict[SliceIdx, tuple[MemoryIdx, ...]] = {}
@@ -30,7 +39,7 @@ class Candidates:
         """Return the slices that have candidates, in order."""
         return sorted(self._of)
 
-    def origins(self, buffer: BufferIdx) -> tuple[MemoryIdx, ...]:
+    def _origins(self, buffer: BufferIdx) -> tuple[MemoryIdx, ...]:
         """Return where a buffer can come into being."""
         starts = self._tables.problem.buffers[buffer].starts_in
         if starts is not None:
@@ -40,67 +49,56 @@ class Candidates:
 
     def _find(self, buffer: BufferIdx) -> None:
         parts = self._tables.parts[buffer]
-        origins = set(self.origins(buffer))
-        reached = self._spread(buffer, origins)
-        useful_parts: dict[SliceIdx, set[MemoryIdx]] = {}
+        origins = set(self._origins(buffer))
+        reached = self._reachable_from(buffer, origins)
+        useful: dict[SliceIdx, set[MemoryIdx]] = {}
         for part in parts:
-            first = {m for m in self._memories if self._can_come(part, buffer, reached, m)}
-            useful_parts[part] = self._gather(part, self._uses(part))
-            self._of[part] = tuple(sorted(self._spread(part, first) & useful_parts[part]))
+            first = {
+                m for m in self._memories if any(self._leads(part, buffer, s, m) for s in reached)
+            }
+            useful[part] = self._leading_to(part, self._uses(part))
+            self._of[part] = tuple(sorted(self._reachable_from(part, first) & useful[part]))
         wanted = self._uses(buffer)
         for part in parts:
             wanted |= self._uses(part)
             wanted |= {
                 m
                 for m in self._memories
-                if any(self._leads(part, buffer, m, to) for to in useful_parts[part])
+                if any(self._leads(part, buffer, m, to) for to in useful[part])
             }
         ends = self._tables.problem.buffers[buffer].ends_in
         if ends is not None:
             wanted.add(ends)
-        self._of[buffer] = tuple(sorted(reached & self._gather(buffer, wanted) | origins))
+        self._of[buffer] = tuple(sorted(reached & self._leading_to(buffer, wanted) | origins))
 
     def _uses(self, slice_: SliceIdx) -> set[MemoryIdx]:
         """Return the memories in which a residency of the slice could serve one of its readers."""
         tables = self._tables
         local = {m for task, _ in tables.readers[slice_] for m in tables.memories_of(task)}
-        return {
-            memory
-            for memory in self._memories
-            if any(tables.remote_cycles(slice_, memory, there) is not None for there in local)
-        }
+        return {memory for memory in self._memories if tables.can_serve(slice_, memory, local)}
 
-    def _spread(self, slice_: SliceIdx, found: set[MemoryIdx]) -> set[MemoryIdx]:
+    def _reachable_from(self, slice_: SliceIdx, found: set[MemoryIdx]) -> set[MemoryIdx]:
         """Return the memories that copies reach from some first ones."""
-        found, waiting = set(found), sorted(found)
-        while waiting:
-            here = waiting.pop()
-            for there in self._memories:
-                if there not in found and self._leads(slice_, slice_, here, there):
-                    found.add(there)
-                    waiting.append(there)
-        return found
+        return self._closure(found, lambda here, there: self._leads(slice_, slice_, here, there))
 
-    def _gather(self, slice_: SliceIdx, found: set[MemoryIdx]) -> set[MemoryIdx]:
+    def _leading_to(self, slice_: SliceIdx, found: set[MemoryIdx]) -> set[MemoryIdx]:
         """Return the memories from which copies reach one of some last ones."""
+        return self._closure(found, lambda there, here: self._leads(slice_, slice_, here, there))
+
+    def _closure(
+        self, found: set[MemoryIdx], leads: Callable[[MemoryIdx, MemoryIdx], bool]
+    ) -> set[MemoryIdx]:
         found, waiting = set(found), sorted(found)
         while waiting:
-            there = waiting.pop()
-            for here in self._memories:
-                if here not in found and self._leads(slice_, slice_, here, there):
-                    found.add(here)
-                    waiting.append(here)
+            one = waiting.pop()
+            new = [other for other in self._memories if other not in found and leads(one, other)]
+            found.update(new)
+            waiting += new
         return found
-
-    def _can_come(
-        self, part: SliceIdx, buffer: BufferIdx, sources: set[MemoryIdx], memory: MemoryIdx
-    ) -> bool:
-        return any(self._leads(part, buffer, source, memory) for source in sources)
 
     def _leads(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
     ) -> bool:
-        ways = self._tables.ways
-        return self._tables.fits(slice_, destination) and any(
-            ways.can_copy(way, slice_, holder) for way in ways.between(slice_, source, destination)
+        return self._tables.fits(slice_, destination) and bool(
+            self._tables.transfers.out_of(holder, slice_, source, destination)
         )

@@ -1,11 +1,17 @@
-"""What the model asks of a problem again and again, computed once."""
+"""A problem's lookups that every exact model needs, computed once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Routes
+from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.cpsat.ways import Ways
+from spmilp.solvers.formulation.places import home
+from spmilp.solvers.formulation.transfer_options import TransferOptions
 from spmilp.units import (
     BufferIdx,
     Bytes,
@@ -15,6 +21,7 @@ from spmilp.units import (
     MemoryIdx,
     SliceIdx,
     TaskIdx,
+    TensorIdx,
     align_up,
 )
 
@@ -32,18 +39,27 @@ class Pool:
     cores: tuple[CoreIdx, ...]
 
 
-class Tables:
-    """A problem with its pools of cores, its ways and its memories in blocks.
+class ProblemTables:
+    """A problem with its pools of cores, its transfer options and its memories in blocks.
 
     A *block* of a memory is as long as its alignment. A residency begins with a block, so no other
     can use the rest of its last one, and counting whole blocks loses nothing.
+
+    Attributes
+    ----------
+    capacity
+        Of each memory in blocks, tensors taken off; ``None`` without limit.
+    readers
+        For each slice, the tasks that read it, each with the read's position.
+    parts
+        For each buffer, the slices of it that some task reads, itself left out.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.machine = problem.machine
         self.routes = Routes(problem.machine)
-        self.ways = Ways(problem, self.routes)
+        self.transfers = TransferOptions(problem, self.routes)
         self.pools = _pools(problem)
         self.writers = problem.writers()
         self.predecessors = problem.predecessors()
@@ -51,26 +67,24 @@ class Tables:
         self.readers: tuple[tuple[tuple[TaskIdx, int], ...], ...] = _readers(problem)
         self.parts = _parts(problem, self.readers)
 
+    @cached_property
+    def paths(self) -> Paths:
+        """Critical paths before and after each task."""
+        return paths_of(self.problem, Movement(self.problem))
+
     def pools_of(self, task: TaskIdx) -> tuple[int, ...]:
-        """Return the pools that can run a task and have room for each of its results."""
+        """Return the pools that can run a task, each of whose results fits there by itself."""
         cycles = self.problem.tasks[task].cycles
         return tuple(
             pool.index
             for pool in self.pools
-            if cycles[pool.kind] is not None and self._has_room(task, pool.memory)
+            if cycles[pool.kind] is not None and self._results_fit(task, pool.memory)
         )
 
-    def fits(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
-        """Say whether a slice fits a memory at all: at its place, or between reserved ranges."""
-        return self.ways.at_place(slice_, memory) or bool(
-            first_blocks(self.machine.memories[memory], self.problem.slices[slice_].bytes)
-        )
-
-    def _has_room(self, task: TaskIdx, memory: MemoryIdx) -> bool:
-        """Say whether a task's results and scratch fit a memory, each by itself."""
-        wanted = self.problem.tasks[task]
-        alone = first_blocks(self.machine.memories[memory], wanted.scratch)
-        return bool(alone) and all(self.fits(written, memory) for written in wanted.writes)
+    def pools_of_plan(self, plan: Plan) -> tuple[int, ...]:
+        """Return the pool in which each task of a plan runs."""
+        pool_of = {core: pool.index for pool in self.pools for core in pool.cores}
+        return tuple(pool_of[placement.core] for placement in plan.placements)
 
     def cycles_on(self, task: TaskIdx, pool: int) -> Cycles:
         """Return a task's cycles in a pool that can run it, remote reads left aside."""
@@ -81,9 +95,45 @@ class Tables:
         found = (self.pools[pool].memory for pool in self.pools_of(task))
         return tuple(dict.fromkeys(found))
 
+    def has_single_core(self, memory: MemoryIdx) -> bool:
+        """Say whether exactly one core works in a memory."""
+        return sum(core.memory == memory for core in self.machine.cores) == 1
+
+    def is_dram(self, memory: MemoryIdx) -> bool:
+        """Say whether a memory is a DRAM."""
+        return self.machine.memories[memory].kind is MemoryKind.DRAM
+
+    def holders(self, slice_: SliceIdx) -> tuple[SliceIdx, ...]:
+        """Return what a slice can be copied out of or read in: itself, and its buffer."""
+        return tuple(dict.fromkeys((slice_, self.problem.slices[slice_].buffer)))
+
+    def home(self, slice_: SliceIdx, memory: MemoryIdx) -> TensorIdx | None:
+        """Return the tensor in which a slice lies in a memory; ``None`` if it lies by itself."""
+        return home(self.problem, slice_, memory)
+
+    def at_place(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        """Say whether a slice lies inside a DRAM tensor when it lies in that memory."""
+        return home(self.problem, slice_, memory) is not None
+
+    def fits(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        """Say whether a slice fits a memory at all: at its place, or between reserved ranges."""
+        return self.at_place(slice_, memory) or bool(
+            first_blocks(self.machine.memories[memory], self.problem.slices[slice_].bytes)
+        )
+
+    def _results_fit(self, task: TaskIdx, memory: MemoryIdx) -> bool:
+        """Say whether a task's results and scratch fit a memory, each by itself."""
+        wanted = self.problem.tasks[task]
+        alone = first_blocks(self.machine.memories[memory], wanted.scratch)
+        return bool(alone) and all(self.fits(written, memory) for written in wanted.writes)
+
     def blocks(self, size: Bytes, memory: MemoryIdx) -> int:
         """Return the blocks that so many bytes occupy in a memory."""
         return -(-size // self.machine.memories[memory].alignment)
+
+    def blocks_of(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
+        """Return the blocks that a slice occupies when it lies in a memory by itself."""
+        return self.blocks(self.problem.slices[slice_].bytes, memory)
 
     def working_set(self, task: TaskIdx, memory: MemoryIdx) -> int:
         """Return blocks that a task has for itself while it runs in a memory, at the least.
@@ -94,26 +144,27 @@ class Tables:
         """
         problem, wanted = self.problem, self.problem.tasks[task]
         total = self.blocks(wanted.scratch, memory)
-        results = {b: self._blocks_of(b, memory) for b in wanted.writes}
+        results = {b: self._own_blocks(b, memory) for b in wanted.writes}
         total += sum(results.values())
-        shared = self.machine.remote is not None
-        if shared or sum(core.memory == memory for core in self.machine.cores) != 1:
+        if self.machine.remote is not None or not self.has_single_core(memory):
             taken = {written for _, written in wanted.in_place}
             return total - sum(results[b] for b in taken)
         parts: dict[BufferIdx, int] = {}
         for read in wanted.reads:
             buffer = problem.slices[read].buffer
-            parts[buffer] = parts.get(buffer, 0) + self._blocks_of(read, memory)
-        total += sum(min(n, self._blocks_of(b, memory)) for b, n in parts.items())
+            parts[buffer] = parts.get(buffer, 0) + self._own_blocks(read, memory)
+        total += sum(min(n, self._own_blocks(b, memory)) for b, n in parts.items())
         for written in wanted.writes:
-            over = [self._blocks_of(r, memory) for r, w in wanted.in_place if w == written]
+            over = [self._own_blocks(r, memory) for r, w in wanted.in_place if w == written]
             total -= min(results[written], max(over, default=0))
         return total
 
-    def _blocks_of(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
-        if self.ways.at_place(slice_, memory):
-            return 0
-        return self.blocks(self.problem.slices[slice_].bytes, memory)
+    def _own_blocks(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
+        return 0 if self.at_place(slice_, memory) else self.blocks_of(slice_, memory)
+
+    def can_serve(self, slice_: SliceIdx, memory: MemoryIdx, local: Iterable[MemoryIdx]) -> bool:
+        """Say whether a task in one of some local memories can read a slice in a memory."""
+        return any(self.remote_cycles(slice_, memory, here) is not None for here in local)
 
     def remote_cycles(self, slice_: SliceIdx, source: MemoryIdx, local: MemoryIdx) -> Cycles | None:
         """Return the extra cycles of reading a slice elsewhere; ``None`` if that is impossible."""
@@ -184,7 +235,6 @@ def _readers(problem: Problem) -> tuple[tuple[tuple[TaskIdx, int], ...], ...]:
 def _parts(
     problem: Problem, readers: tuple[tuple[tuple[TaskIdx, int], ...], ...]
 ) -> tuple[tuple[SliceIdx, ...], ...]:
-    """Return, for each buffer, the slices of it that some task reads, itself left out."""
     found: list[list[SliceIdx]] = [[] for _ in problem.buffers]
     for slice_ in problem.slices[len(problem.buffers) :]:
         if readers[slice_.index]:

@@ -1,29 +1,19 @@
-"""Offsets in several memories that depend on each other, by CP-SAT."""
+"""Offsets in several memories whose transfers want congruent addresses, by CP-SAT."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Memory, MemoryKind
-from spmilp.solvers.cpsat.groups import Group
-from spmilp.solvers.cpsat.tables import WITHOUT_LIMIT, first_blocks
-from spmilp.units import Bytes, MemoryIdx, ResidencyIdx, TensorIdx
+from spmilp.solvers.formulation.offsets import Address, Group
+from spmilp.solvers.formulation.tables import WITHOUT_LIMIT, first_blocks
+from spmilp.units import Bytes, MemoryIdx
 
 SECONDS = 5.0
 """Deterministic time for one packing."""
 
 
-class End(NamedTuple):
-    """An address: so many bytes behind that of a residency or of a tensor."""
-
-    memory: MemoryIdx
-    residency: ResidencyIdx | None
-    tensor: TensorIdx | None
-    distance: Bytes
-
-
-class Packing:
+class JointPacking:
     """A model with an offset for each group of each memory that was added."""
 
     def __init__(self) -> None:
@@ -48,11 +38,11 @@ class Packing:
         self._model.add_no_overlap_2d(times, extents)
         self._groups[memory.index] = (memory, groups, offsets)
 
-    def tie(self, modulus: Bytes, ends: tuple[End, End]) -> None:
+    def tie(self, modulus: Bytes, ends: tuple[Address, Address]) -> None:
         """Make two addresses equal modulo a number."""
-        turns = self._model.new_int_var(-WITHOUT_LIMIT, WITHOUT_LIMIT, "")
+        multiple = self._model.new_int_var(-WITHOUT_LIMIT, WITHOUT_LIMIT, "")
         one, other = (self._address(end) for end in ends)
-        self._model.add(one == other + modulus * turns)
+        self._model.add(one == other + modulus * multiple)
 
     def solve(self, *, low: bool) -> dict[MemoryIdx, list[Bytes]]:
         """Return the offsets of each memory's groups; nothing if there are none or time is out.
@@ -80,7 +70,7 @@ class Packing:
                     self._model.add(top >= offset * memory.alignment + group.size)
         return top
 
-    def _address(self, end: End) -> cp_model.LinearExpr:
+    def _address(self, end: Address) -> cp_model.LinearExpr:
         memory, groups, offsets = self._groups[end.memory]
         return offsets[_position(groups, end)] * memory.alignment + end.distance
 
@@ -92,7 +82,7 @@ class Packing:
         return solver
 
 
-def _position(groups: Sequence[Group], end: End) -> int:
+def _position(groups: Sequence[Group], end: Address) -> int:
     return next(
         position
         for position, group in enumerate(groups)
