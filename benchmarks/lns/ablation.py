@@ -18,7 +18,8 @@ from spmilp.checker.check import check
 from spmilp.pipeline import problem_from_model
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.solvers.base import SolveOptions, Solver
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.kinds import Kind
 from spmilp.solvers.lns.options import LnsOptions
@@ -36,23 +37,23 @@ ROWS = (
 NO_STEPS: dict[str, Any] = {"kicks": False, "pushes": False, "windows": (), "relocations": False}
 COLUMNS: dict[str, Solver] = {
     "list": ListScheduler(),
-    "compacted": LnsSolver(LnsOptions(starts=False, opening=False), process_time),
+    "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
     "opened": LnsSolver(
         LnsOptions(starts=False, reloads=False, sparing=False, **NO_STEPS), process_time
     ),
-    "without reloads": LnsSolver(LnsOptions(starts=False, sparing=False, **NO_STEPS), process_time),
-    "DRAM spared": LnsSolver(LnsOptions(starts=False, **NO_STEPS), process_time),
-    "several starts": LnsSolver(LnsOptions(**NO_STEPS), process_time),
-    "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True}), process_time),
-    "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True}), process_time),
-    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Kind.TIME,)}), process_time),
+    "without reloads": LnsSolver(LnsOptions(starts=False, sparing=False, **NO_STEPS)),
+    "DRAM spared": LnsSolver(LnsOptions(starts=False, **NO_STEPS)),
+    "several starts": LnsSolver(LnsOptions(**NO_STEPS)),
+    "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True})),
+    "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True})),
+    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Kind.TIME,)})),
     "and of chains": LnsSolver(
         LnsOptions(**NO_STEPS | {"windows": (Kind.TIME, Kind.CHAINS)}), process_time
     ),
-    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Kind)}), process_time),
-    "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True}), process_time),
-    "no relocations": LnsSolver(LnsOptions(relocations=False), process_time),
-    "all": LnsSolver(now=process_time),
+    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Kind)})),
+    "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True})),
+    "no relocations": LnsSolver(LnsOptions(relocations=False)),
+    "all": LnsSolver(),
 }
 
 
@@ -69,7 +70,9 @@ def main() -> None:
         problem = _problem_of(row)
         cells, bound = [], 0
         for name in given.only:
-            result = COLUMNS[name].solve(problem, SolveOptions(time_limit=given.limit))
+            result = COLUMNS[name].solve(
+                problem, SolveOptions(time_limit=given.limit), now=process_time
+            )
             bound = max(bound, result.bound)
             plan = result.plan
             is_valid = plan is not None and not check(problem, plan)

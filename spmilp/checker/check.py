@@ -1,6 +1,7 @@
 """The one way to ask whether a plan is valid."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from spmilp.checker.rules import RULES, Case, structure
@@ -27,6 +28,27 @@ def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
         return found
     case = Case(problem, plan)
     return tuple(violation for rule in RULES for violation in listed(rule(case)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What :func:`check` says of one plan of one problem, so that it need not be asked again.
+
+    It holds for these very objects: a plan that was made from this one has none.
+    """
+
+    problem: Problem
+    plan: Plan
+    violations: tuple[Violation, ...]
+
+    @classmethod
+    def on(cls, problem: Problem, plan: Plan) -> "Verdict":
+        """Check a plan."""
+        return cls(problem, plan, check(problem, plan))
+
+    def is_on(self, problem: Problem, plan: Plan) -> bool:
+        """Say whether these are the objects that were checked."""
+        return self.problem is problem and self.plan is plan
 
 
 def listed(violations: Iterator[Violation]) -> tuple[Violation, ...]:

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
+from spmilp.checker.check import Verdict
 from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
 
 
 class SolveStatus(StrEnum):
@@ -73,6 +72,8 @@ class SolverResult:
         Why there is no plan, with the object and both numbers; empty when there is one.
     interrupted
         Whether a ``KeyboardInterrupt`` has cut the search short.
+    verdict
+        The checker's on this very plan; ``None`` where it was not asked.
     """
 
     status: SolveStatus
@@ -81,19 +82,4 @@ class SolverResult:
     bound_source: str
     reason: str = ""
     interrupted: bool = False
-
-
-class Solver(Protocol):
-    """Finds plans for problems."""
-
-    name: str
-
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
-        """Return the best plan found.
-
-        A ``KeyboardInterrupt`` ends the search early: with a plan, the solver returns it as it
-        does at the time limit; without one, the interrupt passes on.
-        """
-        ...
+    verdict: Verdict | None = None

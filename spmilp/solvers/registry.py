@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 
 from spmilp.errors import SpmilpError
-from spmilp.solvers.base import Solver
+from spmilp.solvers.common.solver import Solver
 
 
 def _auto() -> Solver:

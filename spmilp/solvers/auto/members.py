@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, Solver
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.solver import Solver
 
 SMALL = {True: 150, False: 400}
 """Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""

@@ -9,12 +9,14 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto.members import members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 
 LEAST_SECONDS = 0.5
 """For a member, when those before it have taken all the time."""
 
 
-class Auto:
+class Auto(Solver):
     """Lets several solvers work on one problem, each from the best plan of those before it.
 
     It returns the best of their plans, and the best of their bounds, so it is never worse than any
@@ -25,10 +27,9 @@ class Auto:
 
     name = "auto"
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
+    def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found."""
+        problem, options, hint = context.problem, context.options, context.hint
         course = _Course(problem, options, hint)
         for member in members_for(problem):
             own = course.options_until(member.until)

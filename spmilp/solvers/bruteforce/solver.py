@@ -13,6 +13,8 @@ from spmilp.solvers.bruteforce.given import Given
 from spmilp.solvers.bruteforce.reasons import least_peak, why_no_plan, why_no_room
 from spmilp.solvers.bruteforce.search import LimitReachedError, Limits, Search
 from spmilp.solvers.bruteforce.unwind import Unwinding
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.units import Bytes
 
 MOST_STATES = 200_000
@@ -22,7 +24,7 @@ NAME = "bruteforce"
 SOURCE = "exhaustive search"
 
 
-class BruteForce:
+class BruteForce(Solver):
     """Finds the best plan of a tiny problem, in all quantities of its objective, or proves none.
 
     See :mod:`spmilp.solvers.bruteforce` for why the search is exhaustive.
@@ -38,14 +40,13 @@ class BruteForce:
     def __init__(self, most_states: int = MOST_STATES) -> None:
         self._most_states = most_states
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
+    def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan (a ``hint`` is of no use to it).
 
         The status is ``optimal`` as soon as the first quantity is proven; the option
         ``tie_breakers`` of the plan says whether the others are, too.
         """
+        problem, options = context.problem, context.options
         deadline = None if options.time_limit is None else monotonic() + options.time_limit
         return _Run(problem, options, Limits(deadline, self._most_states)).result()
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from spmilp.checker.check import check
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.session import Session
 from spmilp.solvers.list_scheduler.solver import ListScheduler
@@ -13,7 +13,7 @@ from spmilp.solvers.list_scheduler.solver import ListScheduler
 DEFAULTS = CpSatOptions()
 
 
-class CpSatSolver:
+class CpSatSolver(Solver):
     """Decides cores, residencies, transfers, times and addresses together.
 
     The list scheduler's plan is the start, and no plan worse than it is returned. Then, for the
@@ -44,10 +44,9 @@ class CpSatSolver:
     def __init__(self, settings: CpSatOptions = DEFAULTS) -> None:
         self._settings = settings
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
+    def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found, never worse than the list scheduler's or a valid hint."""
+        problem, options, hint = context.problem, context.options, context.hint
         start = ListScheduler().solve(problem, options)
         if start.status is SolveStatus.INFEASIBLE:
             return start

@@ -1,6 +1,6 @@
 """Every rule of the list scheduler, tried in turn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -46,18 +46,53 @@ class Trial:
     order: str
     weights: Weights
 
+    @property
+    def rule(self) -> tuple[str, str]:
+        """The assignment and the order."""
+        return self.assignment, self.order
+
     def __str__(self) -> str:
         return f"{self.assignment}/{self.order}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A schedule and what it is worth, in the problem's order of quantities."""
+    """A schedule, and what it is worth in the problem's order of quantities.
 
-    score: tuple[int, ...]
-    trial: Trial
-    order: Ints
-    state: ScheduleState
+    Its tables are large. Once released, they are made again when they are asked for.
+
+    Parameters
+    ----------
+    order
+        In which the tasks were placed.
+    again
+        Makes the same tables once more.
+    """
+
+    def __init__(
+        self,
+        score: tuple[int, ...],
+        trial: Trial,
+        order: Ints,
+        state: ScheduleState,
+        again: Callable[[], ScheduleState],
+    ) -> None:
+        self.score = score
+        self.trial = trial
+        self.order = order
+        self._state: ScheduleState | None = state
+        self._again = again
+
+    @property
+    def state(self) -> ScheduleState:
+        """The schedule's tables."""
+        state = self._state
+        if state is None:
+            state = self._state = self._again()
+        return state
+
+    def release(self) -> None:
+        """Let the tables go."""
+        self._state = None
 
 
 class Portfolio:
@@ -171,4 +206,8 @@ class Portfolio:
                     self._mixtures[orders] = RuleMixture(self._operators)
                 self._mixtures[orders].add(order, cores, state)
         self._scores[trial] = self._score(state)
-        return Found(self._scores[trial], trial, order, state)
+
+        def again() -> ScheduleState:
+            return self._runner.run(order, cores, trial.weights)[1]
+
+        return Found(self._scores[trial], trial, order, state, again)

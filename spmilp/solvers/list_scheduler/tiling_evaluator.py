@@ -10,7 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
-from spmilp.solvers.list_scheduler.solver import plan_from
+from spmilp.solvers.list_scheduler.schedules import plan_from
 
 Rule = tuple[str, str]
 """An assignment and an order."""

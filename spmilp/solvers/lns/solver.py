@@ -1,8 +1,6 @@
 """Large-neighbourhood search as a solver."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from time import monotonic
 
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
@@ -11,7 +9,9 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.fit import why_it_cannot_fit
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.beside import Beside
 from spmilp.solvers.lns.clock import Clock
@@ -22,32 +22,23 @@ PATIENCE = 1.0
 """Seconds for the step at hand after an interrupt."""
 
 
-class LnsSolver:
+class LnsSolver(Solver):
     """Improves the makespan of plans by their partial order.
 
     The starts are a valid hint and the schedules of the list scheduler. No plan is returned that is
     worse than any of them, or that the checker does not accept. Only the makespan is made smaller;
     where it is not the first objective, the hint or the list scheduler's plan is the answer.
-
-    Parameters
-    ----------
-    now
-        What tells the seconds of the time limit.
     """
 
     name = "lns"
 
-    def __init__(
-        self, settings: LnsOptions | None = None, now: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, settings: LnsOptions | None = None) -> None:
         self._settings = settings or LnsOptions()
-        self._now = now
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
+    def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found."""
-        clock = Clock(options.time_limit, self._now)
+        problem, options, hint = context.problem, context.options, context.hint
+        clock = Clock(options.time_limit, context.clock.now)
         if hint is not None and check(problem, hint):
             hint = None
         if problem.objective.first is not Quantity.MAKESPAN:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER
@@ -16,17 +15,13 @@ from spmilp.solvers.local_search.sequence import steps_of
 
 
 class Evaluator:
-    """Lets the list scheduler make schedules of candidates, and counts how often.
+    """Lets the list scheduler make schedules of candidates, for any number of threads."""
 
-    One evaluator serves one thread.
-    """
-
-    def __init__(self, problem: Problem, routes: Routes, index: ProblemIndex) -> None:
+    def __init__(self, problem: Problem, runner: Runner, index: ProblemIndex) -> None:
         self._problem = problem
         self._score = Scorer(problem)
         self._index = index
-        self.runner = Runner(problem, routes)
-        self.count = 0
+        self._runner = runner
 
     def judge(
         self, candidate: Candidate, source: str, limit: tuple[int, ...] | None = None
@@ -38,11 +33,10 @@ class Evaluator:
         limit
             A score that is still good enough.
         """
-        self.count += 1
         by_makespan = self._problem.objective.first is Quantity.MAKESPAN
         latest = limit[0] if limit is not None and by_makespan else NEVER
         steps = steps_of(self._index, candidate)
-        stop, state = self.runner.run(steps, candidate.cores, candidate.weights, latest)
+        stop, state = self._runner.run(steps, candidate.cores, candidate.weights, latest)
         if stop is not Stop.DONE or (by_makespan and makespan_of(state) > latest):
             return None
         found = self._score(state)

@@ -7,9 +7,9 @@ import numpy as np
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.choice import MOVES, Choice
 from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.incumbent import SharedIncumbent
 from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
 from spmilp.solvers.local_search.problem_index import ProblemIndex
-from spmilp.solvers.local_search.team import Team
 
 NEW_BEST, BETTER, ACCEPTED = 1.0, 0.3, 0.01
 """What moves gain."""
@@ -72,7 +72,7 @@ class SearchRun:
         self,
         index: ProblemIndex,
         evaluator: Evaluator,
-        team: Team,
+        incumbent: SharedIncumbent,
         start: Judged,
         others: tuple[Candidate, ...],
         rng: np.random.Generator,
@@ -80,7 +80,7 @@ class SearchRun:
     ) -> None:
         self._index = index
         self._evaluator = evaluator
-        self._team = team
+        self._incumbent = incumbent
         self._others = others
         self._rng = rng
         self._options = options
@@ -109,7 +109,7 @@ class SearchRun:
                 record.gain += self._best[0] - judged.score[0]
                 self._best = judged.score
                 self._since_best = -1
-                self._team.offer(judged)
+                self._incumbent.offer(judged)
             self._now = self._state_of(judged)
             self._kicks = max(0, self._kicks - 1)
         self._choice.learn(name, gain)
@@ -131,14 +131,14 @@ class SearchRun:
         return self._options.moves[0], self._now.candidate
 
     def _is_left_behind(self, number: int) -> bool:
-        best = self._team.best_to_go_on_from
+        best = self._incumbent.best_to_go_on_from
         at_exchange = number % self._options.exchange == self._options.exchange - 1
         return at_exchange and best is not None and best.score < self._best
 
     def _go_back(self) -> None:
         """Go on from the best schedule of all."""
         self._since_best = 0
-        best = self._team.best_to_go_on_from
+        best = self._incumbent.best_to_go_on_from
         if best is not None:
             self._now = self._state_of(best)
             self._best = best.score

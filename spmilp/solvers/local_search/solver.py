@@ -1,40 +1,35 @@
 """Local search as a solver."""
 
 from dataclasses import replace
-from threading import Event, Thread
-from time import monotonic
+from threading import Thread
 
 import numpy as np
 
-from spmilp.bounds.best import best_bound
-from spmilp.bounds.bound import Bound
 from spmilp.errors import DoesNotFitError
-from spmilp.machine.routes import Routes
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.background import Background
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.serial.extract import plan_of
-from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
+from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.incumbent import SharedIncumbent
 from spmilp.solvers.local_search.problem_index import problem_index
 from spmilp.solvers.local_search.run import RunOptions, SearchRun
 from spmilp.solvers.local_search.starts import Starts
-from spmilp.solvers.local_search.team import Team
 
 TASKS_PLACED = 1_000_000
-SHARE_OF_PORTFOLIO = 0.3
-"""Of a time limit: the first rules of the portfolio are almost as good as all of them."""
 FEWEST_STEPS, MOST_STEPS = 30, 4_000
 
 
-class LocalSearch:
+class LocalSearch(Solver):
     """Improves what the list scheduler decides on, with its schedules as the judge.
 
     It begins with all that the ``list`` solver tries, so it is never worse; but where that takes
-    most of a time limit, it leaves the last trials out. Without a time limit the number of steps
-    depends on the number of tasks alone. Each worker walks on its own, from a
-    seed of its own, and goes on from the best schedule of all when it is stuck.
+    most of a time limit, it leaves the last trials out. A hint is one more schedule to begin with.
+    Without a time limit the number of steps depends on the number of tasks alone. Each worker walks
+    on its own, from a seed of its own, and goes on from the best schedule of all when it is stuck.
     """
 
     name = "search"
@@ -42,144 +37,117 @@ class LocalSearch:
     def __init__(self, walk: RunOptions | None = None) -> None:
         self._walk = walk or RunOptions()
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
-        """Return the best plan found; a ``hint`` is one of the schedules to begin with."""
-        limit = options.time_limit
-        deadline = None if limit is None else monotonic() + limit
-        reason = why_it_cannot_fit(problem)
-        if reason:
-            return _without_plan(SolveStatus.INFEASIBLE, best_bound(problem), reason)
-        return _Search(problem, options, self._walk, deadline).result(hint)
+    def search(self, context: SearchContext) -> SolverResult:
+        """Return the best plan found."""
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        return _Search(context, self._walk).result()
 
 
 class _Search:
-    def __init__(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        walk: RunOptions,
-        deadline: float | None,
-    ) -> None:
-        self._problem = problem
-        self._options = options
+    def __init__(self, context: SearchContext, walk: RunOptions) -> None:
+        self._context = context
         self._walk = walk
-        self._routes = Routes(problem.machine)
-        self._index = problem_index(problem)
-        self._nothing = Bound("zero", problem.objective.first, 0)
-        self._team = Team(options, self._nothing, deadline)
-        self._has_limit = deadline is not None
-        self._portfolio_until: float | None = None
-        if deadline is not None and options.time_limit is not None:
-            rest = (1 - SHARE_OF_PORTFOLIO) * options.time_limit
-            self._portfolio_until = deadline - rest
+        self._index = problem_index(context.problem)
+        self._evaluator = Evaluator(context.problem, Schedules.of(context).runner, self._index)
+        self._incumbent = SharedIncumbent(context)
         self._reason = ""
         self._others: tuple[Candidate, ...] = ()
+        self._failure: BaseException | None = None
 
-    def result(self, hint: Plan | None) -> SolverResult:
-        """Search, and return the best plan."""
-        done = Event()
-        leader = Thread(target=self._lead, args=(hint, done), daemon=True)
-        leader.start()
+    def result(self) -> SolverResult:
+        """Search, and return the best plan.
+
+        The thread that asked waits in the meantime, so that an interrupt or the time limit ends the
+        search at once, however long a single schedule takes.
+        """
+        context, incumbent = self._context, self._incumbent
         interrupted = False
         try:
-            self._team.wait(done)
-            if self._team.bound is self._nothing:
-                self._team.prove(best_bound(self._problem))
+            Background(context).run(self._lead, self._is_late)
+            if incumbent.bound.name == "zero":
+                incumbent.prove(context.bound)
         except KeyboardInterrupt:
-            if self._team.best is None:
+            if incumbent.best is None:
                 raise
             interrupted = True
         finally:
-            self._team.stop()
-        if self._team.best is None:
-            return _without_plan(SolveStatus.UNKNOWN, self._team.bound, self._reason)
-        return replace(self._result_of(self._team.best), interrupted=interrupted)
+            incumbent.stop()
+        if incumbent.best is None:
+            return context.unknown(self._reason, incumbent.bound)
+        return replace(self._result_of(incumbent.best), interrupted=interrupted)
 
-    def _lead(self, hint: Plan | None, done: Event) -> None:
+    def _is_late(self) -> bool:
+        return self._incumbent.is_over() and self._incumbent.best is not None
+
+    def _lead(self) -> None:
         """Find schedules to begin with, then walk with the others."""
-        try:
-            evaluator = Evaluator(self._problem, self._routes, self._index)
-            starts = self._begin(evaluator, hint)
-            if starts:
-                helpers = [
-                    Thread(
-                        target=self._help, args=(starts[number % len(starts)], number), daemon=True
-                    )
-                    for number in range(1, self._options.workers)
-                ]
-                for helper in helpers:
-                    helper.start()
-                self._go(evaluator, starts[0], 0)
-                for helper in helpers:
-                    helper.join()
-        except BaseException as error:
-            self._team.fail(error)
-        finally:
-            done.set()
+        starts = self._begin()
+        if not starts:
+            return
+        helpers = [
+            Thread(target=self._help, args=(starts[number % len(starts)], number), daemon=True)
+            for number in range(1, self._context.options.workers)
+        ]
+        for helper in helpers:
+            helper.start()
+        self._go(starts[0], 0)
+        for helper in helpers:
+            helper.join()
+        if self._failure is not None:
+            raise self._failure
 
     def _help(self, start: Judged, number: int) -> None:
         try:
-            self._go(Evaluator(self._problem, self._routes, self._index), start, number)
+            self._go(start, number)
         except BaseException as error:
-            self._team.fail(error)
+            self._failure = error
+            self._incumbent.stop()
 
-    def _begin(self, evaluator: Evaluator, hint: Plan | None) -> list[Judged]:
-        """TilingEvaluator the starts; return the best one for each worker, cores fixed.
+    def _begin(self) -> list[Judged]:
+        """Judge the starts; return the best one for each worker, cores fixed.
 
         The bound comes after the first, for it may take longer.
         """
-        starts = Starts(self._problem, self._index, evaluator, hint, self._portfolio_until)
+        incumbent = self._incumbent
+        starts = Starts(self._context, self._index, self._evaluator)
         best: list[Judged] = []
-        if not self._team.is_over():
+        if not incumbent.is_over():
             for number, judged in enumerate(starts):
                 if judged is not None:
-                    self._team.offer(judged)
+                    incumbent.offer(judged)
                     if judged.exact:
                         best.append(judged)
                         best.sort(key=lambda one: one.score)
-                        del best[self._options.workers :]
+                        del best[self._context.options.workers :]
                 if number == 0:
-                    self._team.prove(best_bound(self._problem))
-                if self._team.is_over():
+                    incumbent.prove(self._context.bound)
+                if incumbent.is_over():
                     break
         self._reason = starts.reason
         self._others = starts.candidates
         return best
 
-    def _go(self, evaluator: Evaluator, start: Judged, number: int) -> None:
-        rng = np.random.default_rng([self._options.seed, number])
-        walk = SearchRun(self._index, evaluator, self._team, start, self._others, rng, self._walk)
-        usual = min(MOST_STEPS, max(FEWEST_STEPS, TASKS_PLACED // len(self._problem.tasks)))
+    def _go(self, start: Judged, number: int) -> None:
+        rng = np.random.default_rng([self._context.options.seed, number])
+        walk = SearchRun(
+            self._index, self._evaluator, self._incumbent, start, self._others, rng, self._walk
+        )
+        tasks = len(self._context.problem.tasks)
+        usual = min(MOST_STEPS, max(FEWEST_STEPS, TASKS_PLACED // tasks))
         steps = usual if self._walk.steps is None else self._walk.steps
         step = 0
-        while not self._team.is_over() and (self._has_limit or step < steps):
+        while not self._incumbent.is_over() and (self._context.clock.is_limited or step < steps):
             walk.step(step)
             step += 1
 
     def _result_of(self, best: Judged) -> SolverResult:
+        context, bound = self._context, self._incumbent.bound
+        settings = (("found by", best.source), ("seed", str(context.options.seed)))
         try:
             plan = plan_of(
-                self._problem,
-                self._routes,
-                best.state,
-                self._team.bound,
-                LocalSearch.name,
-                (("found by", best.source), ("seed", str(self._options.seed))),
+                context.problem, context.routes, best.state, bound, LocalSearch.name, settings
             )
         except DoesNotFitError as error:
-            return _without_plan(SolveStatus.UNKNOWN, self._team.bound, str(error))
-        optimal = best.score[0] == self._team.bound.value
-        return SolverResult(
-            status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
-            plan=plan,
-            bound=self._team.bound.value,
-            bound_source=self._team.bound.name,
-        )
-
-
-def _without_plan(status: SolveStatus, bound: Bound, reason: str) -> SolverResult:
-    return SolverResult(
-        status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
-    )
+            return context.unknown(str(error), bound)
+        return context.found(plan, bound)

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from time import monotonic
 
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found, Portfolio
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found
+from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.local_search.candidate import Candidate, Judged
 from spmilp.solvers.local_search.evaluate import Evaluator
 from spmilp.solvers.local_search.hint import candidate_of
 from spmilp.solvers.local_search.problem_index import ProblemIndex
 from spmilp.solvers.local_search.sequence import leads_by_share
 
+SHARE_OF_PORTFOLIO = 0.3
+"""Of a time limit: the first rules of the portfolio are almost as good as all of them."""
 MOST_KEPT = 4
 TASKS_KEPT = 8_000
 """Of all candidates that are tried with loads ahead."""
@@ -20,36 +21,19 @@ SHARES = (0.15, 0.3, 0.5, 0.7, -0.15, -0.3, -0.5)
 
 
 class Starts:
-    """The candidates that the search begins with.
+    """The candidates that the search begins with: the hint, the portfolio, and its best anew."""
 
-    Parameters
-    ----------
-    hint
-        A plan to begin with, besides.
-    until
-        Of ``time.monotonic``: when to leave what is left of the portfolio; ``None`` for never.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        index: ProblemIndex,
-        evaluator: Evaluator,
-        hint: Plan | None,
-        until: float | None,
-    ) -> None:
-        self._problem = problem
+    def __init__(self, context: SearchContext, index: ProblemIndex, evaluator: Evaluator) -> None:
+        self._context = context
         self._index = index
         self._evaluator = evaluator
-        self._hint = hint
-        self._until = until
-        self._portfolio = Portfolio(problem, evaluator.runner)
+        self._schedules = Schedules.of(context)
         self._first: list[tuple[tuple[int, ...], str, Candidate]] = []
 
     @property
     def reason(self) -> str:
         """Why there is no schedule, where there is none."""
-        return self._portfolio.reason
+        return self._schedules.reason
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -58,15 +42,16 @@ class Starts:
         return tuple(candidate for _, _, candidate in ranked)
 
     def __iter__(self) -> Iterator[Judged | None]:
-        """TilingEvaluator them one by one."""
-        usual = FIRST_WEIGHTS[self._problem.objective.first]
-        if self._hint is not None:
-            yield self._judge(candidate_of(self._index, self._hint, usual), "search hint")
-        for found in self._portfolio:
+        """Judge them one by one."""
+        problem, hint = self._context.problem, self._context.hint
+        usual = FIRST_WEIGHTS[problem.objective.first]
+        if hint is not None:
+            yield self._judge(candidate_of(self._index, hint, usual), "search hint")
+        for found in self._schedules:
             yield None if found is None else self._remembered(found)
-            if self._first and self._until is not None and monotonic() > self._until:
+            if self._first and self._context.clock.is_over(SHARE_OF_PORTFOLIO):
                 break
-        kept = min(MOST_KEPT, max(1, TASKS_KEPT // len(self._problem.tasks)))
+        kept = min(MOST_KEPT, max(1, TASKS_KEPT // len(problem.tasks)))
         for candidate in self.candidates[:kept]:
             yield self._evaluator.judge(candidate, "search start")
             for share in SHARES:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import backend_name
@@ -15,7 +17,7 @@ from spmilp.solvers.milp.start import without_plan
 DEFAULTS = MilpOptions()
 
 
-class MilpSolver:
+class MilpSolver(Solver):
     """Decides cores, residencies, transfers, times and addresses together.
 
     The list scheduler's plan is the start: its makespan is the horizon and so every big-M, and only
@@ -27,9 +29,7 @@ class MilpSolver:
     def __init__(self, settings: MilpOptions = DEFAULTS) -> None:
         self._settings = settings
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
+    def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found, never worse than the list scheduler's or a valid hint.
 
         A problem whose model would be too large is refused: the status is ``unknown``, and the
@@ -40,6 +40,7 @@ class MilpSolver:
         SpmilpError
             If PuLP does not know the backend, or it is not installed.
         """
+        problem, options, hint = context.problem, context.options, context.hint
         backend = backend_name(self._settings.backend)
         try:
             refuse_problem(problem, self._settings)

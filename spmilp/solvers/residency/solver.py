@@ -9,6 +9,8 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.residency.plans import NAME
@@ -19,7 +21,7 @@ SHARE_OF_START = 0.3
 """Of the time limit, at most, for the list scheduler, where there is no plan to start from."""
 
 
-class Residency:
+class Residency(Solver):
     """Makes DRAM traffic or energy small by what stays in memories between uses.
 
     It starts from a valid hint, or else from the list scheduler's plan, and returns no plan that is
@@ -38,10 +40,9 @@ class Residency:
     def __init__(self, patience: float = 60.0) -> None:
         self._patience = patience
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
+    def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
+        problem, options, hint = context.problem, context.options, context.hint
         clock = Clock(options.time_limit, self._patience if options.time_limit is None else None)
         start = _start(problem, options, hint)
         is_over = start.status is SolveStatus.INFEASIBLE or start.interrupted

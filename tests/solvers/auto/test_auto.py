@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import solver as module
 from spmilp.solvers.auto.members import SMALL, Member, members_for
 from spmilp.solvers.auto.solver import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.registry import find_solver
 from tests.solvers.chains import chain, star
@@ -22,7 +22,7 @@ START = ListScheduler(greedy=("blocks", "layers")).solve(PROBLEM, SolveOptions()
 BETTER = ListScheduler().solve(PROBLEM, SolveOptions())
 
 
-class Scripted:
+class Scripted(Solver):
     """A solver that answers what it was told to."""
 
     def __init__(self, name: str, answer: SolverResult | BaseException, log: list[object]) -> None:
@@ -30,10 +30,9 @@ class Scripted:
         self._answer = answer
         self._log = log
 
-    def solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
-    ) -> SolverResult:
-        self._log.append((self.name, hint, options.time_limit))
+    def search(self, context: SearchContext) -> SolverResult:
+        options = context.options
+        self._log.append((self.name, context.hint, options.time_limit))
         if isinstance(self._answer, BaseException):
             raise self._answer
         if options.on_progress is not None and self._answer.plan is not None:

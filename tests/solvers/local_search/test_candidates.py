@@ -12,10 +12,11 @@ from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.kernels.records import numbers
 from spmilp.solvers.kernels.schedule_state import Weights
 from spmilp.solvers.kernels.serial.extract import plan_of
-from spmilp.solvers.list_scheduler.fit import why_it_cannot_fit
+from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.critical import critical_tasks
@@ -89,7 +90,9 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
     ]
     leads = {read: data.draw(st.integers(-4, 4)) for read in range(index.reads.items.size)}
 
-    judged = Evaluator(problem, routes, index).judge(candidate(index, cores, leads), "test")
+    judged = Evaluator(problem, Runner(problem, routes), index).judge(
+        candidate(index, cores, leads), "test"
+    )
 
     if judged is not None:
         plan = plan_of(problem, routes, judged.state, best_bound(problem), "test", ())
@@ -101,7 +104,7 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
 def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() -> None:
     problem = chain(star(1, 3200), layers=4, strips=3, weights=1024)
     index = problem_index(problem)
-    evaluator = Evaluator(problem, Routes(problem.machine), index)
+    evaluator = Evaluator(problem, Runner(problem, Routes(problem.machine)), index)
     usual = candidate(index, [0] * 12)
     ahead = replace(usual, leads=leads_by_share(index, usual.order, usual.cores, 0.4))
 
@@ -115,7 +118,7 @@ def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() ->
 def test_a_run_that_is_sure_to_exceed_its_limit_is_given_up() -> None:
     problem = chain(star(2, 1000), layers=3, strips=4)
     index = problem_index(problem)
-    evaluator = Evaluator(problem, Routes(problem.machine), index)
+    evaluator = Evaluator(problem, Runner(problem, Routes(problem.machine)), index)
     one = candidate(index, [0, 1] * 6)
     judged = evaluator.judge(one, "test")
 
@@ -138,14 +141,17 @@ def test_a_hint_gives_its_cores_and_the_order_of_its_starts() -> None:
     assert found.cores.tolist() == [by_task[task].core for task in range(len(by_task))]
     starts = [by_task[task].start for task in found.order.tolist()]
     assert starts == sorted(starts)
-    assert Evaluator(problem, Routes(problem.machine), index).judge(found, "hint") is not None
+    assert (
+        Evaluator(problem, Runner(problem, Routes(problem.machine)), index).judge(found, "hint")
+        is not None
+    )
 
 
 @pytest.mark.parametrize("cores", [[0, 0, 0], [0, 1, 2]])
 def test_in_a_chain_every_task_is_critical(cores: list[int]) -> None:
     problem = chain(star(3, 4096), layers=3, strips=1)
     index = problem_index(problem)
-    judged = Evaluator(problem, Routes(problem.machine), index).judge(
+    judged = Evaluator(problem, Runner(problem, Routes(problem.machine)), index).judge(
         candidate(index, cores), "test"
     )
 

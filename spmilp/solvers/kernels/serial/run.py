@@ -41,7 +41,7 @@ MANY_TASKS = 1_000
 
 
 class Runner:
-    """Runs the scheduler on one problem as often as asked.
+    """Runs the scheduler on one problem as often as asked, by any number of threads.
 
     Parameters
     ----------
@@ -163,11 +163,14 @@ class Runner:
     def _machine_for(self, cores: Ints) -> MachineTables:
         """Return the machine's tables with every pair of memories that this run may use."""
         wanted = set(self._pairs_for(cores))
-        if self._machine is None or not wanted <= self._pairs:
-            self._pairs |= wanted
-            self._machine = machine_tables(self._problem.machine, self._routes, self._pairs)
-            self._refuse_deep_hierarchies(self._machine)
-        return self._machine
+        machine = self._machine
+        if machine is None or not wanted <= self._pairs:
+            pairs = self._pairs | wanted
+            machine = machine_tables(self._problem.machine, self._routes, pairs)
+            self._refuse_deep_hierarchies(machine)
+            # In this order: another thread that sees the new pairs sees the new tables, too.
+            self._machine, self._pairs = machine, pairs
+        return machine
 
     def _pairs_for(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
         memories = self._problem.machine.memories

@@ -1,0 +1,237 @@
+"""One solve: its limits, and what all solvers that take part in it compute only once."""
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from threading import Lock, get_ident
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+from spmilp.bounds.best import best_bound, quick_bound
+from spmilp.bounds.bound import Bound
+from spmilp.checker.check import Verdict
+from spmilp.machine.routes import Routes
+from spmilp.plan.measures import claimed
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.fit import why_it_cannot_fit
+
+T = TypeVar("T")
+
+VERDICTS_KEPT = 8
+"""The checker's last verdicts; what is asked for again is the hint and the best plan."""
+
+
+class SearchContext:
+    """What a solver works with: the problem, its limits, a hint, and what is known already.
+
+    Bounds, routes, the fit test, the list scheduler's schedules and the checker's verdicts belong
+    to the problem: they are computed when they are first asked for, and the contexts of all members
+    of a portfolio (:meth:`member`) share them. All of it may be asked for by any thread.
+
+    Parameters
+    ----------
+    hint
+        A plan that is known before, valid or not.
+    now
+        Tells the seconds of the time limit.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        hint: Plan | None = None,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self.problem = problem
+        self.options = options
+        self.clock = Clock(options.time_limit, now)
+        self.hint = hint
+        self._known = _Known(problem)
+        self._reporter = _Reporter(options)
+
+    def member(self, time_limit: float | None, hint: Plan | None) -> "SearchContext":
+        """Return the context of a solver that takes part in this solve, with limits of its own."""
+        options = replace(self.options, time_limit=time_limit)
+        other = SearchContext(self.problem, options, hint, self.clock.now)
+        other._known = self._known
+        other._reporter = self._reporter
+        return other
+
+    def shared(self, make: Callable[["SearchContext"], T]) -> T:
+        """Return what ``make`` returned when a context of this solve was first passed to it."""
+        return self._known.once(make, lambda: make(self))
+
+    @property
+    def routes(self) -> Routes:
+        """Of the problem's machine."""
+        return self._known.once("routes", lambda: Routes(self.problem.machine))
+
+    @property
+    def misfit(self) -> str:
+        """Why some task fits no memory of a core that can run it; empty when all fit."""
+        return self._known.once("misfit", lambda: why_it_cannot_fit(self.problem))
+
+    @property
+    def bound(self) -> Bound:
+        """The best bound on the first quantity that takes no search; seconds on large problems."""
+        return self.bound_on(self.problem.objective.first)
+
+    @property
+    def quick_bound(self) -> Bound:
+        """The best bound that is known, at least one that takes next to no time."""
+        known = self._known.get(self.problem.objective.first)
+        return known or self._known.once("quick bound", lambda: quick_bound(self.problem))
+
+    def bound_on(self, quantity: Quantity) -> Bound:
+        """Return the best bound on a quantity that takes no search."""
+        return self._known.once(quantity, lambda: best_bound(self.problem, quantity))
+
+    @property
+    def valid_hint(self) -> Plan | None:
+        """The hint, if the checker accepts it."""
+        return self.hint if self.hint is not None and self.accepts(self.hint) else None
+
+    def accepts(self, plan: Plan) -> bool:
+        """Say whether the checker accepts a plan; the same plan is checked only once."""
+        return not self._known.verdict_on(plan).violations
+
+    def values(self, plan: Plan) -> tuple[int, ...]:
+        """Return the quantities that a plan claims, in the objective's order; less is better."""
+        measures = claimed(plan.claim)
+        return tuple(measures.of(quantity) for quantity in self.problem.objective.order)
+
+    def is_enough(self, value: int, bound: int) -> bool:
+        """Say whether the first quantity is as near to a bound as was asked for."""
+        return value - bound <= self.options.gap * value
+
+    def report(self, value: int | None, bound: int, source: str) -> None:
+        """Tell the user of a better value of the first quantity, or of a better bound."""
+        self._reporter.report(value, bound, source)
+
+    def pass_on_reports(self, seconds: float = 0.0) -> None:
+        """Tell the user of what other threads reported; wait for a report for so many seconds."""
+        self._reporter.pass_on(seconds)
+
+    def wake(self) -> None:
+        """End the wait of the thread that passes on reports."""
+        self._reporter.waiting.put(None)
+
+    def infeasible(self, reason: str, bound: Bound | None = None) -> SolverResult:
+        """Return that no plan exists."""
+        return self._without_plan(SolveStatus.INFEASIBLE, reason, bound)
+
+    def unknown(self, reason: str, bound: Bound | None = None) -> SolverResult:
+        """Return that no plan was found."""
+        return self._without_plan(SolveStatus.UNKNOWN, reason, bound)
+
+    def found(self, plan: Plan, bound: Bound | None = None) -> SolverResult:
+        """Return a plan with the claim of a bound, by default the best one without search.
+
+        A plan that already claims it stays the same object, and so need not be checked again.
+        """
+        bound = bound or self.bound
+        if (plan.claim.bound, plan.claim.bound_source) != (bound.value, bound.name):
+            claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
+            plan = replace(plan, claim=claim)
+        is_optimal = self.values(plan)[0] == bound.value
+        return SolverResult(
+            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
+            plan=plan,
+            bound=bound.value,
+            bound_source=bound.name,
+            verdict=self._known.last_verdict_on(plan),
+        )
+
+    def _without_plan(self, status: SolveStatus, reason: str, bound: Bound | None) -> SolverResult:
+        bound = bound or self.bound
+        return SolverResult(
+            status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
+        )
+
+
+class _Once(Generic[T]):
+    """A value that is made when it is first asked for; other threads wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.values: list[T] = []
+
+
+class _Known:
+    """What is known of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._lock = Lock()
+        self._values: dict[Hashable, _Once[Any]] = {}
+        self._verdicts: list[Verdict] = []
+
+    def get(self, key: Hashable) -> Any:
+        """Return what was made under a key; ``None`` if nothing was."""
+        made = self._values.get(key)
+        return made.values[0] if made is not None and made.values else None
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made under a key, or make it."""
+        with self._lock:
+            made: _Once[T] = self._values.setdefault(key, _Once())
+        with made.lock:
+            if not made.values:
+                made.values.append(make())
+            return made.values[0]
+
+    def last_verdict_on(self, plan: Plan) -> Verdict | None:
+        """Return the checker's verdict on this very plan; ``None`` if it was not asked."""
+        return next((one for one in self._verdicts if one.plan is plan), None)
+
+    def verdict_on(self, plan: Plan) -> Verdict:
+        """Return the checker's verdict on this very plan."""
+        verdict = self.last_verdict_on(plan)
+        if verdict is None:
+            verdict = Verdict.on(self._problem, plan)
+            self._verdicts = [*self._verdicts, verdict][-VERDICTS_KEPT:]
+        return verdict
+
+
+class _Reporter:
+    """Passes on what is better than all that was reported before, with the best of the other.
+
+    The user is told by the thread that began the solve, whichever thread reports.
+    """
+
+    def __init__(self, options: SolveOptions) -> None:
+        self._on_progress = options.on_progress
+        self._incumbent: int | None = None
+        self._bound = -1
+        self._thread = get_ident()
+        self.waiting: SimpleQueue[tuple[int | None, int, str] | None] = SimpleQueue()
+
+    def report(self, value: int | None, bound: int, source: str) -> None:
+        if get_ident() == self._thread:
+            self._tell(value, bound, source)
+        else:
+            self.waiting.put((value, bound, source))
+
+    def pass_on(self, seconds: float) -> None:
+        """Tell of what waits; where nothing does, wait for so many seconds."""
+        with suppress(Empty):
+            while True:
+                report = self.waiting.get(block=seconds > 0, timeout=seconds)
+                seconds = 0.0
+                if report is not None:
+                    self._tell(*report)
+
+    def _tell(self, value: int | None, bound: int, source: str) -> None:
+        is_better = value is not None and (self._incumbent is None or value < self._incumbent)
+        if is_better:
+            self._incumbent = value
+        is_news = is_better or bound > self._bound
+        self._bound = max(self._bound, bound)
+        if is_news and self._on_progress is not None:
+            self._on_progress(Progress(incumbent=self._incumbent, bound=self._bound, source=source))

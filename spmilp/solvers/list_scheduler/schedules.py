@@ -1,0 +1,121 @@
+"""The schedules of the portfolio, each made once for all who ask for them."""
+
+from collections.abc import Iterator, Sequence
+from threading import Lock
+
+from spmilp.bounds.bound import Bound
+from spmilp.machine.routes import Routes
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.kernels.schedule_state import COUNT_TRANSFERS
+from spmilp.solvers.kernels.serial.extract import plan_of
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
+
+MOST_KEPT = 20
+ACTIVITIES_KEPT = 400_000
+"""Of all schedules whose tables are kept, about; the larger the problem, the fewer schedules."""
+
+
+class Schedules:
+    """What the rules of the portfolio find, one after another.
+
+    A trial is run when the first asks for it; who asks later gets what it found. Several threads
+    may ask.
+
+    Parameters
+    ----------
+    only
+        Assignments and orders to be tried instead of the whole portfolio.
+    """
+
+    def __init__(
+        self, problem: Problem, routes: Routes, only: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self._problem = problem
+        self._routes = routes
+        self.runner = Runner(problem, routes)
+        self._portfolio = Portfolio(problem, self.runner, only)
+        self._trials = iter(self._portfolio)
+        self._made: list[Found | None] = []
+        self._lock = Lock()
+        self._plans: dict[Found, Plan] = {}
+        self._newest: Found | None = None
+        self.kept: list[Found] = []
+
+    @classmethod
+    def of(cls, context: SearchContext) -> "Schedules":
+        """Return the schedules that all solvers of one problem share."""
+        return context.shared(_schedules)
+
+    @property
+    def reason(self) -> str:
+        """Why the last trial that failed found no schedule."""
+        return self._portfolio.reason
+
+    def __iter__(self) -> Iterator[Found | None]:
+        """Yield what each trial found, from the first one on; ``None`` for no schedule."""
+        position = 0
+        while self._has(position):
+            yield self._made[position]
+            position += 1
+
+    def plan(self, found: Found, bound: Bound) -> Plan:
+        """Return a schedule as :func:`plan_from` does, the last one for all who ask for it."""
+        plan = self._plans.get(found)
+        if plan is None or plan.claim.bound != bound.value:
+            plan = plan_from(self._problem, self._routes, found, bound, "list")
+            self._plans = {found: plan}
+        return plan
+
+    def _has(self, position: int) -> bool:
+        """Say whether there is a trial at a position; run it if it was not run before."""
+        with self._lock:
+            if position == len(self._made):
+                for found in self._trials:
+                    self._made.append(found)
+                    if found is not None:
+                        self._keep(found)
+                    break
+            return position < len(self._made)
+
+    def _keep(self, found: Found) -> None:
+        """Keep the tables of the best schedule of each rule; of two that score the same, of one.
+
+        Those of the newest one are kept until there is another.
+        """
+        before = [self._newest, *self.kept]
+        self._newest = found
+        if self._is_worth_keeping(found):
+            others = [one for one in self.kept if one.trial.rule != found.trial.rule]
+            self.kept = sorted([*others, found], key=lambda one: one.score)
+            activities = found.state.tasks.size + int(found.state.counts[COUNT_TRANSFERS])
+            del self.kept[max(2, min(MOST_KEPT, ACTIVITIES_KEPT // activities)) :]
+        for one in before:
+            if one is not None and one not in self.kept:
+                one.release()
+
+    def _is_worth_keeping(self, found: Found) -> bool:
+        if any(found.score == other.score for other in self.kept):
+            return False
+        alike = (one for one in self.kept if one.trial.rule == found.trial.rule)
+        return all(found.score < one.score for one in alike)
+
+
+def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solver: str) -> Plan:
+    """Return a schedule as a plan that says by which rules it was made.
+
+    Raises
+    ------
+    DoesNotFitError
+        If a bounded DRAM is too small for the tensors and what is spilled to it.
+    """
+    trial = found.trial
+    settings = (("assignment", trial.assignment), ("order", trial.order))
+    weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
+    return plan_of(problem, routes, found.state, bound, solver, (*settings, *weights))
+
+
+def _schedules(context: SearchContext) -> Schedules:
+    return Schedules(context.problem, context.routes)
