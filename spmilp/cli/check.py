@@ -46,7 +46,7 @@ def check(
     if with_commands and not violations:
         from spmilp.checker.races.check import check_commands
         from spmilp.commands.build import build_commands
-        from spmilp.commands.summary import summary_of
+        from spmilp.commands.commands import summary_of
 
         lists = build_commands(opened, answer)
         violations, commands = check_commands(opened, answer, lists), summary_of(lists)

@@ -1,11 +1,12 @@
 """From a plan with times to command lists without."""
 
 from spmilp.commands.activities import activities_of
-from spmilp.commands.commands import CommandLists, EventScheme
-from spmilp.commands.conflicts import predecessors
-from spmilp.commands.counters import with_counters
-from spmilp.commands.reduction import transitive_reduction
-from spmilp.commands.semaphores import with_semaphores
+from spmilp.commands.commands import (
+    CommandLists,
+    EventScheme,
+)
+from spmilp.commands.events import with_counters, with_semaphores
+from spmilp.commands.order import predecessors, transitive_reduction
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem

@@ -12,8 +12,7 @@ from commands.oracle import conflicting_pairs, waits_of
 from commands.small import halves, load_run_store
 from solvers.random_problems import problems
 from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
-from spmilp.commands.commands import EventScheme
-from spmilp.commands.summary import summary_of
+from spmilp.commands.commands import EventScheme, summary_of
 from spmilp.errors import ExitCode
 from spmilp.problem.problem import Problem
 

@@ -1,12 +1,25 @@
-"""Waits as semaphores that are used again and again, for hardware whose events count no further."""
+"""Waits and signals on events, in one of two schemes, and the command lists with them.
+
+Counters: each list counts what others wait for. Semaphores: each wait takes one signal that was
+sent for it alone, for hardware whose events count no further; a semaphore is used again.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spmilp.commands.activities import Activities, Activity
-from spmilp.commands.clocks import Clock, Clocks
-from spmilp.commands.commands import CommandLists, EventScheme, Signal, Wait
-from spmilp.commands.lists import command_lists
+from spmilp.commands.commands import (
+    ChannelCommands,
+    Command,
+    CommandLists,
+    CoreCommands,
+    EventScheme,
+    Move,
+    Run,
+    Signal,
+    Wait,
+)
+from spmilp.commands.order import Clock, Clocks
 from spmilp.machine.machine import Machine
 
 
@@ -93,3 +106,74 @@ class _Pool:
             if list_of[signaller] != list_of[earlier] or unanswered + 1 == self._maximum:
                 return False
         return True
+
+
+def with_counters(
+    machine: Machine,
+    activities: Activities,
+    before: Sequence[Sequence[Activity]],
+    maximum: int | None,
+) -> CommandLists:
+    """Return lists in which each list counts, in events of its own, what others wait for.
+
+    An activity that nobody in another list waits for sends no signal. A list goes on to a new event
+    when one is full.
+
+    Parameters
+    ----------
+    before
+        For each activity, those in other lists that it waits for.
+    maximum
+        What an event can count to; ``None`` without limit.
+    """
+    awaited = {earlier for mine in before for earlier in mine}
+    reached: dict[Activity, Wait] = {}
+    events = 0
+    for mine in activities.lists:
+        signalled = [activity for activity in mine if activity in awaited]
+        full = maximum or max(1, len(signalled))
+        for number, activity in enumerate(signalled):
+            reached[activity] = Wait(events + number // full, 1 + number % full)
+        events += -(-len(signalled) // full)
+    waits = [[reached[earlier] for earlier in mine] for mine in before]
+    signals = [
+        [Signal(reached[activity].event)] if activity in reached else []
+        for activity in range(len(before))
+    ]
+    return command_lists(machine, activities, waits, signals, events, EventScheme.COUNTERS)
+
+
+def command_lists(
+    machine: Machine,
+    activities: Activities,
+    waits: Sequence[Sequence[Wait]],
+    signals: Sequence[Sequence[Signal]],
+    events: int,
+    scheme: EventScheme,
+) -> CommandLists:
+    """Return lists in which the waits of each activity stand before it and its signals behind."""
+    lists = []
+    for mine in activities.lists:
+        commands: list[Command] = []
+        for activity in mine:
+            before = sorted(waits[activity], key=lambda wait: wait.event)
+            behind = sorted(signals[activity], key=lambda signal: signal.event)
+            commands += [*before, _of(activities, activity), *behind]
+        lists.append(tuple(commands))
+    channels = [(engine.index, c) for engine in machine.engines for c in range(engine.channels)]
+    cores = len(machine.cores)
+    return CommandLists(
+        cores=tuple(CoreCommands(core=core, commands=lists[core]) for core in range(cores)),
+        channels=tuple(
+            ChannelCommands(engine=engine, channel=channel, commands=commands)
+            for (engine, channel), commands in zip(channels, lists[cores:], strict=True)
+        ),
+        events=events,
+        scheme=scheme,
+    )
+
+
+def _of(activities: Activities, activity: Activity) -> Run | Move:
+    if activity < activities.tasks:
+        return Run(activity)
+    return Move(activity - activities.tasks)
