@@ -51,7 +51,11 @@ OPTIONS = SolveOptions(
     time_limit=float(os.environ.get("SPMILP_SECONDS", "60")),
     workers=int(os.environ.get("SPMILP_WORKERS", "2")),
 )
-GREEDY = ["greedy:blocks/layers", "greedy:dealt/layers", "greedy:earliest/path"]
+GREEDY = [
+    "greedy:contiguous/layer_by_layer",
+    "greedy:round_robin/layer_by_layer",
+    "greedy:earliest_finish/critical_path",
+]
 SOLVERS = [*GREEDY, "list", "cpsat"]
 MOST_TASKS, MOST_TASKS_OF_MILP = 60, 8
 

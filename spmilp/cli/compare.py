@@ -22,7 +22,7 @@ def compare(
     dim: arguments.Dim = None,
     solvers: Annotated[
         str, typer.Option(metavar="A,B,...", help="Names of solvers, as for solve --solver.")
-    ] = "greedy:blocks/layers,list,cpsat",
+    ] = "greedy:contiguous/layer_by_layer,list,cpsat",
     objective: arguments.Objective = None,
     time_limit: arguments.TimeLimit = 60.0,
     gap: arguments.Gap = 0.0,

@@ -37,7 +37,7 @@ def test_no_tile_is_lost() -> None:
 def test_plans_of_generated_problems_pass_the_checker(tasks: int, cores: int) -> None:
     problem = generated_problem(tasks, cores)
 
-    result = ListScheduler(("near", "path")).solve(problem, SolveOptions())
+    result = ListScheduler(("locality", "critical_path")).solve(problem, SolveOptions())
 
     assert result.plan is not None
     assert check(problem, result.plan) == ()
@@ -46,7 +46,7 @@ def test_plans_of_generated_problems_pass_the_checker(tasks: int, cores: int) ->
 def test_scratchpads_are_so_small_that_values_are_evicted() -> None:
     problem = generated_problem(400, 4)
 
-    plan = ListScheduler(("near", "path")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("locality", "critical_path")).solve(problem, SolveOptions()).plan
 
     assert plan is not None
     measures = measure(problem, plan.placements, plan.residencies, plan.transfers)

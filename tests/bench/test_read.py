@@ -106,10 +106,10 @@ rows:
 
 
 def test_patterns_of_solvers() -> None:
-    found = solvers_named(("list", "greedy:*/layers", "greedy:blocks/*", SOLVE))
+    found = solvers_named(("list", "greedy:*/layer_by_layer", "greedy:contiguous/*", SOLVE))
     assert found[0] == "list"
     assert found[-1] == SOLVE
-    assert "greedy:dealt/layers" in found
+    assert "greedy:round_robin/layer_by_layer" in found
     assert len(set(found)) == len(found)
     with pytest.raises(SpmilpError, match="no solver is named 'nothing\\*'"):
         solvers_named(("nothing*",))

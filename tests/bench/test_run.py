@@ -28,7 +28,7 @@ from spmilp.solvers.registry import find_solver
 SUITE = """
 description: Two tiny instances.
 time_limit_seconds: 5
-solvers: [list, "greedy:blocks/layers"]
+solvers: [list, "greedy:contiguous/layer_by_layer"]
 rows:
   - generated: {tasks: 12, cores: [2, 4]}
 """
@@ -107,7 +107,7 @@ def test_the_outcome_is_what_the_solver_finds_in_this_process(tmp_path: Path, su
     row = load_suite(str(suite)).rows[0]
     (record, other) = run_rows([row], Plan(folder=tmp_path / "out", jobs=2))
     problem, _ = make_problem(row.source, None, None)
-    plan = find_solver("greedy:blocks/layers").solve(problem, SolveOptions()).plan
+    plan = find_solver("greedy:contiguous/layer_by_layer").solve(problem, SolveOptions()).plan
 
     assert plan is not None
     assert check(problem, plan) == ()
@@ -169,7 +169,7 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
 
 def test_a_signal_ends_the_run_and_leaves_the_tables(tmp_path: Path) -> None:
     text = SUITE.replace("time_limit_seconds: 5", "time_limit_seconds: 300")
-    (tmp_path / "long.yaml").write_text(text.replace('"greedy:blocks/layers"', "cpsat"))
+    (tmp_path / "long.yaml").write_text(text.replace('"greedy:contiguous/layer_by_layer"', "cpsat"))
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "spmilp", "bench", str(tmp_path / "long.yaml")]
     process = subprocess.Popen(

@@ -42,7 +42,12 @@ def test_networks_has_forty_rows_on_many_machines_with_all_one_pass_rules() -> N
         )
     }
     for row in rows:
-        assert {"auto", SOLVE, "greedy:blocks/layers", "greedy:earliest/path"} <= set(row.solvers)
+        assert {
+            "auto",
+            SOLVE,
+            "greedy:contiguous/layer_by_layer",
+            "greedy:earliest_finish/critical_path",
+        } <= set(row.solvers)
         assert (row.time_limit, row.workers) == (120, 2)
 
 

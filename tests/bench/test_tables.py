@@ -29,12 +29,12 @@ OWN_TILES = replace(FACTS, problem_sha256="cc", tasks=40)
 RECORDS = (
     record("x", "list", 120, first=1.0),
     record("x", "auto", 100, first=2.0, bound=90),
-    record("x", "greedy:blocks/layers", 150),
-    record("x", "greedy:near/path", 130),
+    record("x", "greedy:contiguous/layer_by_layer", 150),
+    record("x", "greedy:locality/critical_path", 130),
     record("x", "solve", 96, facts=OWN_TILES, bound=40),
     record("y", "list", 400, first=6.0, facts=TIGHT, bound=200, setting=OF_TIGHT),
     record("y", "auto", None, facts=TIGHT, bound=240, peak_bytes=2**30, setting=OF_TIGHT),
-    record("y", "greedy:blocks/layers", 500, facts=TIGHT, bound=200, setting=OF_TIGHT),
+    record("y", "greedy:contiguous/layer_by_layer", 500, facts=TIGHT, bound=200, setting=OF_TIGHT),
 )
 
 

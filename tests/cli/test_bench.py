@@ -49,16 +49,16 @@ def test_the_suites_and_their_rows_are_listed(run: Run, suite: Path) -> None:
     assert "generated-12t-2c" in rows
     assert "of greedy:*" in rows
     assert "not-there" not in rows
-    few = run("bench", suite, "--list", "--solvers", "list,greedy:*/layers", "--json").json
-    assert few["rows"][0]["solvers"][:2] == ["list", "greedy:blocks/layers"]
+    few = run("bench", suite, "--list", "--solvers", "list,greedy:*/layer_by_layer", "--json").json
+    assert few["rows"][0]["solvers"][:2] == ["list", "greedy:contiguous/layer_by_layer"]
 
 
 def test_a_suite_is_run_and_summed_up(run: Run, suite: Path) -> None:
-    arguments = ("--only", "12t", "--solvers", "greedy:blocks/layers", "--seeds", "3")
+    arguments = ("--only", "12t", "--solvers", "greedy:contiguous/layer_by_layer", "--seeds", "3")
     ended = run("bench", suite, *arguments, "--time-limit", "5s", "--keep-problems")
 
     assert (ended.code, ended.err) == (0, "")
-    assert "greedy:blocks/layers" in ended.out
+    assert "greedy:contiguous/layer_by_layer" in ended.out
     folder = Path("out/bench-mine")
     (row,) = csv.DictReader(io.StringIO((folder / "runs.csv").read_text()))
     assert (row["instance"], row["seed"], row["time_limit"]) == ("generated-12t-2c", "3", "5.0")
@@ -73,7 +73,9 @@ def test_no_row_that_can_be_run_is_an_error(run: Run, suite: Path) -> None:
 
 
 def test_a_folder_is_summed_up_without_running_anything(run: Run, tmp_path: Path) -> None:
-    folder = folder_with(tmp_path / "a", record("x", "list"), record("x", "greedy:near/path", 150))
+    folder = folder_with(
+        tmp_path / "a", record("x", "list"), record("x", "greedy:locality/critical_path", 150)
+    )
     ended = run("bench", "--report", folder)
     assert ended.code == 0
     assert "best greedy" in ended.out
@@ -81,7 +83,7 @@ def test_a_folder_is_summed_up_without_running_anything(run: Run, tmp_path: Path
     found = run("bench", "--report", folder, "--json").json
     assert [each["objective"] for each in found["runs"]] == [120, 150]
     assert {each["solver"] for each in found["summary"]} == {
-        *("list", "greedy:near/path", "best greedy")
+        *("list", "greedy:locality/critical_path", "best greedy")
     }
 
 

@@ -11,7 +11,7 @@ from cli.running import Run
 from spmilp.errors import ExitCode
 from spmilp.problem.write import write_problem
 
-TWO = "greedy:blocks/layers,list"
+TWO = "greedy:contiguous/layer_by_layer,list"
 
 
 @pytest.fixture

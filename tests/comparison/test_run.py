@@ -53,14 +53,16 @@ def test_every_solver_runs_on_every_problem_problem_by_problem() -> None:
     started: list[tuple[str, str]] = []
     runs = compare(
         {"one": PROBLEM, "other": PROBLEM},
-        ("greedy:blocks/layers", "list"),
+        ("greedy:contiguous/layer_by_layer", "list"),
         SolveOptions(),
         lambda instance, solver: started.append((instance, solver)),
     )
 
     pairs = [(run.instance, run.solver) for run in runs]
     assert pairs == [
-        (name, solver) for name in ("one", "other") for solver in ("greedy:blocks/layers", "list")
+        (name, solver)
+        for name in ("one", "other")
+        for solver in ("greedy:contiguous/layer_by_layer", "list")
     ]
     assert started == pairs
 

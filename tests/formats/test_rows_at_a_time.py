@@ -12,7 +12,7 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 
 PROBLEM = generated_problem(12, 2)
-PLAN = ListScheduler(("near", "path")).solve(PROBLEM, SolveOptions()).plan
+PLAN = ListScheduler(("locality", "critical_path")).solve(PROBLEM, SolveOptions()).plan
 
 
 @pytest.mark.parametrize("rows", [1, 5, 1000])

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.fused_bands import in_bands
-from spmilp.solvers.list_scheduler.orders import in_turns
+from spmilp.solvers.list_scheduler.fused_bands import fused_bands
+from spmilp.solvers.list_scheduler.orders import round_robin
 from tests.solvers.chains import chain, star
 
 LAYERS, STRIPS = 3, 20
@@ -41,22 +41,22 @@ def most_waiting(problem: Problem, order: Sequence[int]) -> int:
 def test_where_memory_is_ample_cores_take_turns_layer_by_layer() -> None:
     problem = chain(star(2, 1 << 20), layers=LAYERS, strips=STRIPS)
 
-    assert in_bands(problem, HALVES).tolist() == in_turns(problem, HALVES).tolist()
+    assert fused_bands(problem, HALVES).tolist() == round_robin(problem, HALVES).tolist()
 
 
 def test_where_results_do_not_fit_fewer_of_them_wait_at_one_time() -> None:
     problem = chain(star(2, 1024), layers=LAYERS, strips=STRIPS)
 
-    waiting = most_waiting(problem, in_bands(problem, HALVES).tolist())
+    waiting = most_waiting(problem, fused_bands(problem, HALVES).tolist())
 
-    assert waiting < most_waiting(problem, in_turns(problem, HALVES).tolist())
+    assert waiting < most_waiting(problem, round_robin(problem, HALVES).tolist())
 
 
 def test_each_band_has_one_final_tile_of_each_core() -> None:
     problem = chain(star(2, 1024), layers=LAYERS, strips=STRIPS)
     last_layer = range((LAYERS - 1) * STRIPS, LAYERS * STRIPS)
 
-    order = [task for task in in_bands(problem, HALVES).tolist() if task in last_layer]
+    order = [task for task in fused_bands(problem, HALVES).tolist() if task in last_layer]
 
     assert [HALVES[task] for task in order] == [0, 1] * (STRIPS // 2)
 
@@ -76,7 +76,7 @@ def test_every_task_comes_once_and_after_all_that_it_follows(
     count = len(problem.tasks)
     chosen = data.draw(st.lists(st.integers(-1, cores - 1), min_size=count, max_size=count))
 
-    order = in_bands(problem, np.array(chosen)).tolist()
+    order = fused_bands(problem, np.array(chosen)).tolist()
 
     place = {task: position for position, task in enumerate(order)}
     assert sorted(order) == list(range(count))

@@ -19,9 +19,9 @@ from spmilp.solvers.list_scheduler.assignments import (
     _along_the_chip,
     _operators,
     _shares,
-    dealt_out,
-    near_the_data,
-    wherever_it_ends_first,
+    earliest_finish,
+    locality,
+    round_robin,
 )
 from spmilp.solvers.list_scheduler.orders import layer_by_layer
 
@@ -49,14 +49,14 @@ def test_each_tile_goes_to_the_core_that_touched_most_of_its_bytes(problem: Prob
                 for one in (*task.reads, *task.writes):
                     touched[one].add(best)
 
-    np.testing.assert_array_equal(near_the_data(problem), expected)
+    np.testing.assert_array_equal(locality(problem), expected)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_pairs_lead_from_each_writer_to_its_readers_and_from_reader_to_reader(
     problem: Problem,
 ) -> None:
-    cores = dealt_out(problem)
+    cores = round_robin(problem)
     memory_of = [problem.machine.cores[core].memory for core in cores]
     expected = set()
     for slice_ in problem.slices:
@@ -75,7 +75,7 @@ def test_pairs_lead_from_each_writer_to_its_readers_and_from_reader_to_reader(
 def test_the_core_that_ends_first_is_found_as_by_asking_each_memory(problem: Problem) -> None:
     runner = Runner(problem, Routes(problem.machine))
     first_half, rest = np.array_split(layer_by_layer(problem), 2)
-    _, state = runner.run(first_half, wherever_it_ends_first(problem), Weights())
+    _, state = runner.run(first_half, earliest_finish(problem), Weights())
 
     for task in rest[:20].tolist():
         assert core_that_ends_first(state, task) == _by_asking_each_memory(state, task)
@@ -101,7 +101,7 @@ def test_half_a_schedule_is_there_to_look_at() -> None:
     half: Ints = layer_by_layer(problem)[:45]
 
     _, state = Runner(problem, Routes(problem.machine)).run(
-        half, wherever_it_ends_first(problem), Weights()
+        half, earliest_finish(problem), Weights()
     )
 
     assert state.tasks["placed"].sum() == 45

@@ -9,7 +9,9 @@ from spmilp.solvers.kernels.machine_tables import MOST_MEMORIES_WITH_ALL_PAIRS
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 
 
-@pytest.mark.parametrize("rules", [("dealt", "layers"), ("near", "path")])
+@pytest.mark.parametrize(
+    "rules", [("round_robin", "layer_by_layer"), ("locality", "critical_path")]
+)
 def test_plans_for_many_memories_are_valid(rules: tuple[str, str]) -> None:
     problem = generated_problem(500, 100)
     assert len(problem.machine.memories) > MOST_MEMORIES_WITH_ALL_PAIRS

@@ -12,10 +12,10 @@ from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.orders import (
     by_priority,
-    in_turns,
     layer_by_layer,
+    operand_stationary,
     operators_of,
-    stationary,
+    round_robin,
 )
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
 from spmilp.solvers.list_scheduler.rule_mixture import RuleMixture
@@ -78,14 +78,14 @@ def test_the_larger_operand_is_gone_through_once() -> None:
     large_rows = product(2, 3, row_bytes=1000, column_bytes=10)
 
     assert layer_by_layer(large_weights).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert stationary(large_weights).tolist() == [0, 1, 2, 5, 3, 6, 4, 7]
-    assert stationary(large_rows).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert operand_stationary(large_weights).tolist() == [0, 1, 2, 5, 3, 6, 4, 7]
+    assert operand_stationary(large_rows).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 def test_layers_stay_one_after_another_when_their_tasks_change_places() -> None:
     problem = chain(star(4, 4096), layers=3, strips=4)
 
-    order = stationary(problem)
+    order = operand_stationary(problem)
 
     assert [problem.tasks[task].tile.of for task in order.tolist()] == [
         task.tile.of for task in problem.tasks
@@ -96,9 +96,9 @@ def test_cores_take_turns_within_a_layer_and_layers_do_not_mix() -> None:
     problem = chain(star(2, 4096), layers=2, strips=4)
     cores = np.array([0, 0, 1, 1] * 2)
 
-    assert stationary(problem).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert in_turns(problem, cores).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
-    assert in_turns(problem, np.full(8, -1)).tolist() == stationary(problem).tolist()
+    assert operand_stationary(problem).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert round_robin(problem, cores).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
+    assert round_robin(problem, np.full(8, -1)).tolist() == operand_stationary(problem).tolist()
 
 
 def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least() -> None:
@@ -130,9 +130,9 @@ def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() ->
     ]
 
     names = [str(trial) for trial in trials]
-    mixed = names.index("mixed stationary/stationary")
-    assert {"blocks/stationary", "near/stationary"} <= set(names[:mixed])
-    assert "mixed turns/turns" in names
+    mixed = names.index("mixed operand_stationary/operand_stationary")
+    assert {"contiguous/operand_stationary", "locality/operand_stationary"} <= set(names[:mixed])
+    assert "mixed round_robin/round_robin" in names
 
 
 def test_the_portfolio_does_nothing_twice() -> None:
@@ -143,7 +143,7 @@ def test_the_portfolio_does_nothing_twice() -> None:
     decided = [
         (one.order.tobytes(), one.state.tasks["core"].tobytes(), one.trial.weights)
         for one in found
-        if "earliest" not in one.trial.assignment
+        if "earliest_finish" not in one.trial.assignment
     ]
     assert len(found) > len(ASSIGNMENTS)
     assert len(set(decided)) == len(decided)
@@ -151,8 +151,11 @@ def test_the_portfolio_does_nothing_twice() -> None:
 
 def test_only_the_rules_that_are_asked_for_are_tried() -> None:
     problem = chain(star(2, 1400), layers=4, strips=12)
-    only = [("near", "turns"), ("blocks", "path")]
+    only = [("locality", "round_robin"), ("contiguous", "critical_path")]
 
     found = Portfolio(problem, Runner(problem, Routes(problem.machine)), only)
 
-    assert [str(one.trial) for one in found if one] == ["near/turns", "blocks/path"]
+    assert [str(one.trial) for one in found if one] == [
+        "locality/round_robin",
+        "contiguous/critical_path",
+    ]

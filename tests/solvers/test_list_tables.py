@@ -12,7 +12,7 @@ from spmilp.solvers.kernels.schedule_state import (
     Weights,
 )
 from spmilp.solvers.kernels.serial.run import Runner
-from spmilp.solvers.list_scheduler.assignments import near_the_data
+from spmilp.solvers.list_scheduler.assignments import locality
 from spmilp.solvers.list_scheduler.orders import depth_first
 from tests.solvers.chains import chain, star
 
@@ -20,7 +20,7 @@ PROBLEM = chain(star(4, 1000), layers=4, strips=8)
 
 
 def state_of(runner: Runner) -> ScheduleState:
-    stop, state = runner.run(depth_first(PROBLEM), near_the_data(PROBLEM), Weights())
+    stop, state = runner.run(depth_first(PROBLEM), locality(PROBLEM), Weights())
     assert stop is Stop.DONE
     return state
 

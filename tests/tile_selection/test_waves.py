@@ -90,7 +90,9 @@ def test_a_large_batch_computes_in_waves_with_less_traffic() -> None:
     results = []
     for tilings in (chosen, flat):
         mapped = map_problem(
-            lower(whole, machine, tilings), solver="greedy:near/layers", options=SolveOptions()
+            lower(whole, machine, tilings),
+            solver="greedy:locality/layer_by_layer",
+            options=SolveOptions(),
         )
         assert mapped.plan is not None
         results.append(mapped.plan.claim.dram_traffic)

@@ -22,7 +22,7 @@ class Unit:
     cycles: tuple[int | None, ...]
 
 
-def contiguous_blocks(problem: Problem) -> Ints:
+def contiguous(problem: Problem) -> Ints:
     """Give each core one run of neighbouring tiles of each operator.
 
     With tiles in row-major order these are spatial strips where an operator is split over rows, and
@@ -37,7 +37,7 @@ def contiguous_blocks(problem: Problem) -> Ints:
     return chosen
 
 
-def rotating_blocks(problem: Problem) -> Ints:
+def rotating_contiguous(problem: Problem) -> Ints:
     """Like contiguous blocks, but each operator begins at the core after the last one's."""
     cores = _along_the_chip(problem)
     chosen = np.full(len(problem.tasks), NONE, np.int64)
@@ -50,7 +50,7 @@ def rotating_blocks(problem: Problem) -> Ints:
     return chosen
 
 
-def dealt_out(problem: Problem) -> Ints:
+def round_robin(problem: Problem) -> Ints:
     """Give each operator's tiles to the cores in turn, like cards."""
     cores = _along_the_chip(problem)
     chosen = np.full(len(problem.tasks), NONE, np.int64)
@@ -61,7 +61,7 @@ def dealt_out(problem: Problem) -> Ints:
     return chosen
 
 
-def near_the_data(problem: Problem) -> Ints:
+def locality(problem: Problem) -> Ints:
     """Give each tile to the core that reads or writes most of its bytes already.
 
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
@@ -85,7 +85,7 @@ def near_the_data(problem: Problem) -> Ints:
     return chosen
 
 
-def wherever_it_ends_first(problem: Problem) -> Ints:
+def earliest_finish(problem: Problem) -> Ints:
     """Leave every core open: the scheduler takes the one on which the task would end first."""
     return np.full(len(problem.tasks), NONE, np.int64)
 
@@ -162,9 +162,9 @@ def _tiles(units: Sequence[Unit], default: Sequence[CoreIdx]) -> Tiles:
 
 
 ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {
-    "blocks": contiguous_blocks,
-    "near": near_the_data,
-    "rotating": rotating_blocks,
-    "dealt": dealt_out,
-    "earliest": wherever_it_ends_first,
+    "contiguous": contiguous,
+    "locality": locality,
+    "rotating_contiguous": rotating_contiguous,
+    "round_robin": round_robin,
+    "earliest_finish": earliest_finish,
 }

@@ -7,7 +7,7 @@ import numpy as np
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.list_scheduler.orders import by_priority, in_turns, operators_of
+from spmilp.solvers.list_scheduler.orders import by_priority, operators_of, round_robin
 from spmilp.units import TaskIdx
 
 TIGHT = 0.5
@@ -15,8 +15,8 @@ TIGHT = 0.5
 after another."""
 
 
-def in_bands(problem: Problem, cores: Ints) -> Ints:
-    """Return the tasks as :func:`in_turns`, but through operators with large results in bands.
+def fused_bands(problem: Problem, cores: Ints) -> Ints:
+    """Return the tasks as :func:`round_robin`, but through operators with large results in bands.
 
     Where the results that wait for their readers would fill more than half of the scratchpads, all
     operators in a row of which that is true run together: of the tiles that none of them reads, one
@@ -29,7 +29,7 @@ def in_bands(problem: Problem, cores: Ints) -> Ints:
     cores
         The core of each task; those of which it is open, -1, count as one core.
     """
-    turns = in_turns(problem, cores)
+    turns = round_robin(problem, cores)
     operators = operators_of(problem)
     is_tight = _tight_operators(problem, operators)
     if not is_tight.any():

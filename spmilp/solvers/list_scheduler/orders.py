@@ -22,7 +22,7 @@ def layer_by_layer(problem: Problem) -> Ints:
     return numbers(problem.topological_order())
 
 
-def stationary(problem: Problem) -> Ints:
+def operand_stationary(problem: Problem) -> Ints:
     """Return the tasks layer by layer, in each so that its larger operand is brought in once.
 
     Tasks that read the same slice of it stand together: of what is there at cycle 0 (weights) where
@@ -33,8 +33,8 @@ def stationary(problem: Problem) -> Ints:
     return _one_after_another(problem, _stationary_operators(problem))
 
 
-def in_turns(problem: Problem, cores: Ints) -> Ints:
-    """Return the tasks as in :func:`stationary`, but of each operator one of each core in turn.
+def round_robin(problem: Problem, cores: Ints) -> Ints:
+    """Return the tasks as :func:`operand_stationary`, of each operator one per core in turn.
 
     What the scheduler places later finds what is left of memories and links, so tasks should come
     in about the order in which they will run; and cores run side by side. Where one of them has all
@@ -122,7 +122,7 @@ def depth_first(problem: Problem) -> Ints:
     return numbers(order)
 
 
-def longest_path_first(problem: Problem, noise: NDArray[np.float64] | None = None) -> Ints:
+def critical_path(problem: Problem, noise: NDArray[np.float64] | None = None) -> Ints:
     """Return the tasks by what must still happen after they start, the longest first.
 
     Parameters

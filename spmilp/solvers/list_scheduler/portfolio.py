@@ -11,7 +11,7 @@ from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.score import Scorer
-from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, wherever_it_ends_first
+from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
 from spmilp.solvers.list_scheduler.rule_mixture import RuleMixture
 from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS
@@ -145,7 +145,7 @@ class Portfolio:
             yield from self._mixed_after(assignment, order, usual)
         if self._only:
             return
-        best = sorted(self._scores, key=lambda trial: (self._scores[trial], str(trial)))[:3]
+        best = sorted(self._scores, key=self._scores.__getitem__)[:3]
         for trial in best:
             for weights in OTHER_WEIGHTS:
                 yield Trial(trial.assignment, trial.order, weights)
@@ -155,7 +155,7 @@ class Portfolio:
         by_order = ((assignment, order) for order in ORDERS for assignment in ASSIGNMENTS)
         rules = list(dict.fromkeys([*FIRST_RULES, *by_order]))
         if len(self._problem.machine.memories) > MANY_MEMORIES:
-            rules.sort(key=lambda rule: ASSIGNMENTS[rule[0]] is wherever_it_ends_first)
+            rules.sort(key=lambda rule: ASSIGNMENTS[rule[0]] is earliest_finish)
         return rules
 
     def _mixed_after(self, assignment: str, order: str, weights: Weights) -> Iterator[Trial]:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.list_scheduler.fused_bands import in_bands
+from spmilp.solvers.list_scheduler.fused_bands import fused_bands
 from spmilp.solvers.list_scheduler.orders import (
+    critical_path,
     depth_first,
-    in_turns,
     layer_by_layer,
-    longest_path_first,
-    stationary,
+    operand_stationary,
+    round_robin,
 )
 
 
@@ -19,21 +19,21 @@ def _whatever_cores(rule: Callable[[Problem], Ints]) -> Callable[[Problem, Ints]
 
 
 ORDERS: dict[str, Callable[[Problem, Ints], Ints]] = {
-    "turns": in_turns,
-    "bands": in_bands,
-    "stationary": _whatever_cores(stationary),
-    "path": _whatever_cores(longest_path_first),
-    "layers": _whatever_cores(layer_by_layer),
-    "depth": _whatever_cores(depth_first),
+    "round_robin": round_robin,
+    "fused_bands": fused_bands,
+    "operand_stationary": _whatever_cores(operand_stationary),
+    "critical_path": _whatever_cores(critical_path),
+    "layer_by_layer": _whatever_cores(layer_by_layer),
+    "depth_first": _whatever_cores(depth_first),
 }
 
 FIRST_RULES = (
-    ("near", "turns"),
-    ("near", "bands"),
-    ("blocks", "bands"),
-    ("earliest", "path"),
-    ("rotating", "path"),
-    ("earliest", "depth"),
+    ("locality", "round_robin"),
+    ("locality", "fused_bands"),
+    ("contiguous", "fused_bands"),
+    ("earliest_finish", "critical_path"),
+    ("rotating_contiguous", "critical_path"),
+    ("earliest_finish", "depth_first"),
 )
 """Assignments and orders to begin with: large problems have time for no more.
 
@@ -47,13 +47,13 @@ EVALUATION_RULES = FIRST_RULES[:5]
 better."""
 
 MIXED_ORDERS = (
-    ("turns",),
-    ("bands",),
-    ("turns", "stationary"),
-    ("stationary",),
-    ("path",),
-    ("layers",),
-    ("stationary", "layers"),
-    ("depth",),
+    ("round_robin",),
+    ("fused_bands",),
+    ("round_robin", "operand_stationary"),
+    ("operand_stationary",),
+    ("critical_path",),
+    ("layer_by_layer",),
+    ("operand_stationary", "layer_by_layer"),
+    ("depth_first",),
 )
 """Orders whose schedules are mixed when all of their rules have been tried."""

@@ -18,7 +18,7 @@ from spmilp.solvers.registry import find_solver
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(2, 2_048), layers=2, strips=2)
-START = ListScheduler(greedy=("blocks", "layers")).solve(PROBLEM, SolveOptions())
+START = ListScheduler(greedy=("contiguous", "layer_by_layer")).solve(PROBLEM, SolveOptions())
 BETTER = ListScheduler().solve(PROBLEM, SolveOptions())
 
 

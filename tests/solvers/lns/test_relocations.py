@@ -32,8 +32,8 @@ from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 
 
-def _listed(problem: Problem, rule: str = "near") -> Plan | None:
-    return ListScheduler((rule, "layers")).solve(problem, SolveOptions()).plan
+def _listed(problem: Problem, rule: str = "locality") -> Plan | None:
+    return ListScheduler((rule, "layer_by_layer")).solve(problem, SolveOptions()).plan
 
 
 class Setting:
@@ -190,7 +190,7 @@ def test_what_a_neighbour_reads_and_writes_is_copied_there_and_back(
 
 def test_a_transfer_between_two_cores_falls_away_when_one_end_moves_to_the_other() -> None:
     problem = chain(star(2, 4096), layers=2, strips=2)
-    plan = _listed(problem, "dealt")
+    plan = _listed(problem, "round_robin")
     assert plan is not None
     setting = Setting(problem, plan)
     standing = setting.standing
@@ -339,7 +339,7 @@ def _claim(problem: Problem) -> Claim:
 
 def test_where_no_memory_has_room_two_tasks_change_places() -> None:
     problem = chain(star(2, 4096), layers=2, strips=2)
-    plan = _listed(problem, "dealt")
+    plan = _listed(problem, "round_robin")
     assert plan is not None
     setting = Setting(problem, plan)
     draft, start, last = setting.standing.draft, setting.standing.start, plan.claim.makespan

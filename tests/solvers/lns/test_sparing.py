@@ -37,7 +37,7 @@ def tight() -> Problem:
 def test_where_scratchpads_have_room_less_goes_through_dram_and_the_plan_gets_shorter(
     tight: Problem,
 ) -> None:
-    plan = ListScheduler(("near", "layers")).solve(tight, SolveOptions()).plan
+    plan = ListScheduler(("locality", "layer_by_layer")).solve(tight, SolveOptions()).plan
     assert plan is not None
     found: dict[bool, tuple[int, int]] = {}
 
@@ -53,7 +53,7 @@ def test_where_scratchpads_have_room_less_goes_through_dram_and_the_plan_gets_sh
 
 def test_a_value_that_was_stored_may_wait_in_another_scratchpad() -> None:
     problem = chain(star(8, 1200), layers=4, strips=12)
-    plan = ListScheduler(("near", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("locality", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assert plan is not None
     ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
 
@@ -74,7 +74,7 @@ def test_a_value_that_was_stored_may_wait_in_another_scratchpad() -> None:
 )
 @given(problem=problems())
 def test_other_activities_keep_their_times_and_what_is_packed_is_valid(problem: Problem) -> None:
-    plan = ListScheduler(("near", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("locality", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assume(plan is not None)
     ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
     filling, last = Filling(ground), plan.claim.makespan

@@ -32,7 +32,7 @@ MODEST = settings(
 
 
 def _plan_of(problem: Problem) -> Plan:
-    plan = ListScheduler(("near", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("locality", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assume(plan is not None)
     return plan
 

@@ -63,7 +63,7 @@ def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> No
 def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
     problem: Problem,
 ) -> None:
-    plan = ListScheduler(("dealt", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assert plan is not None
     ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
     loose = Standing(draft, start, plan.claim.makespan)
@@ -80,7 +80,7 @@ def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
 
 
 def test_an_error_of_a_helper_reaches_the_search(problem: Problem) -> None:
-    plan = ListScheduler(("dealt", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assert plan is not None
     _, draft, start = ground_of(problem, plan, copies_of(problem, plan))
     loose = Standing(draft, start, plan.claim.makespan)

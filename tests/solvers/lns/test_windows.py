@@ -70,7 +70,7 @@ class Setting:
 
 
 def _setting(problem: Problem) -> Setting:
-    plan = ListScheduler(("near", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("locality", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assume(plan is not None)
     assert plan is not None
     return Setting(problem, plan)
@@ -131,7 +131,7 @@ def test_the_old_times_are_always_an_answer(problem: Problem, kind: Kind, seed: 
 @pytest.fixture(scope="module")
 def setting() -> Setting:
     problem = chain(star(2, 2048), layers=6, strips=4)
-    plan = ListScheduler(("dealt", "layers")).solve(problem, SolveOptions()).plan
+    plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assert plan is not None
     return Setting(problem, plan)
 
