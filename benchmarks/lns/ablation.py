@@ -21,7 +21,7 @@ from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.kinds import Kind
+from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.solver import LnsSolver
 
@@ -38,19 +38,17 @@ NO_STEPS: dict[str, Any] = {"kicks": False, "pushes": False, "windows": (), "rel
 COLUMNS: dict[str, Solver] = {
     "list": ListScheduler(),
     "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
-    "opened": LnsSolver(
-        LnsOptions(starts=False, reloads=False, sparing=False, **NO_STEPS), process_time
-    ),
+    "opened": LnsSolver(LnsOptions(starts=False, reloads=False, sparing=False, **NO_STEPS)),
     "without reloads": LnsSolver(LnsOptions(starts=False, sparing=False, **NO_STEPS)),
     "DRAM spared": LnsSolver(LnsOptions(starts=False, **NO_STEPS)),
     "several starts": LnsSolver(LnsOptions(**NO_STEPS)),
     "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True})),
     "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True})),
-    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Kind.TIME,)})),
+    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Neighbourhood.TIME,)})),
     "and of chains": LnsSolver(
-        LnsOptions(**NO_STEPS | {"windows": (Kind.TIME, Kind.CHAINS)}), process_time
+        LnsOptions(**NO_STEPS | {"windows": (Neighbourhood.TIME, Neighbourhood.CHAINS)})
     ),
-    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Kind)})),
+    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Neighbourhood)})),
     "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True})),
     "no relocations": LnsSolver(LnsOptions(relocations=False)),
     "all": LnsSolver(),

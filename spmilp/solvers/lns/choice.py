@@ -20,17 +20,17 @@ FORGETTING = 0.8
 LITTLE = 1.0
 """Cycles for each second: when nothing saves more, all kinds have their turns."""
 
-KICKS_PER_WINDOW = 10
+STEPS_PER_WINDOW = 10
 """Where there is no clock."""
 
 
 class Step(Enum):
     """Some activities wait, some loads go first, CP-SAT times a window, or tasks change cores."""
 
-    KICK = 0
-    PUSH = 1
+    PERTURB = 0
+    ADVANCE_LOADS = 1
     WINDOW = 2
-    RELOCATION = 3
+    REASSIGN = 3
 
 
 class Choice(Generic[K]):
@@ -41,7 +41,7 @@ class Choice(Generic[K]):
     kinds
         Of steps, or of windows.
     rare
-        Taken once for ``KICKS_PER_WINDOW`` others where there is no clock; else all have turns.
+        Taken once for ``STEPS_PER_WINDOW`` others where there is no clock; else all have turns.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Choice(Generic[K]):
         return best
 
     def _next_in_turn(self) -> K:
-        position = sum(self._count.values()) % (KICKS_PER_WINDOW + 1)
+        position = sum(self._count.values()) % (STEPS_PER_WINDOW + 1)
         often = [step for step in self._kinds if step != self._rare]
-        if self._rare is not None and self._rare in self._kinds and position == KICKS_PER_WINDOW:
+        if self._rare is not None and self._rare in self._kinds and position == STEPS_PER_WINDOW:
             return self._rare
         return often[sum(self._count[step] for step in often) % len(often)]
 

@@ -1,17 +1,17 @@
-"""Threads that take steps beside the search, from the best standing that any of them has found."""
+"""Threads that take steps beside the search, from the best incumbent that any of them has found."""
 
 from collections.abc import Sequence
 from threading import Event, Lock, Thread
 
-from spmilp.solvers.lns.standing import Standing
 from spmilp.solvers.lns.steps import Steps
+from spmilp.solvers.partial_order.schedule import TimedSchedule
 
 PATIENCE = 1.0
 """Seconds for the steps at hand, in the end."""
 
 
 class Helpers:
-    """Improves a standing with open addresses on as many threads as there are ``steps``.
+    """Improves a incumbent with open addresses on as many threads as there are ``steps``.
 
     Compiled passes and CP-SAT run without the interpreter's lock. With no helper nothing happens.
 
@@ -21,7 +21,7 @@ class Helpers:
         To begin with.
     """
 
-    def __init__(self, steps: Sequence[Steps], best: Standing) -> None:
+    def __init__(self, steps: Sequence[Steps], best: TimedSchedule) -> None:
         self._best = best
         self._beginnings = 0
         self._lock = Lock()
@@ -39,31 +39,31 @@ class Helpers:
         for thread in self._threads:
             thread.join(PATIENCE)
 
-    def exchanged(self, loose: Standing) -> Standing:
-        """Offer a standing to all; return the best that anyone has, or the same if none is better.
+    def exchanged(self, current: TimedSchedule) -> TimedSchedule:
+        """Offer a incumbent to all; return the best that anyone has, or the same if none is better.
 
         An error of a helper is raised here.
         """
         if self._error is not None:
             raise self._error
         if not self._threads:
-            return loose
+            return current
         with self._lock:
-            if loose.makespan < self._best.makespan:
-                self._best = loose
-            return self._best if self._best.makespan < loose.makespan else loose
+            if current.makespan < self._best.makespan:
+                self._best = current
+            return self._best if self._best.makespan < current.makespan else current
 
-    def begin_again(self, loose: Standing) -> None:
-        """Let all go on from a standing, though it may be worse than theirs."""
+    def begin_again(self, current: TimedSchedule) -> None:
+        """Let all go on from a incumbent, though it may be worse than theirs."""
         with self._lock:
-            self._best = loose
+            self._best = current
             self._beginnings += 1
 
     def _work(self, steps: Steps) -> None:
         try:
-            loose, beginning = self._best, self._beginnings
+            current, beginning = self._best, self._beginnings
             while not self._is_over.is_set():
-                found = steps.take(loose)
+                found = steps.take(current)
                 with self._lock:
                     # What was found from before all began again does not count.
                     if beginning == self._beginnings and found.makespan < self._best.makespan:
@@ -71,7 +71,7 @@ class Helpers:
                     is_best = (
                         beginning == self._beginnings and found.makespan == self._best.makespan
                     )
-                    loose = found if is_best else self._best
+                    current = found if is_best else self._best
                     beginning = self._beginnings
         except BaseException as error:
             self._error = error

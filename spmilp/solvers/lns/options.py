@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp.solvers.lns.choice import Step
-from spmilp.solvers.lns.kinds import Kind
+from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class LnsOptions:
     starts
         Several of the list scheduler's schedules are tried, not only the shortest.
     opening
-        Addresses are chosen anew; without it a plan is only compacted.
+        Addresses are chosen anew; without it a plan is only double_justified.
     reloads
         Transfers that have become needless are dropped.
     sparing
@@ -24,7 +24,7 @@ class LnsOptions:
         The steps that go on after that: some activities wait, or some loads go first.
     windows
         The kinds of windows that CP-SAT decides; no steps of that sort for none.
-    relocations
+    reassignment
         Steps in which tasks change cores.
     """
 
@@ -34,16 +34,16 @@ class LnsOptions:
     sparing: bool = True
     kicks: bool = True
     pushes: bool = True
-    windows: tuple[Kind, ...] = tuple(Kind)
-    relocations: bool = True
+    windows: tuple[Neighbourhood, ...] = tuple(Neighbourhood)
+    reassignment: bool = True
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The kinds of steps that are taken."""
         wanted = {
-            Step.KICK: self.kicks,
-            Step.PUSH: self.pushes,
+            Step.PERTURB: self.kicks,
+            Step.ADVANCE_LOADS: self.pushes,
             Step.WINDOW: bool(self.windows),
-            Step.RELOCATION: self.relocations,
+            Step.REASSIGN: self.reassignment,
         }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

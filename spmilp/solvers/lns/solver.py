@@ -16,7 +16,7 @@ from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.beside import Beside
 from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.session import Session
+from spmilp.solvers.lns.search import Session
 
 PATIENCE = 1.0
 """Seconds for the step at hand after an interrupt."""

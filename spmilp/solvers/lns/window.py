@@ -1,14 +1,15 @@
 """A window of a plan: what is decided in it, what is before it, and what comes behind."""
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.lns.draft import Draft, Flags, Rows
-from spmilp.solvers.lns.ground import Ground
-from spmilp.solvers.lns.known import Answer
+from spmilp.solvers.partial_order.context import ScheduleContext
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, Rows
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx
 
 
@@ -29,10 +30,26 @@ class Cut(NamedTuple):
     free: Flags
 
 
-class Stay(NamedTuple):
+class WindowSolution(NamedTuple):
+    """What a window saves, and how.
+
+    Attributes
+    ----------
+    saved
+        Cycles by which all behind the window moves to the left.
+    starts
+        From the window's start, of the activities inside, in the order of their old times; empty
+        where nothing is saved.
+    """
+
+    saved: Cycles
+    starts: tuple[Cycles, ...]
+
+
+class WindowResidency(NamedTuple):
     """A residency that may be there during a window, as it was before: ``[begin, end)``."""
 
-    held: ResidencyIdx
+    residency: ResidencyIdx
     begin: Cycles
     end: Cycles
     bytes: Bytes
@@ -58,15 +75,22 @@ class Window:
         its order, too.
     cycles, old
         Of each activity: how long it takes, and when it started.
-    filler, parent, heir
-        Of each residency, as in the draft.
+    filler, overwrites, overwritten_by
+        Of each residency, as in the schedule.
     """
 
-    def __init__(self, ground: Ground, draft: Draft, early: Ints, late: Ints, cut: Cut) -> None:
-        self.ground = ground
-        self.draft = draft
+    def __init__(
+        self,
+        context: ScheduleContext,
+        schedule: PartialOrderSchedule,
+        early: Ints,
+        late: Ints,
+        cut: Cut,
+    ) -> None:
+        self.context = context
+        self.schedule = schedule
         self.first = cut.first
-        lives = draft.cycles > 0
+        lives = schedule.cycles > 0
         self._is_before = lives & (late < cut.first)
         self._is_behind = lives & (late >= cut.until)
         self._is_inside = lives & ~self._is_before & ~self._is_behind
@@ -75,11 +99,11 @@ class Window:
         self.is_inside: list[bool] = self._is_inside.tolist()
         self.is_free: list[bool] = (self._is_inside & cut.free).tolist()
         self._late = late
-        self.cycles: list[int] = draft.cycles.tolist()
+        self.cycles: list[int] = schedule.cycles.tolist()
         self.old: list[int] = self._old.tolist()
-        self.filler: list[int] = draft.filler.tolist()
-        self.parent: list[int] = draft.parent.tolist()
-        self.heir: list[int] = draft.heir.tolist()
+        self.filler: list[int] = schedule.filler.tolist()
+        self.overwrites: list[int] = schedule.overwrites.tolist()
+        self.overwritten_by: list[int] = schedule.overwritten_by.tolist()
 
     def old_end(self, activity: int) -> Cycles:
         """Return the old end of an activity."""
@@ -93,12 +117,12 @@ class Window:
     @cached_property
     def running(self) -> Cycles:
         """The cycle at which the last activity before the window has ended."""
-        return int((self._old + self.draft.cycles)[self._is_before].max(initial=0))
+        return int((self._old + self.schedule.cycles)[self._is_before].max(initial=0))
 
     @cached_property
     def end(self) -> Cycles:
         """The cycle by which the window and all before it have ended."""
-        ends = (self._old + self.draft.cycles)[self._is_inside]
+        ends = (self._old + self.schedule.cycles)[self._is_inside]
         return max(self.running, int(ends.max(initial=0)))
 
     @cached_property
@@ -113,63 +137,108 @@ class Window:
         Those before, then those inside, then those behind, each in the order of their old times:
         equal windows list them in the same way wherever they are.
         """
-        ends = self._old + self.draft.cycles
+        ends = self._old + self.schedule.cycles
         before = self._is_before & (ends > self.start)
         behind = self._is_behind & (self._late < self.end)
         near = np.flatnonzero(before | behind | self._is_inside)
         side = self._is_behind[near].astype(np.int64) - self._is_before[near]
-        turn = np.lexsort((self.draft.cycles[near], self._old[near], side))
-        found: list[int] = near[turn].tolist()
+        sequence = np.lexsort((self.schedule.cycles[near], self._old[near], side))
+        found: list[int] = near[sequence].tolist()
         return found
 
-    def stays(self, memory: MemoryIdx) -> list[Stay]:
+    def residencies(self, memory: MemoryIdx) -> list[WindowResidency]:
         """Return the residencies of a memory that may be there between the start and the end."""
-        held = np.flatnonzero(self.draft.memory == memory).tolist()
-        found = [self._stay(one) for one in held if self._is_near(one)]
-        return sorted(found, key=lambda stay: (stay.begin, stay.end, stay.bytes))
+        residency = np.flatnonzero(self.schedule.memory == memory).tolist()
+        found = [self._residency(one) for one in residency if self._is_near(one)]
+        return sorted(found, key=lambda one: (one.begin, one.end, one.bytes))
 
-    def _stay(self, held: ResidencyIdx) -> Stay:
-        filler, touching = self.filler[held], self.touching(held)
+    def _residency(self, residency: ResidencyIdx) -> WindowResidency:
+        filler, touching = self.filler[residency], self.touching(residency)
         begin = self.start
         if filler >= 0:
-            begin = self.old_end(filler) if self.parent[held] >= 0 else self.old[filler]
+            begin = self.old_end(filler) if self.overwrites[residency] >= 0 else self.old[filler]
         end = max(map(self.old_end, touching), default=0)
-        if self.draft.lasting[held]:
+        if self.schedule.lasting[residency]:
             end = self.end
-        size = int(self.draft.bytes[held])
-        return Stay(held, max(begin, self.start), min(end, self.end), size)
+        size = int(self.schedule.bytes[residency])
+        return WindowResidency(residency, max(begin, self.start), min(end, self.end), size)
 
     def row(self, rows: Rows, index: int) -> list[int]:
         """Return one list of many."""
         found: list[int] = rows.items[rows.begin[index] : rows.begin[index + 1]].tolist()
         return found
 
-    def touching(self, held: ResidencyIdx) -> list[int]:
-        """Return what fills and what reads a residency."""
-        filler = self.filler[held]
-        users = self.row(self.draft.users, held)
-        return users if filler < 0 else [filler, *users]
+    def touched(self, activity: int) -> list[int]:
+        """Return what an activity reads and fills."""
+        return [*self.row(self.schedule.reads, activity), *self.row(self.schedule.fills, activity)]
 
-    def _is_near(self, held: ResidencyIdx) -> bool:
-        filler, touching = self.filler[held], self.touching(held)
+    def touching(self, residency: ResidencyIdx) -> list[int]:
+        """Return what fills and what reads a residency."""
+        filler = self.filler[residency]
+        readers = self.row(self.schedule.readers, residency)
+        return readers if filler < 0 else [filler, *readers]
+
+    def _is_near(self, residency: ResidencyIdx) -> bool:
+        filler, touching = self.filler[residency], self.touching(residency)
         if filler >= 0 and self.cycles[filler] == 0:
             return False
-        if filler >= 0 and not self.is_before[filler] and self._begin(held, filler) >= self.end:
+        if (
+            filler >= 0
+            and not self.is_before[filler]
+            and self._begin(residency, filler) >= self.end
+        ):
             return False
-        if self.draft.lasting[held] or not all(self.is_before[one] for one in touching):
+        if self.schedule.lasting[residency] or not all(self.is_before[one] for one in touching):
             return True
         return max(map(self.old_end, touching), default=0) > self.start
 
-    def _begin(self, held: ResidencyIdx, filler: int) -> Cycles:
+    def _begin(self, residency: ResidencyIdx, filler: int) -> Cycles:
         """Return the old begin of what an activity fills, if that is behind or inside.
 
         What takes over bytes inside may begin anywhere.
         """
-        takes_over = self.parent[held] >= 0 and self._is_behind[filler]
+        takes_over = self.overwrites[residency] >= 0 and self._is_behind[filler]
         return self.old_end(filler) if takes_over else self.old[filler]
 
-    def result(self, answer: Answer) -> Ints:
-        """Return start cycles of all activities, for an answer that saves something."""
-        times = np.where(self.is_before, self._old, self._late - answer.saved)
-        times[self.inside] = self.start + np.array(answer.starts, np.int64)
+    def result(self, solution: WindowSolution) -> Ints:
+        """Return start cycles of all activities, for a solution that saves something."""
+        times = np.where(self.is_before, self._old, self._late - solution.saved)
+        times[self.inside] = self.start + np.array(solution.starts, np.int64)
         return times
+
+
+class Claim(NamedTuple):
+    """An amount of something, residency for ``[begin, end)`` in cycles."""
+
+    begin: int
+    end: int
+    amount: int
+
+
+def handovers(claims: Sequence[Claim], capacity: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of claims, the first of which ends before the second begins.
+
+    As long as they all do, the claims fit, whatever their times; they have to fit at the times
+    given. These are the chains of Policella, Cesta, Oddo and Smith (AI Communications 20, 2007).
+    What has been idle longest is handed on first: that leaves the second most room to begin sooner.
+
+    Parameters
+    ----------
+    claims
+        In the order in which they begin.
+    """
+    idle: deque[tuple[int, int | None]] = deque([(capacity, None)])
+    busy: list[int] = []
+    for index, claim in enumerate(claims):
+        ended = sorted((claims[one].end, one) for one in busy if claims[one].end <= claim.begin)
+        busy = [one for one in busy if claims[one].end > claim.begin]
+        idle.extend((claims[one].amount, one) for _, one in ended)
+        need = claim.amount
+        while need > 0 and idle:
+            amount, giver = idle.popleft()
+            if giver is not None:
+                yield giver, index
+            if amount > need:
+                idle.appendleft((amount - need, giver))
+            need -= amount
+        busy.append(index)

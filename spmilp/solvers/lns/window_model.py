@@ -1,23 +1,18 @@
-"""The CP-SAT model of a window: times are decided, so that all behind can move to the left."""
+"""The CP-SAT model of a window: new start cycles, by which all behind it moves left."""
 
-from hashlib import sha256
 from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.lns.kept_order import Claim, handovers
-from spmilp.solvers.lns.known import Answer
-from spmilp.solvers.lns.window import Window
+from spmilp.solvers.kernels.records import NEVER
+from spmilp.solvers.lns.window import Claim, Window, WindowResidency, WindowSolution, handovers
+from spmilp.units import Bytes
 
 Time: TypeAlias = cp_model.LinearExprT
 
 
 class WindowModel:
-    """Start cycles of a window's activities, and how many cycles it saves.
-
-    Cycles are counted from the window's start, and all is added in the order of the old times, so
-    that equal windows have equal models, wherever they are and on whichever cores.
-    """
+    """Start cycles of a window's activities, from the window's start on, and what they save."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
@@ -28,60 +23,28 @@ class WindowModel:
         self.starts = {activity: self._start_of(activity) for activity in window.inside}
         self._hints: list[tuple[cp_model.IntVar, int]] = []
         self._intervals: dict[int, cp_model.IntervalVar] = {}
-        self._followed: set[tuple[int, int]] = set()
-        self._activities_follow_each_other()
+        self._ordered: set[tuple[int, int]] = set()
+        self._precedences_hold()
         self._resources_suffice()
+        self._memories_suffice()
         self.cp.maximize(self.saved)
 
-    def fingerprint(self) -> bytes:
-        """Return what equal models have in common, without hints."""
-        return sha256(str(self.cp.proto).encode()).digest()
-
-    def hint(self, variable: cp_model.IntVar, value: int) -> None:
-        """Note a value at the old times."""
-        self._hints.append((variable, value))
-
-    def begin_with_old_times(self) -> None:
-        """Let the solver know the times as they are."""
-        self.hint(self.saved, 0)
+    def add_hint(self) -> None:
+        """Let the solver begin with the old times."""
+        self._hint(self.saved, 0)
         for activity, start in self.starts.items():
-            self.hint(start, self.window.old[activity] - self.window.start)
+            self._hint(start, self.window.old[activity] - self.window.start)
         for variable, value in self._hints:
             self.cp.add_hint(variable, value)
 
-    def answer(self, solver: cp_model.CpSolver) -> Answer:
+    def solution(self, solver: cp_model.CpSolver) -> WindowSolution:
         """Return what a solver has found."""
         saved = solver.value(self.saved)
         starts = map(solver.value, self.starts.values()) if saved > 0 else ()
-        return Answer(saved, tuple(starts))
+        return WindowSolution(saved, tuple(starts))
 
-    def begin(self, activity: int) -> Time:
-        """Return the start of an activity."""
-        window = self.window
-        if activity in self.starts:
-            return self.starts[activity]
-        old = window.old[activity] - window.start
-        return old if window.is_before[activity] else old - self.saved
-
-    def finish(self, activity: int) -> Time:
-        """Return the end of an activity."""
-        return self.begin(activity) + self.window.cycles[activity]
-
-    def must_follow(self, first: int, second: int, *, by_end: bool = False) -> None:
-        """Let the first activity end before the second starts, or (``by_end``) before it ends.
-
-        Those that move together keep their order anyway.
-        """
-        window = self.window
-        move_alike = window.is_before[first] == window.is_before[second]
-        are_inside = window.is_inside[first] or window.is_inside[second]
-        if first == second or (move_alike and not are_inside):
-            return
-        if by_end:
-            self.cp.add(self.finish(first) <= self.finish(second))
-        elif (first, second) not in self._followed:
-            self._followed.add((first, second))
-            self.cp.add(self.finish(first) <= self.begin(second))
+    def _hint(self, variable: cp_model.IntVar, value: int) -> None:
+        self._hints.append((variable, value))
 
     def _start_of(self, activity: int) -> cp_model.IntVar:
         cycles = self.window.cycles[activity]
@@ -89,59 +52,87 @@ class WindowModel:
         self.cp.add(start + cycles + self.saved <= self.end)
         return start
 
-    def _activities_follow_each_other(self) -> None:
-        """By data, by bytes that are taken over, by the tasks' own order, and in DRAM by bytes."""
-        window, draft, kept = self.window, self.window.draft, self.window.ground.kept
-        for one in window.near:
-            for held in window.row(draft.fills, one):
-                parent = window.parent[held]
-                olds = [*window.row(kept.earlier, held), *([parent] if parent >= 0 else [])]
-                for other in (other for old in olds for other in window.touching(old)):
-                    self._follow(other, one)
-                for user in window.row(draft.users, held):
-                    self._follow(one, user)
-            for held in window.row(draft.reads, one):
-                if window.filler[held] >= 0:
-                    self._follow(window.filler[held], one)
-                if window.heir[held] >= 0:
-                    self._follow(one, window.filler[window.heir[held]])
-            for held in (*window.row(draft.fills, one), *window.row(draft.reads, one)):
-                for new in window.row(kept.later, held):
-                    self._follow(one, window.filler[new])
-            for other in window.row(draft.before, one):
-                self._follow(other, one)
-            for other in window.row(draft.after, one):
-                self._follow(one, other)
+    def _begin(self, activity: int) -> Time:
+        """Return the start of an activity; those behind the window move left by what is saved."""
+        window = self.window
+        if activity in self.starts:
+            return self.starts[activity]
+        old = window.old[activity] - window.start
+        return old if window.is_before[activity] else old - self.saved
 
-    def _follow(self, first: int, second: int) -> None:
+    def _finish(self, activity: int) -> Time:
+        return self._begin(activity) + self.window.cycles[activity]
+
+    def _precede(self, first: int, second: int, *, by_end: bool = False) -> None:
+        """Let the first activity end before the second starts, or (``by_end``) before it ends.
+
+        Two of which none is inside, on the same side of the window, keep their order anyway.
+        """
+        window = self.window
+        move_alike = window.is_before[first] == window.is_before[second]
+        are_inside = window.is_inside[first] or window.is_inside[second]
+        if first == second or (move_alike and not are_inside):
+            return
+        if by_end:
+            self.cp.add(self._finish(first) <= self._finish(second))
+        elif (first, second) not in self._ordered:
+            self._ordered.add((first, second))
+            self.cp.add(self._finish(first) <= self._begin(second))
+
+    def _precedences_hold(self) -> None:
+        """By data, by bytes overwritten in place, by the tasks' own order, and by bytes in DRAM."""
+        window, schedule = self.window, self.window.schedule
+        kept = window.context.kept_reuse
+        for one in window.near:
+            for residency in window.row(schedule.fills, one):
+                overwritten = window.overwrites[residency]
+                olds = [*window.row(kept.earlier, residency)]
+                for old in [*olds, overwritten] if overwritten >= 0 else olds:
+                    for other in window.touching(old):
+                        self._precede_if_run(other, one)
+                for reader in window.row(schedule.readers, residency):
+                    self._precede_if_run(one, reader)
+            for residency in window.row(schedule.reads, one):
+                if window.filler[residency] >= 0:
+                    self._precede_if_run(window.filler[residency], one)
+                if window.overwritten_by[residency] >= 0:
+                    self._precede_if_run(one, window.filler[window.overwritten_by[residency]])
+            for residency in window.touched(one):
+                for new in window.row(kept.later, residency):
+                    self._precede_if_run(one, window.filler[new])
+            for other in window.row(schedule.before, one):
+                self._precede_if_run(other, one)
+            for other in window.row(schedule.after, one):
+                self._precede_if_run(one, other)
+
+    def _precede_if_run(self, first: int, second: int) -> None:
         if self.window.cycles[first] and self.window.cycles[second]:
-            self.must_follow(first, second)
+            self._precede(first, second)
 
     def _resources_suffice(self) -> None:
         """Cores, channels and links carry no more than they can."""
-        window, draft = self.window, self.window.draft
-        begin, items = draft.demands
-        held: dict[int, list[tuple[int, int]]] = {}
+        window, schedule = self.window, self.window.schedule
+        begin, items = schedule.demands
+        holders: dict[int, list[tuple[int, int]]] = {}
         for activity in window.near:
             for entry in range(int(begin[activity]), int(begin[activity + 1])):
-                held.setdefault(int(items[entry]), []).append((activity, int(draft.amounts[entry])))
-        for resource, users in held.items():
-            capacity = int(draft.capacity[resource])
+                holder = activity, int(schedule.amounts[entry])
+                holders.setdefault(int(items[entry]), []).append(holder)
+        for resource, users in holders.items():
+            capacity = int(schedule.capacity[resource])
             if sum(amount for _, amount in users) > capacity:
-                self._order_is_kept(users, capacity)
-                if any(window.is_free[activity] for activity, _ in users):
-                    self._resource_suffices(users, capacity)
+                self._resource_suffices(users, capacity)
 
-    def _order_is_kept(self, users: list[tuple[int, int]], capacity: int) -> None:
-        """Let those that are not free hand on a resource in the old order."""
+    def _resource_suffices(self, users: list[tuple[int, int]], capacity: int) -> None:
+        """Those that are not free hand on a resource in the old order; the others find room."""
         window = self.window
         kept = [(one, amount) for one, amount in users if not window.is_free[one]]
         kept.sort(key=lambda pair: window.old[pair[0]])
         claims = [Claim(window.old[one], window.old_end(one), amount) for one, amount in kept]
         for first, second in handovers(claims, capacity):
-            self.must_follow(kept[first][0], kept[second][0])
-
-    def _resource_suffices(self, users: list[tuple[int, int]], capacity: int) -> None:
+            self._precede(kept[first][0], kept[second][0])
+        if len(kept) == len(users):
+            return
         intervals = [self._interval(activity) for activity, _ in users]
         if all(2 * amount > capacity for _, amount in users):
             self.cp.add_no_overlap(intervals)
@@ -150,7 +141,76 @@ class WindowModel:
 
     def _interval(self, activity: int) -> cp_model.IntervalVar:
         if activity not in self._intervals:
-            cycles = self.window.cycles[activity]
-            begin = self.begin(activity)
+            begin, cycles = self._begin(activity), self.window.cycles[activity]
             self._intervals[activity] = self.cp.new_fixed_size_interval_var(begin, cycles, "")
         return self._intervals[activity]
+
+    def _memories_suffice(self) -> None:
+        """The bytes in use fit at every cycle, at whatever addresses."""
+        window = self.window
+        touched = (residency for activity in window.near for residency in window.touched(activity))
+        # As a dictionary, for the order in which they are met.
+        for memory in dict.fromkeys(int(window.schedule.memory[one]) for one in touched):
+            capacity = int(window.context.usable[memory])
+            if capacity == NEVER:
+                continue
+            residencies = window.residencies(memory)
+            if sum(one.bytes for one in residencies) > capacity:
+                self._memory_suffices(residencies, capacity)
+
+    def _memory_suffices(self, residencies: list[WindowResidency], capacity: Bytes) -> None:
+        """Residencies that nothing free touches hand on their bytes in the old order."""
+        window = self.window
+        kept = [
+            one
+            for one in residencies
+            if not any(window.is_free[other] for other in window.touching(one.residency))
+        ]
+        claims = [Claim(one.begin, one.end, one.bytes) for one in kept]
+        for first, second in handovers(claims, capacity):
+            old, new = kept[first].residency, kept[second].residency
+            for other in window.touching(old):
+                self._precede(other, window.filler[new], by_end=window.overwrites[new] >= 0)
+        if len(kept) < len(residencies):
+            lifetimes = [self._lifetime(one) for one in residencies]
+            self.cp.add_cumulative(lifetimes, [one.bytes for one in residencies], capacity)
+
+    def _lifetime(self, residency: WindowResidency) -> cp_model.IntervalVar:
+        """Return when a residency is there; what overwrites bytes, from the end of its writer."""
+        window, cp = self.window, self.cp
+        filler = window.filler[residency.residency]
+        begin: Time = 0
+        if filler >= 0:
+            overwrites = window.overwrites[residency.residency] >= 0
+            begin = self._finish(filler) if overwrites else self._begin(filler)
+        if isinstance(begin, int):
+            begin = max(begin, 0)
+        until = self._until(residency)
+        if isinstance(begin, int) and isinstance(until, int):
+            return cp.new_fixed_size_interval_var(begin, until - begin, "")
+        length = cp.new_int_var(0, self.end, "")
+        self._hint(length, residency.end - residency.begin)
+        return cp.new_interval_var(begin, length, until, "")
+
+    def _until(self, residency: WindowResidency) -> Time:
+        """Return the end of a residency, or of the window if that comes first."""
+        window, cp, end = self.window, self.cp, self.end
+        touching = window.touching(residency.residency)
+        inside = [one for one in touching if window.is_inside[one]]
+        before = [one for one in touching if window.is_before[one]]
+        behind = [one for one in touching if not (window.is_inside[one] or window.is_before[one])]
+        earliest = max(map(window.old_end, before), default=0) - window.start
+        latest = max(map(window.old_end, behind), default=0) - window.start
+        if window.schedule.lasting[residency.residency] or latest >= end:
+            return end - self.saved
+        if not inside and not behind:
+            return min(earliest, end)
+        if not inside and not before:
+            return latest - self.saved
+        until = cp.new_int_var(max(0, earliest), end, "")
+        self._hint(until, residency.end - window.start)
+        for one in inside:
+            cp.add(until >= self._finish(one))
+        if behind:
+            cp.add(until >= latest - self.saved)
+        return until

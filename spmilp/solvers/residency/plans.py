@@ -14,12 +14,13 @@ from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import TimedPlan, extract
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.kernels.dram import dram_addresses
-from spmilp.solvers.lns.build import plan_of
 from spmilp.solvers.lns.clock import Clock
-from spmilp.solvers.lns.copies import copies_of
-from spmilp.solvers.lns.ground import Ground, ground_of
-from spmilp.solvers.lns.loosened import Filling, loosened
-from spmilp.solvers.lns.standing import Standing, compacted
+from spmilp.solvers.partial_order.context import ScheduleContext, context_of
+from spmilp.solvers.partial_order.justification import double_justified
+from spmilp.solvers.partial_order.repacking import FillLimits, repacked
+from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.partial_order.to_plan import plan_of
+from spmilp.solvers.partial_order.transfer_options import option_tables_of
 from spmilp.solvers.residency.decisions import Solution
 from spmilp.units import Bytes, TaskIdx
 
@@ -69,8 +70,10 @@ def shortened(problem: Problem, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
-    return _with(ground, compacted(ground, Standing(draft, start, plan.claim.makespan)))
+    context, draft, start = context_of(problem, plan, option_tables_of(problem, plan))
+    return _with(
+        context, double_justified(context, TimedSchedule(draft, start, plan.claim.makespan))
+    )
 
 
 def packed_anew(problem: Problem, plan: Plan, seconds: float | None) -> Plan:
@@ -81,20 +84,20 @@ def packed_anew(problem: Problem, plan: Plan, seconds: float | None) -> Plan:
     seconds
         Wall time; ``None`` for no limit.
     """
-    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
-    best = Standing(draft, start, plan.claim.makespan)
-    for found in loosened(ground, best, Filling(ground), Clock(seconds)):
+    context, draft, start = context_of(problem, plan, option_tables_of(problem, plan))
+    best = TimedSchedule(draft, start, plan.claim.makespan)
+    for found in repacked(context, best, FillLimits(context), Clock(seconds)):
         if found is not None and found.makespan < best.makespan:
             best = found
-    return _with(ground, best)
+    return _with(context, best)
 
 
-def _with(ground: Ground, standing: Standing) -> Plan:
+def _with(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan at these times; the one that there was where they are of no use."""
-    problem, plan = ground.problem, ground.plan
+    problem, plan = context.problem, context.plan
     try:
         other = plan_of(
-            problem, plan, standing.draft, standing.start, dram_is_free=ground.dram_is_free
+            problem, plan, timed.schedule, timed.start, dram_is_free=context.dram_is_free
         )
     except DoesNotFitError:
         return plan

@@ -8,13 +8,13 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.choice import Choice, Step
 from spmilp.solvers.lns.clock import Clock
-from spmilp.solvers.lns.copies import copies_of
-from spmilp.solvers.lns.ground import ground_of
 from spmilp.solvers.lns.helpers import Helpers
-from spmilp.solvers.lns.loosened import Filling
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.standing import Standing
 from spmilp.solvers.lns.steps import Steps
+from spmilp.solvers.partial_order.context import context_of
+from spmilp.solvers.partial_order.repacking import FillLimits
+from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.partial_order.transfer_options import option_tables_of
 from tests.solvers.chains import chain, star
 
 
@@ -30,15 +30,15 @@ def test_what_saves_most_for_its_time_is_taken_most_often() -> None:
     for _ in range(200):
         step = choice.next()
         taken.append(step)
-        choice.learn(step, 1000 if step is Step.PUSH else 0, 0.1)
+        choice.learn(step, 1000 if step is Step.ADVANCE_LOADS else 0, 0.1)
 
-    assert taken.count(Step.PUSH) > 120
+    assert taken.count(Step.ADVANCE_LOADS) > 120
     assert min(taken.count(step) for step in Step) > 2
 
 
 def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
     choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=True)
-    seconds = {Step.KICK: 0.1, Step.PUSH: 0.2, Step.WINDOW: 1.0, Step.RELOCATION: 0.3}
+    seconds = {Step.PERTURB: 0.1, Step.ADVANCE_LOADS: 0.2, Step.WINDOW: 1.0, Step.REASSIGN: 0.3}
     spent = dict.fromkeys(Step, 0.0)
 
     for _ in range(400):
@@ -65,34 +65,34 @@ def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
 ) -> None:
     plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assert plan is not None
-    ground, draft, start = ground_of(problem, plan, copies_of(problem, plan))
-    loose = Standing(draft, start, plan.claim.makespan)
-    steps = Steps(ground, Filling(ground), Clock(20.0), LnsOptions(), 0)
+    context, schedule, start = context_of(problem, plan, option_tables_of(problem, plan))
+    current = TimedSchedule(schedule, start, plan.claim.makespan)
+    steps = Steps(context, FillLimits(context), Clock(20.0), LnsOptions(), 0)
     clock = Clock(20.0)
 
-    with Helpers((steps,), loose) as helpers:
-        found = loose
-        while found.makespan == loose.makespan and not clock.is_over():
-            found = helpers.exchanged(loose)
-        helpers.begin_again(loose)
+    with Helpers((steps,), current) as helpers:
+        found = current
+        while found.makespan == current.makespan and not clock.is_over():
+            found = helpers.exchanged(current)
+        helpers.begin_again(current)
 
-    assert found.makespan < loose.makespan
+    assert found.makespan < current.makespan
 
 
 def test_an_error_of_a_helper_reaches_the_search(problem: Problem) -> None:
     plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
     assert plan is not None
-    _, draft, start = ground_of(problem, plan, copies_of(problem, plan))
-    loose = Standing(draft, start, plan.claim.makespan)
+    _, schedule, start = context_of(problem, plan, option_tables_of(problem, plan))
+    current = TimedSchedule(schedule, start, plan.claim.makespan)
 
     class Broken(Steps):
         def __init__(self) -> None:
             pass
 
-        def take(self, loose: Standing) -> Standing:
+        def take(self, current: TimedSchedule) -> TimedSchedule:
             raise ArithmeticError("broken")
 
-    with Helpers((Broken(),), loose) as helpers:
+    with Helpers((Broken(),), current) as helpers:
         pass
     with pytest.raises(ArithmeticError, match="broken"):
-        helpers.exchanged(loose)
+        helpers.exchanged(current)

@@ -1,0 +1,97 @@
+"""Windows one after another, of a size that CP-SAT can handle in the time there is for each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.lns.choice import Choice
+from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.lns.neighbourhoods import CUTS, Field, Neighbourhood
+from spmilp.solvers.lns.window import Window, WindowSolution
+from spmilp.solvers.lns.window_model import WindowModel
+from spmilp.solvers.partial_order.capacity_passes import (
+    capacity_backward_pass,
+    capacity_forward_pass,
+)
+from spmilp.solvers.partial_order.context import ScheduleContext
+from spmilp.solvers.partial_order.repacking import justified_by_capacity
+from spmilp.solvers.partial_order.schedule import TimedSchedule, makespan_of
+
+FIRST_SIZE, LEAST_SIZE, MOST_SIZE = 120, 40, 1200
+"""Free activities of a window."""
+
+GROWTH = 1.3
+"""A window that is solved to the end lets the next be larger; one that is not, smaller."""
+
+DETERMINISTIC_TIME = 0.1
+"""For one window; about a second at most."""
+
+
+class WindowSearch:
+    """Improves times with open addresses, window by window.
+
+    Parameters
+    ----------
+    kinds
+        Of windows; those that save most for their time are taken most often.
+    """
+
+    def __init__(
+        self,
+        context: ScheduleContext,
+        kinds: Sequence[Neighbourhood],
+        seed: int,
+        *,
+        has_clock: bool,
+    ) -> None:
+        self._context = context
+        self._random = np.random.default_rng(seed)
+        self._choice = Choice(self._random, kinds, has_clock=has_clock)
+        self._sizes = dict.fromkeys(kinds, float(FIRST_SIZE))
+
+    def improve(self, current: TimedSchedule, limit: Ints, clock: Clock) -> TimedSchedule:
+        """Solve one window; return a incumbent that ends no later."""
+        began, kind = clock.now(), self._choice.next()
+        found = self._improved(kind, current, limit, clock)
+        self._choice.learn(kind, current.makespan - found.makespan, clock.now() - began)
+        return found
+
+    def _improved(
+        self, kind: Neighbourhood, current: TimedSchedule, limit: Ints, clock: Clock
+    ) -> TimedSchedule:
+        context, schedule, makespan = self._context, current.schedule, current.makespan
+        late = capacity_backward_pass(schedule, context.kept_reuse, limit, current.start, makespan)
+        early = capacity_forward_pass(schedule, context.kept_reuse, limit, late, makespan)
+        if makespan_of(schedule, early) < makespan:
+            return TimedSchedule(schedule, early, makespan_of(schedule, early))
+        field = Field(context, schedule, early, late)
+        cut = CUTS[kind](field, int(self._sizes[kind]), self._random)
+        window = Window(context, schedule, early, late, cut)
+        found = self._solved(window, kind, clock.seconds_left())
+        if found.saved == 0:
+            return TimedSchedule(schedule, early, makespan)
+        times = window.result(found)
+        better = TimedSchedule(schedule, times, makespan_of(schedule, times))
+        return justified_by_capacity(context, better, limit, clock, rounds=1)
+
+    def _solved(self, window: Window, kind: Neighbourhood, seconds: float | None) -> WindowSolution:
+        """Return what CP-SAT finds; a proof lets the next window be larger."""
+        model = WindowModel(window)
+        model.add_hint()
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = int(self._random.integers(2**31))
+        solver.parameters.max_deterministic_time = DETERMINISTIC_TIME
+        # Relaxations cost more than what they prune: times follow from orders.
+        solver.parameters.linearization_level = 0
+        solver.parameters.catch_sigint_signal = False
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = seconds
+        status = solver.solve(model.cp)
+        factor = GROWTH if status == cp_model.OPTIMAL else 1 / GROWTH
+        self._sizes[kind] = min(MOST_SIZE, max(LEAST_SIZE, self._sizes[kind] * factor))
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return WindowSolution(0, ())
+        return model.solution(solver)

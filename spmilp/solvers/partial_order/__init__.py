@@ -1,0 +1,11 @@
+"""Plans as partial-order schedules: arrays that compiled passes read, and what shortens them.
+
+- ``schedule``: the arrays, without times and with; ``from_plan`` and ``to_plan`` convert.
+- ``reuse_order``: which residencies follow each other on the same bytes.
+- ``context``: what stays fixed while a plan's times and addresses change.
+- ``profiles``: what resources carry and memories hold over time, as step functions.
+- ``justification``: forward and backward schedule generation with addresses as they are.
+- ``capacity_passes``: the same with capacities only, addresses open; ``repacking`` finds them.
+- ``redundant_transfers`` and ``dram_bypass`` (with ``bypass_kernels``): transfers that a plan can
+  do without, or that need not go through DRAM; ``transfer_options``: how slices can be sent.
+"""

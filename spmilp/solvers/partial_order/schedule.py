@@ -1,0 +1,143 @@
+"""A plan as flat arrays: what is decided, apart from times, and what its order follows from.
+
+An *activity* is a task or a transfer, tasks first. It reads residencies and fills others; a task
+fills its scratch, too. A residency lasts from the start of the activity that fills it (or from
+cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.solvers.kernels.records import NONE, Ints, flatten
+from spmilp.units import Cycles
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class Rows(NamedTuple):
+    """A list of numbers for each of many things: ``items[begin[i]:begin[i + 1]]``."""
+
+    begin: Ints
+    items: Ints
+
+
+class PartialOrderSchedule(NamedTuple):
+    """The decisions of a plan; see the module.
+
+    Attributes
+    ----------
+    cycles
+        Of each activity; 0 for a transfer that was dropped, which reads nothing.
+    demands, amounts
+        The resources of each activity and how much of them it holds; first come pools of equal
+        cores, then engines, then links.
+    capacity
+        Of each resource; rates in a unit of which all are whole multiples.
+    reads, fills
+        Residencies that each activity reads and fills.
+    before, after
+        Tasks that each activity follows without data, and those that follow it.
+    readers
+        Activities that read each residency.
+    filler
+        The activity that fills each residency; -1 when it is there at cycle 0.
+    memory, offset, bytes
+        Of each residency.
+    lasting
+        Whether each residency stays until all ends.
+    slice
+        Of each residency; -1 for scratch.
+    moved_slice
+        The slice that each activity moves; -1 for tasks.
+    overwrites, overwritten_by
+        The residency whose bytes each takes over in place, and the one that it hands them to; -1
+        for none.
+    """
+
+    cycles: Ints
+    demands: Rows
+    amounts: Ints
+    capacity: Ints
+    reads: Rows
+    fills: Rows
+    before: Rows
+    after: Rows
+    readers: Rows
+    filler: Ints
+    memory: Ints
+    offset: Ints
+    bytes: Ints
+    lasting: Ints
+    slice: Ints
+    moved_slice: Ints
+    overwrites: Ints
+    overwritten_by: Ints
+
+
+class ReuseOrder(NamedTuple):
+    """Which residencies had the bytes of each just before, and which have them just after."""
+
+    earlier: Rows
+    later: Rows
+
+
+def is_alive(schedule: PartialOrderSchedule) -> Flags:
+    """Say which residencies there are: not those that dropped transfers filled."""
+    alive: Flags = (schedule.filler == NONE) | (schedule.cycles[schedule.filler] > 0)
+    return alive
+
+
+def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
+    """Return lists as rows."""
+    return Rows(*flatten(lists))
+
+
+def rows_from_pairs(owners: Ints, items: Ints, count: int) -> Rows:
+    """Return the items of each of ``count`` owners, in the order given."""
+    order = np.argsort(owners, kind="stable")
+    begin = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=count), out=begin[1:])
+    return Rows(begin, items[order])
+
+
+def owners_of(rows: Rows) -> Ints:
+    """Return the owner of each item."""
+    return np.repeat(np.arange(rows.begin.size - 1), np.diff(rows.begin))
+
+
+def inverted(rows: Rows, count: int) -> Rows:
+    """Return for each of ``count`` items whose lists hold it."""
+    return rows_from_pairs(rows.items, owners_of(rows), count)
+
+
+def makespan_of(schedule: PartialOrderSchedule, start: Ints) -> int:
+    """Return the end of the last activity."""
+    return int((start + schedule.cycles).max(initial=0))
+
+
+def lifetimes(schedule: PartialOrderSchedule, start: Ints, last: int) -> tuple[Ints, Ints]:
+    """Return the first and the last cycle of each residency, ``[start, end)``.
+
+    What nothing fills and nobody reads is there for one cycle; what lasts, until cycle ``last``;
+    what a dropped transfer filled, for none.
+    """
+    filled = schedule.filler != NONE
+    begins = np.where(filled, start[schedule.filler], 0)
+    ends = np.where(filled, begins + schedule.cycles[schedule.filler], 1)
+    np.maximum.at(
+        ends, owners_of(schedule.readers), (start + schedule.cycles)[schedule.readers.items]
+    )
+    return begins, np.where(schedule.lasting, np.maximum(ends, last), ends)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSchedule:
+    """A schedule, a valid start cycle for each activity, and when the last one ends."""
+
+    schedule: PartialOrderSchedule
+    start: Ints
+    makespan: Cycles
