@@ -54,7 +54,7 @@ class Setting:
         )
         self.incumbent = TimedSchedule(schedule, late, last)
         spare = len(plan.placements) + len(plan.transfers)
-        self.mover = Reassigner(problem, self.context.copies, spare)
+        self.mover = Reassigner(problem, self.context.options, spare)
 
     def moved(self, incumbent: TimedSchedule, task: int, pool: int) -> TimedSchedule | None:
         schedule, start = incumbent.schedule, incumbent.start
