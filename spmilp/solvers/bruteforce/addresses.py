@@ -1,25 +1,25 @@
-"""Addresses for the stays of a finished plan, found by trying all orders.
+"""Addresses for the residencies of a finished plan, found by trying all orders.
 
-Of all ways in which given lifetimes can lie in a memory there is one in which nothing can be lower
-(see :mod:`.room`). There, in the order of addresses, each thing lies as low as what lies before it
-and lives at the same time allows. So an order decides everything, and trying all orders finds a way
-if there is one. Things in place of each other count as one.
+Of all layouts of residencies with known lifetimes there is one in which nothing can be lower (see
+:mod:`.capacity`). There, in the order of addresses, each lies as low as those before it that live
+at the same time allow. So an order decides everything, and trying all orders finds a layout if
+there is one. Residencies in place of each other count as one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from spmilp.solvers.bruteforce.given import Given, free_ranges
+from spmilp.solvers.bruteforce.tables import ProblemTables, free_ranges
 from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
 
 MOST_TRIES = 1000
-"""Before the search for a lower peak gives up; what it misses the search for plans makes good."""
+"""Tries before the search for a lower peak gives up; the search for plans finds what it misses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Things at one address: ``(start, end, bytes)`` of each; an end of ``None`` is never.
+    """Residencies at one address: ``(start, end, bytes)`` of each; an end of ``None`` is never.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Block:
     residue: int
 
 
-class Stack:
-    """Puts blocks into one memory."""
+class AddressSearch:
+    """Finds addresses for blocks in one memory."""
 
-    def __init__(self, given: Given, memory: MemoryIdx, blocks: Sequence[Block]) -> None:
-        self._modulus = given.modulus
-        self._alignment = given.machine.memories[memory].alignment
-        self._ranges = free_ranges(given, memory)
+    def __init__(self, tables: ProblemTables, memory: MemoryIdx, blocks: Sequence[Block]) -> None:
+        self._modulus = tables.modulus
+        self._alignment = tables.machine.memories[memory].alignment
+        self._ranges = free_ranges(tables, memory)
         self._blocks = tuple(sorted(blocks, key=lambda block: block.parts[0][0]))
         self._limit: Bytes | None = None
         self._tries: int | None = None

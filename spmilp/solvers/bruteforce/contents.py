@@ -4,58 +4,67 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from spmilp.solvers.bruteforce.room import Item, Room
-from spmilp.solvers.bruteforce.state import Layout, Node, Shelf, Stay, in_order, without
+from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
+from spmilp.solvers.bruteforce.state import (
+    Layout,
+    LiveResidency,
+    MemoryState,
+    Node,
+    in_order,
+    without,
+)
 from spmilp.units import Cycles, MemoryIdx
 
 
 @dataclass(slots=True)
 class Contents:
-    """One memory: its stays, their names, and the ways in which they can lie."""
+    """One memory: its residencies, their names, and their possible layouts."""
 
-    stays: list[Stay]
+    residencies: list[LiveResidency]
     names: list[int]
     layouts: frozenset[Layout] | None
 
     @classmethod
     def of(cls, node: Node, memory: MemoryIdx) -> "Contents":
         """Return a copy of what a memory holds."""
-        shelf = node.state.shelves[memory]
-        return cls(list(shelf.stays), list(node.names[memory]), shelf.layouts)
+        memory_state = node.state.memories[memory]
+        return cls(list(memory_state.residencies), list(node.names[memory]), memory_state.layouts)
 
     def use(self, position: int, cycles: Cycles, leaving: bool = False) -> None:
-        """Let something read a stay for so many cycles; a leaving one serves nothing else."""
-        stay = self.stays[position]
-        self.stays[position] = stay._replace(
-            busy_for=max(stay.busy_for, cycles), used=True, leaving=stay.leaving or leaving
+        """Let something read a residency for so many cycles; a leaving one serves nothing else."""
+        residency = self.residencies[position]
+        self.residencies[position] = residency._replace(
+            busy_for=max(residency.busy_for, cycles),
+            used=True,
+            leaving=residency.leaving or leaving,
         )
 
     def with_items(
-        self, room: Room, items: Sequence[Item], names: Sequence[int]
+        self, model: CapacityModel, items: Sequence[Item], names: Sequence[int]
     ) -> Iterator["Contents"]:
-        """Yield the contents with items added, for each set of stays that can make room."""
-        for placing in room.placings(self.stays, self.layouts, items):
-            kept = [i for i in range(len(self.stays)) if i not in placing.evicted]
-            gone = {room.tensors + i for i in placing.evicted}
+        """Yield the contents with items added, for each set of residencies that can be evicted."""
+        for insertion in model.insertions(self.residencies, self.layouts, items):
+            kept = [i for i in range(len(self.residencies)) if i not in insertion.evicted]
+            gone = {model.tensors + i for i in insertion.evicted}
             yield Contents(
-                [self.stays[i] for i in kept] + [item.stay for item in items],
+                [self.residencies[i] for i in kept] + [item.residency for item in items],
                 [self.names[i] for i in kept] + list(names),
-                without(placing.layouts, gone),
+                without(insertion.layouts, gone),
             )
 
-    def in_order(self, room: Room) -> tuple[Shelf, tuple[int, ...]]:
+    def in_order(self, model: CapacityModel) -> tuple[MemoryState, tuple[int, ...]]:
         """Return the contents and their names as a state holds them."""
-        return in_order(self.stays, self.names, self.layouts, room.tensors)
+        return in_order(self.residencies, self.names, self.layouts, model.tensors)
 
 
 def combined(
-    node: Node, changed: Mapping[MemoryIdx, Sequence[Contents]], rooms: Sequence[Room]
-) -> Iterator[tuple[tuple[Shelf, ...], tuple[tuple[int, ...], ...]]]:
-    """Yield all shelves and names, for each combination of what changed memories can hold."""
-    memories = list(changed)
-    ordered = [[each.in_order(rooms[m]) for each in changed[m]] for m in memories]
+    node: Node, changed: Mapping[MemoryIdx, Sequence[Contents]], models: Sequence[CapacityModel]
+) -> Iterator[tuple[tuple[MemoryState, ...], tuple[tuple[int, ...], ...]]]:
+    """Yield all memories and names, for each combination of contents of the changed ones."""
+    touched = list(changed)
+    ordered = [[each.in_order(models[m]) for each in changed[m]] for m in touched]
     for choice in product(*ordered):
-        shelves, names = list(node.state.shelves), list(node.names)
-        for memory, (shelf, names_here) in zip(memories, choice, strict=True):
-            shelves[memory], names[memory] = shelf, names_here
-        yield tuple(shelves), tuple(names)
+        memories, names = list(node.state.memories), list(node.names)
+        for memory, (memory_state, names_here) in zip(touched, choice, strict=True):
+            memories[memory], names[memory] = memory_state, names_here
+        yield tuple(memories), tuple(names)

@@ -1,27 +1,27 @@
-"""What is still needed of the data, and where."""
+"""Demand: the data that is still needed, and where."""
 
 from collections.abc import Sequence
 
-from spmilp.solvers.bruteforce.given import Given
-from spmilp.solvers.bruteforce.room import Room
+from spmilp.solvers.bruteforce.capacity import CapacityModel
 from spmilp.solvers.bruteforce.state import WAITING, State
+from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 
 class Demand:
-    """Asks what tasks that have not started, and the end, still want."""
+    """The slices that waiting tasks, and the end of the plan, still want."""
 
-    def __init__(self, given: Given, rooms: Sequence[Room]) -> None:
-        self._given = given
-        self._keeps = tuple(room.is_spacious for room in rooms)
+    def __init__(self, tables: ProblemTables, models: Sequence[CapacityModel]) -> None:
+        self._tables = tables
+        self._keeps = tuple(model.is_unconstrained for model in models)
         self._able = tuple(
             frozenset(
                 memory
-                for group in given.groups
-                if given.cycles(task.index, group) is not None
+                for group in tables.groups
+                if tables.cycles(task.index, group) is not None
                 for memory in group.readable
             )
-            for task in given.problem.tasks
+            for task in tables.problem.tasks
         )
 
     def able_to_serve(self, task: TaskIdx) -> frozenset[MemoryIdx]:
@@ -29,32 +29,32 @@ class Demand:
         return self._able[task]
 
     def is_wanted(self, state: State, slice_: SliceIdx, memory: MemoryIdx) -> bool:
-        """Say whether what lies in a memory can be of use yet.
+        """Say whether a slice in a memory can still be of use.
 
         A buffer that has reached the memory in which it must end, and stays there for sure, is
         wanted nowhere else for that reason.
         """
-        if any(state.tasks[task].left == WAITING for task in self._given.readers[slice_]):
+        if any(state.tasks[task].left == WAITING for task in self._tables.readers[slice_]):
             return True
-        if self._given.whole[slice_] != slice_:
+        if self._tables.whole[slice_] != slice_:
             return False
-        end = self._given.problem.buffers[slice_].ends_in
+        end = self._tables.problem.buffers[slice_].ends_in
         if end is None:
             return False
         return memory == end or not (self._keeps[end] and self.is_in(state, slice_, end))
 
     def is_in(self, state: State, slice_: SliceIdx, memory: MemoryIdx) -> bool:
         """Say whether a slice lies in a memory or is on its way there."""
-        return any(s.slice == slice_ and not s.leaving for s in state.shelves[memory].stays)
+        return any(s.slice == slice_ and not s.leaving for s in state.memories[memory].residencies)
 
     def targets(self, state: State, slice_: SliceIdx) -> set[MemoryIdx]:
         """Return the memories where a slice could serve a task that waits, or must end."""
         found: set[MemoryIdx] = set()
-        for task in self._given.readers[slice_]:
+        for task in self._tables.readers[slice_]:
             if state.tasks[task].left == WAITING:
                 found |= self._able[task]
-        if self._given.whole[slice_] == slice_:
-            end = self._given.problem.buffers[slice_].ends_in
+        if self._tables.whole[slice_] == slice_:
+            end = self._tables.problem.buffers[slice_].ends_in
             if end is not None and not self.is_in(state, slice_, end):
                 found.add(end)
         return found

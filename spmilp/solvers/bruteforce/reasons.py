@@ -1,46 +1,46 @@
-"""Why there is no plan, in words."""
+"""Why there is no plan, as a message."""
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.bruteforce.given import CoreGroup, Given
-from spmilp.solvers.bruteforce.passages import FAR, Passages
+from spmilp.solvers.bruteforce.tables import CoreGroup, ProblemTables
+from spmilp.solvers.bruteforce.transfer_options import UNREACHABLE, TransferOptions
 from spmilp.units import Bytes, SliceIdx, TaskIdx
 
 
-def least_room(given: Given, task: Task, group: CoreGroup) -> Bytes:
+def least_bytes(tables: ProblemTables, task: Task, group: CoreGroup) -> Bytes:
     """Return the bytes that a task needs at least at one time in the memory of its core.
 
     Of each buffer that it reads, its largest slice, unless cores read remotely; what it writes,
     unless that may overwrite something; its scratch. Padding between them is left aside.
     """
-    problem = given.problem
+    problem = tables.problem
     largest: dict[int, Bytes] = {}
     if len(group.readable) == 1:
         for read in task.reads:
-            if given.home(read, group.memory) is None:
+            if tables.home(read, group.memory) is None:
                 size = problem.slices[read].bytes
-                buffer = given.whole[read]
+                buffer = tables.whole[read]
                 largest[buffer] = max(largest.get(buffer, 0), size)
     overwriting = {written for _, written in task.in_place}
     written = sum(
         problem.buffers[buffer].bytes
         for buffer in task.writes
-        if buffer not in overwriting and given.home(buffer, group.memory) is None
+        if buffer not in overwriting and tables.home(buffer, group.memory) is None
     )
     return sum(largest.values()) + written + task.scratch
 
 
 def least_peak(problem: Problem) -> Bytes:
     """Return what the peak of the scratchpads is at least: the most that a single task needs."""
-    given = Given(problem)
+    tables = ProblemTables(problem)
     kinds = [memory.kind for memory in problem.machine.memories]
     return max(
         (
             min(
                 (
-                    least_room(given, task, group) if kinds[group.memory] is MemoryKind.SPM else 0
-                    for group in given.groups
-                    if given.cycles(task.index, group) is not None
+                    least_bytes(tables, task, group) if kinds[group.memory] is MemoryKind.SPM else 0
+                    for group in tables.groups
+                    if tables.cycles(task.index, group) is not None
                 ),
                 default=0,
             )
@@ -50,29 +50,29 @@ def least_peak(problem: Problem) -> Bytes:
     )
 
 
-def why_no_room(given: Given) -> str:
+def why_too_small(tables: ProblemTables) -> str:
     """Return why some task fits on no core, however empty; nothing if each one may fit."""
-    reasons = (_why_nowhere(given, task) for task in given.problem.tasks)
+    reasons = (_why_nowhere(tables, task) for task in tables.problem.tasks)
     return next((reason for reason in reasons if reason), "")
 
 
 def why_no_plan(problem: Problem, states: int) -> str:
-    """Return what makes a problem infeasible whose tasks each find room."""
-    return _why_unreachable(Given(problem)) or (
+    """Return why a problem is infeasible although each task fits alone."""
+    return _why_unreachable(ProblemTables(problem)) or (
         f"all {states} states that plans can pass through were searched and none is complete: each "
         "task finds room alone, but no order of tasks and transfers leaves room for all that must "
-        "stay; give the memories more bytes or cut the tiles smaller"
+        "residency; give the memories more bytes or cut the tiles smaller"
     )
 
 
-def _why_nowhere(given: Given, task: Task) -> str:
+def _why_nowhere(tables: ProblemTables, task: Task) -> str:
     """Say how many bytes are missing for a task on the cores where the fewest are."""
     shortages: list[tuple[Bytes, str]] = []
-    for group in given.groups:
-        if given.cycles(task.index, group) is None:
+    for group in tables.groups:
+        if tables.cycles(task.index, group) is None:
             continue
-        memory = given.machine.memories[group.memory]
-        needed = least_room(given, task, group)
+        memory = tables.machine.memories[group.memory]
+        needed = least_bytes(tables, task, group)
         if memory.usable is None or needed <= memory.usable:
             return ""
         shortages.append(
@@ -89,26 +89,26 @@ def _no_core(task: Task) -> str:
     return f"task {task.index} ({task.name}) can run on no kind of core that the machine has"
 
 
-def _why_unreachable(given: Given) -> str:
+def _why_unreachable(tables: ProblemTables) -> str:
     """Name a slice that no chain of transfers brings to where it is needed."""
-    passages = Passages(given)
-    problem = given.problem
+    options = TransferOptions(tables)
+    problem = tables.problem
 
     def is_reachable(slice_: SliceIdx, targets: set[int]) -> bool:
-        buffer = problem.buffers[given.whole[slice_]]
-        writer = given.writer[buffer.index]
-        sources = {buffer.starts_in} if writer is None else _memories_of(given, writer)
-        ways = passages.fastest[slice_]
-        return any(ways[a][b] < FAR for a in sources if a is not None for b in targets)
+        buffer = problem.buffers[tables.whole[slice_]]
+        writer = tables.writer[buffer.index]
+        sources = {buffer.starts_in} if writer is None else _memories_of(tables, writer)
+        ways = options.fastest[slice_]
+        return any(ways[a][b] < UNREACHABLE for a in sources if a is not None for b in targets)
 
     for task in problem.tasks:
-        able = [g for g in given.groups if given.cycles(task.index, g) is not None]
+        able = [g for g in tables.groups if tables.cycles(task.index, g) is not None]
         readable = {memory for group in able for memory in group.readable}
         for read in task.reads:
             if not is_reachable(read, readable):
                 return (
                     f"no engine and route bring slice {read} "
-                    f"({problem.buffers[given.whole[read]].name}) where task {task.index} "
+                    f"({problem.buffers[tables.whole[read]].name}) where task {task.index} "
                     f"({task.name}) can read it"
                 )
     for buffer in problem.buffers:
@@ -118,5 +118,5 @@ def _why_unreachable(given: Given) -> str:
     return ""
 
 
-def _memories_of(given: Given, task: TaskIdx) -> set[int | None]:
-    return {g.memory for g in given.groups if given.cycles(task, g) is not None}
+def _memories_of(tables: ProblemTables, task: TaskIdx) -> set[int | None]:
+    return {g.memory for g in tables.groups if tables.cycles(task, g) is not None}

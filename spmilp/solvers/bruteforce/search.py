@@ -14,18 +14,26 @@ from time import monotonic
 from typing import TypeAlias
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.bruteforce.clock import Clock
+from spmilp.solvers.bruteforce.advance import TimeAdvance
+from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
 from spmilp.solvers.bruteforce.contents import Contents
 from spmilp.solvers.bruteforce.demand import Demand
-from spmilp.solvers.bruteforce.given import Given
-from spmilp.solvers.bruteforce.move_starts import MoveStart, MoveStarts
-from spmilp.solvers.bruteforce.passages import Passages
-from spmilp.solvers.bruteforce.remaining import NOTHING, Cost, Remaining
-from spmilp.solvers.bruteforce.room import Item, Room
-from spmilp.solvers.bruteforce.state import DONE, WAITING, Node, Shelf, State, Stay, TaskState
+from spmilp.solvers.bruteforce.lower_bounds import NOTHING, Cost, LowerBounds
+from spmilp.solvers.bruteforce.state import (
+    DONE,
+    WAITING,
+    LiveResidency,
+    MemoryState,
+    Node,
+    State,
+    TaskState,
+)
+from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.solvers.bruteforce.task_starts import TaskStart, TaskStarts
+from spmilp.solvers.bruteforce.transfer_options import TransferOptions
+from spmilp.solvers.bruteforce.transfer_starts import TransferStart, TransferStarts
 
-Step: TypeAlias = TaskStart | MoveStart | None
+Step: TypeAlias = TaskStart | TransferStart | None
 """What starts; ``None`` when time passes."""
 
 
@@ -76,7 +84,7 @@ class Search:
 
     Parameters
     ----------
-    given
+    tables
         With the peak of the scratchpads that a plan must not exceed.
     order
         Quantities to compare plans by, the first one first; ``peak_spm`` is none of them.
@@ -86,24 +94,24 @@ class Search:
 
     def __init__(
         self,
-        given: Given,
+        tables: ProblemTables,
         order: Sequence[Quantity],
         ceilings: Mapping[Quantity, int],
         limits: Limits,
     ) -> None:
-        self.given = given
+        self.tables = tables
         self._order = tuple(order)
         self._ceilings = dict(ceilings)
         self._limits = limits
         self._is_timed = Quantity.MAKESPAN in order or Quantity.MAKESPAN in ceilings
-        memories = range(len(given.machine.memories))
-        self.rooms = tuple(Room(given, memory) for memory in memories)
-        self._passages = Passages(given)
-        self._demand = Demand(given, self.rooms)
-        self._tasks = TaskStarts(given, self.rooms)
-        self._moves = MoveStarts(given, self.rooms, self._passages, self._demand)
-        self._clock = Clock(given, self.rooms, self._demand)
-        self._remaining = Remaining(given, self._passages, self._demand)
+        memories = range(len(tables.machine.memories))
+        self.models = tuple(CapacityModel(tables, memory) for memory in memories)
+        self._options = TransferOptions(tables)
+        self._demand = Demand(tables, self.models)
+        self._tasks = TaskStarts(tables, self.models)
+        self._transfers = TransferStarts(tables, self.models, self._options, self._demand)
+        self._advance = TimeAdvance(tables, self.models, self._demand)
+        self._lower_bounds = LowerBounds(tables, self._options, self._demand)
         self._known: dict[State, list[Cost]] = {}
         self._heap: list[tuple[tuple[int, ...], int, Path]] = []
         self._pushed = 0
@@ -138,7 +146,7 @@ class Search:
         known = self._known.setdefault(path.node.state, [])
         if any(self._is_as_good(other, path.cost) for other in known):
             return
-        left = self._remaining.of(path.node.state)
+        left = self._lower_bounds.of(path.node.state)
         if left is None:
             return
         total = path.cost.plus(left)
@@ -167,65 +175,65 @@ class Search:
         memory while something runs also lay there when that started in the plan.
         """
         cost = path.cost
-        later = self._clock.after(path.node)
+        later = self._advance.after(path.node)
         if later is not None:
             node, cycles = later
             yield node, cost.plus(Cost(cycles, 0, 0)), None
         if not self._is_timed and self._is_busy(path.node.state):
             return
         for node, start in self._tasks.after(path.node):
-            group = self.given.groups[start.group]
-            yield node, cost.plus(Cost(0, 0, self.given.energy(start.task, group))), start
-        for node, move in self._moves.after(path.node):
-            passage = move.passage
-            yield node, cost.plus(Cost(0, passage.traffic, passage.energy)), move
+            group = self.tables.groups[start.group]
+            yield node, cost.plus(Cost(0, 0, self.tables.energy(start.task, group))), start
+        for node, transfer in self._transfers.after(path.node):
+            option = transfer.option
+            yield node, cost.plus(Cost(0, option.traffic, option.energy)), transfer
 
     def _is_busy(self, state: State) -> bool:
-        return bool(state.moves) or any(task.left > 0 for task in state.tasks)
+        return bool(state.transfers) or any(task.left > 0 for task in state.tasks)
 
     def _is_complete(self, state: State) -> bool:
-        if state.moves or any(task.left != DONE for task in state.tasks):
+        if state.transfers or any(task.left != DONE for task in state.tasks):
             return False
         return all(
             buffer.ends_in is None or self._demand.is_in(state, buffer.index, buffer.ends_in)
-            for buffer in self.given.problem.buffers
+            for buffer in self.tables.problem.buffers
         )
 
     def _roots(self) -> Iterator[Node]:
         """Yield what can be at cycle 0: residues of tensors and of what starts in a memory."""
-        problem = self.given.problem
-        choices = [self.given.residues[tensor.memory] for tensor in problem.tensors]
+        problem = self.tables.problem
+        choices = [self.tables.residues[tensor.memory] for tensor in problem.tensors]
         tasks = (TaskState(WAITING, -1),) * len(problem.tasks)
-        for anchors in product(*choices):
-            shelves = tuple(
-                Shelf((), room.first_layouts(self._anchors_in(memory, anchors)))
-                for memory, room in enumerate(self.rooms)
+        for tensor_residues in product(*choices):
+            memories = tuple(
+                MemoryState((), model.first_layouts(self._residues_in(memory, tensor_residues)))
+                for memory, model in enumerate(self.models)
             )
-            node = Node(State(tasks, (), shelves, anchors), ((),) * len(shelves), 0)
+            node = Node(State(tasks, (), memories, tensor_residues), ((),) * len(memories), 0)
             yield from self._with_originals(node)
 
-    def _anchors_in(self, memory: int, anchors: Sequence[int]) -> list[int]:
-        pairs = zip(self.given.problem.tensors, anchors, strict=True)
-        return [anchor for tensor, anchor in pairs if tensor.memory == memory]
+    def _residues_in(self, memory: int, tensor_residues: Sequence[int]) -> list[int]:
+        pairs = zip(self.tables.problem.tensors, tensor_residues, strict=True)
+        return [residue for tensor, residue in pairs if tensor.memory == memory]
 
     def _with_originals(self, node: Node) -> Iterator[Node]:
         """Yield the node with all that is there at cycle 0 and wanted, in every way it can lie.
 
-        Of a buffer at its place every slice counts as a stay of its own, so that one may end when
+        Of a buffer at its place every slice is a residency of its own, so that one may end when
         something is written over it while others last.
         """
         nodes = [node]
-        for memory in range(len(self.rooms)):
+        for memory in range(len(self.models)):
             originals = [
                 part
-                for part in self.given.problem.slices
-                if self.given.problem.buffers[part.buffer].starts_in == memory
-                and (part.index == part.buffer or self.given.home(part.index, memory) is not None)
+                for part in self.tables.problem.slices
+                if self.tables.problem.buffers[part.buffer].starts_in == memory
+                and (part.index == part.buffer or self.tables.home(part.index, memory) is not None)
                 and self._demand.is_wanted(node.state, part.index, memory)
             ]
             for part in originals:
-                placed = self.given.home(part.index, memory) is not None
-                residues = (0,) if placed else self.given.residues[memory]
+                placed = self.tables.home(part.index, memory) is not None
+                residues = (0,) if placed else self.tables.residues[memory]
                 nodes = [
                     after
                     for before in nodes
@@ -233,30 +241,43 @@ class Search:
                     for after in self._with_original(before, memory, part.index, residue, placed)
                 ]
         for filled in nodes:
-            if all(shelf.layouts is None or shelf.layouts for shelf in filled.state.shelves):
+            if all(
+                memory_state.layouts is None or memory_state.layouts
+                for memory_state in filled.state.memories
+            ):
                 yield filled
 
     def _with_original(
         self, node: Node, memory: int, slice_: int, residue: int, placed: bool
     ) -> Iterator[Node]:
         contents = Contents.of(node, memory)
-        stay = Stay(slice_, residue, 0, 0, True, False)
+        residency = LiveResidency(slice_, residue, 0, 0, True, False)
         if placed:
             # Those at their places show what is there; they may share elements.
             columns = contents.layouts
             if columns is not None:
                 columns = frozenset((*layout, -1) for layout in columns)
-            ways = [Contents([*contents.stays, stay], [*contents.names, node.made], columns)]
+            ways = [
+                Contents(
+                    [*contents.residencies, residency], [*contents.names, node.next_name], columns
+                )
+            ]
         else:
-            size = self.given.problem.slices[slice_].bytes
-            held = [s._replace(used=False) for s in contents.stays]
+            size = self.tables.problem.slices[slice_].bytes
+            held = [s._replace(used=False) for s in contents.residencies]
             fixed = Contents(held, contents.names, contents.layouts)
             ways = [
-                Contents([s._replace(used=True) for s in way.stays], way.names, way.layouts)
-                for way in fixed.with_items(self.rooms[memory], [Item(stay, size)], [node.made])
+                Contents([s._replace(used=True) for s in way.residencies], way.names, way.layouts)
+                for way in fixed.with_items(
+                    self.models[memory], [Item(residency, size)], [node.next_name]
+                )
             ]
         for way in ways:
-            shelf, names = way.in_order(self.rooms[memory])
-            shelves, all_names = list(node.state.shelves), list(node.names)
-            shelves[memory], all_names[memory] = shelf, names
-            yield Node(node.state._replace(shelves=tuple(shelves)), tuple(all_names), node.made + 1)
+            memory_state, names = way.in_order(self.models[memory])
+            memories, all_names = list(node.state.memories), list(node.names)
+            memories[memory], all_names[memory] = memory_state, names
+            yield Node(
+                node.state._replace(memories=tuple(memories)),
+                tuple(all_names),
+                node.next_name + 1,
+            )

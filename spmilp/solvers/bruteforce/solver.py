@@ -1,4 +1,4 @@
-"""Brute force as a solver: slow, plain, and the judge of the others."""
+"""Brute force as a solver: slow, plain, and the oracle for the others."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +9,10 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.bruteforce.given import Given
-from spmilp.solvers.bruteforce.reasons import least_peak, why_no_plan, why_no_room
+from spmilp.solvers.bruteforce.reasons import least_peak, why_no_plan, why_too_small
+from spmilp.solvers.bruteforce.reconstruct import Reconstruction
 from spmilp.solvers.bruteforce.search import LimitReachedError, Limits, Search
-from spmilp.solvers.bruteforce.unwind import Unwinding
+from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.units import Bytes
@@ -66,7 +66,7 @@ class _Run:
 
     def result(self) -> SolverResult:
         """Search, and say how it ended."""
-        reason = why_no_room(Given(self._problem))
+        reason = why_too_small(ProblemTables(self._problem))
         if reason:
             return self._without_plan(SolveStatus.INFEASIBLE, reason)
         is_over, interrupted = True, False
@@ -107,7 +107,7 @@ class _Run:
         )
 
     def _search(self) -> None:
-        """Make one quantity after the other small, and hold it there.
+        """Minimise one quantity after the other, and keep it at its minimum.
 
         Quantities that add up along a plan are taken together, except that what ranks before the
         makespan comes first on its own: then cycles do not count yet, and the search is short.
@@ -124,7 +124,7 @@ class _Run:
                 self._ceilings[quantity] = self._value(quantity)
             if Quantity.PEAK_SPM in stage:
                 self._peak = self._value(Quantity.PEAK_SPM)
-            self._tell()
+            self._report()
 
     def _lower_the_peak(self) -> bool:
         """Find a plan within the ceilings, then such plans in fewer bytes, until there is none."""
@@ -139,11 +139,11 @@ class _Run:
         """Find the best plan within the ceilings; say whether there is one."""
         ceilings = dict(self._ceilings)
         ceilings.pop(Quantity.PEAK_SPM, None)
-        search = Search(Given(self._problem, peak), order, ceilings, self._limits)
+        search = Search(ProblemTables(self._problem, peak), order, ceilings, self._limits)
         path = search.best_path()
         if path is None:
             return False
-        parts = Unwinding(search, path).parts()
+        parts = Reconstruction(search, path).parts()
         measures = measure(self._problem, parts.placements, parts.residencies, parts.transfers)
         plan = Plan(
             placements=parts.placements,
@@ -159,7 +159,7 @@ class _Run:
     def _value(self, quantity: Quantity) -> int:
         return 0 if self._best is None else self._best[1].of(quantity)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Note that the first quantity is proven, once it is."""
         first = self._problem.objective.first
         if self._bound < self._value(first):
@@ -171,7 +171,7 @@ class _Run:
 
 
 def stages(order: Sequence[Quantity]) -> list[tuple[Quantity, ...]]:
-    """Return the quantities in the groups in which they are made small."""
+    """Return the quantities in the groups in which they are minimised."""
     groups: list[tuple[Quantity, ...]] = []
     for quantity in order:
         is_alone = quantity in (Quantity.PEAK_SPM, Quantity.MAKESPAN)

@@ -1,4 +1,4 @@
-"""What the search knows of the machine at one cycle; times are relative to it."""
+"""A state of the search: the machine at one cycle, times relative to it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -9,11 +9,11 @@ WAITING = -1
 DONE = 0
 
 Layout: TypeAlias = tuple[Bytes, ...]
-"""An address for each tensor of a memory, then for each stay; -1 for one at its place."""
+"""An address for each tensor of a memory, then for each residency; -1 for one at its place."""
 
 
-class Stay(NamedTuple):
-    """Something that lies in a memory.
+class LiveResidency(NamedTuple):
+    """A residency of the state: something that lies in a memory.
 
     Parameters
     ----------
@@ -22,11 +22,11 @@ class Stay(NamedTuple):
     residue
         Its address modulo the engines' congruences; -1 where it does not matter.
     valid_in, busy_for
-        Cycles until it is filled, and until its last user of now has ended (filling is a use).
+        Cycles until it is filled, and until its last present user has ended (filling is a use).
     used
-        Whether it has served something, or need not: only what a transfer brings has to.
+        Whether it has served something, as it must if a transfer fills it; else true.
     leaving
-        Whether it ends with its users of now and serves no others.
+        Whether it ends with its present users and serves no others.
     """
 
     slice: SliceIdx
@@ -37,17 +37,17 @@ class Stay(NamedTuple):
     leaving: bool
 
 
-class Shelf(NamedTuple):
+class MemoryState(NamedTuple):
     """The contents of one memory.
 
     Parameters
     ----------
     layouts
-        Every way in which the stays can lie, given all that has lain there before; ``None`` where
-        there is room for everything at once.
+        Every way in which the residencies can lie, given all that has lain there before; ``None``
+        where everything fits at once.
     """
 
-    stays: tuple[Stay, ...]
+    residencies: tuple[LiveResidency, ...]
     layouts: frozenset[Layout] | None
 
 
@@ -58,8 +58,8 @@ class TaskState(NamedTuple):
     group: int
 
 
-class Move(NamedTuple):
-    """A transfer that is under way; ``rate`` in the unit of :class:`.Given`."""
+class RunningTransfer(NamedTuple):
+    """A transfer that is under way; ``rate`` in the unit of :class:`.ProblemTables`."""
 
     engine: EngineIdx
     rate: int
@@ -72,41 +72,46 @@ class State(NamedTuple):
 
     Parameters
     ----------
-    anchors
+    tensor_residues
         The address of each tensor modulo the engines' congruences.
     """
 
     tasks: tuple[TaskState, ...]
-    moves: tuple[Move, ...]
-    shelves: tuple[Shelf, ...]
-    anchors: tuple[int, ...]
+    transfers: tuple[RunningTransfer, ...]
+    memories: tuple[MemoryState, ...]
+    tensor_residues: tuple[int, ...]
 
 
 class Node(NamedTuple):
-    """A state with the names of its stays: for each memory, a number for each stay.
+    """A state with the names of its residencies: for each memory, a number for each residency.
 
     Parameters
     ----------
-    made
-        Stays that have been named so far; the next one gets this number.
+    next_name
+        The number of the next residency to be named.
     """
 
     state: State
     names: tuple[tuple[int, ...], ...]
-    made: int
+    next_name: int
 
 
 def in_order(
-    stays: Sequence[Stay], names: Sequence[int], layouts: frozenset[Layout] | None, tensors: int
-) -> tuple[Shelf, tuple[int, ...]]:
-    """Return a shelf that does not depend on the order in which its contents came."""
-    order = sorted(range(len(stays)), key=lambda i: stays[i])
-    if order == list(range(len(stays))):
-        return Shelf(tuple(stays), layouts), tuple(names)
+    residencies: Sequence[LiveResidency],
+    names: Sequence[int],
+    layouts: frozenset[Layout] | None,
+    tensors: int,
+) -> tuple[MemoryState, tuple[int, ...]]:
+    """Return the contents of a memory in an order that does not depend on how they came."""
+    order = sorted(range(len(residencies)), key=lambda i: residencies[i])
+    if order == list(range(len(residencies))):
+        return MemoryState(tuple(residencies), layouts), tuple(names)
     if layouts is not None:
         columns = [*range(tensors), *(tensors + i for i in order)]
         layouts = frozenset(tuple(layout[c] for c in columns) for layout in layouts)
-    return Shelf(tuple(stays[i] for i in order), layouts), tuple(names[i] for i in order)
+    return MemoryState(tuple(residencies[i] for i in order), layouts), tuple(
+        names[i] for i in order
+    )
 
 
 def without(layouts: frozenset[Layout] | None, columns: set[int]) -> frozenset[Layout] | None:

@@ -1,4 +1,4 @@
-"""What does not change during the search, looked up once."""
+"""Tables of the problem that do not change during the search."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +12,7 @@ from spmilp.units import Bytes, Cycles, Femtojoules, MemoryIdx, SliceIdx, TaskId
 
 @dataclass(frozen=True, slots=True)
 class CoreGroup:
-    """Cores that are alike: of one kind, in one memory; tasks do not care which of them they get.
+    """Interchangeable cores: of one kind, in one memory.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class CoreGroup:
     links: tuple[int, ...]
 
 
-class Given:
+class ProblemTables:
     """A problem's tables, and how the machine's memories and links are counted.
 
     Parameters
@@ -134,7 +134,7 @@ class Given:
         return tuple(map(frozenset, found))
 
     def _residues(self, alignment: Bytes) -> tuple[int, ...]:
-        """Return what addresses in a memory can be, modulo the engines' congruences."""
+        """Return the possible addresses in a memory modulo the engines' congruences."""
         multiples = range(0, lcm(alignment, self.modulus), alignment)
         return tuple(sorted({address % self.modulus for address in multiples}))
 
@@ -169,12 +169,12 @@ class Given:
         return place.tensor, box
 
 
-def free_ranges(given: Given, memory: MemoryIdx) -> list[tuple[Bytes, Bytes | None]]:
+def free_ranges(tables: ProblemTables, memory: MemoryIdx) -> list[tuple[Bytes, Bytes | None]]:
     """Return the ranges of a memory's addresses that are not reserved, up to its capacity."""
-    reserved = given.machine.memories[memory].reserved
+    reserved = tables.machine.memories[memory].reserved
     ends = [0, *(taken.end for taken in reserved)]
-    starts: list[Bytes | None] = [*(taken.start for taken in reserved), given.capacity[memory]]
-    limit = given.capacity[memory]
+    starts: list[Bytes | None] = [*(taken.start for taken in reserved), tables.capacity[memory]]
+    limit = tables.capacity[memory]
     found: list[tuple[Bytes, Bytes | None]] = []
     for start, end in zip(ends, starts, strict=True):
         stop = end if limit is None else min(limit, limit if end is None else end)
