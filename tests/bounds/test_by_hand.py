@@ -10,7 +10,7 @@ from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.machine.machine import ByteRange, MemoryKind, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from tests.solvers.bruteforce.small import DRAM, Draft, best_plan, machine
+from tests.solvers.bruteforce.small import DRAM, ProblemSketch, best_plan, machine
 
 ENERGY, PEAK, TRAFFIC = Quantity.ENERGY, Quantity.PEAK_SPM, Quantity.DRAM_TRAFFIC
 
@@ -21,12 +21,12 @@ def bounds(problem: Problem) -> dict[str, int]:
 
 def layers(cores: int, count: int, width: int) -> Problem:
     """Return layers of tasks of 10 cycles, each after all of the layer before; no data."""
-    draft = Draft(machine(*[64] * cores))
+    sketch = ProblemSketch(machine(*[64] * cores))
     for layer in range(count):
         before = range((layer - 1) * width, layer * width) if layer else ()
         for n in range(width):
-            draft.task(f"t{layer}_{n}", 10, after=before)
-    return draft.problem()
+            sketch.task(f"t{layer}_{n}", 10, after=before)
+    return sketch.problem()
 
 
 def test_the_cuts_between_layers_add_up() -> None:
@@ -44,8 +44,8 @@ def test_the_cuts_between_layers_add_up() -> None:
 def test_the_loads_of_all_that_comes_before_a_task_pass_one_link() -> None:
     # Two operands of 16 bytes come one after the other over the link out of DRAM: both hold it for
     # at least 4 + 3 cycles. Then 5 cycles.
-    draft = Draft(machine(64, channels=2)).buffer("a", 16, starts=DRAM)
-    problem = draft.buffer("b", 16, starts=DRAM).task("t", 5, reads=["a", "b"]).problem()
+    sketch = ProblemSketch(machine(64, channels=2)).buffer("a", 16, starts=DRAM)
+    problem = sketch.buffer("b", 16, starts=DRAM).task("t", 5, reads=["a", "b"]).problem()
     found = bounds(problem)
 
     assert found["critical path"] == 7 + 5
@@ -53,12 +53,12 @@ def test_the_loads_of_all_that_comes_before_a_task_pass_one_link() -> None:
 
 
 def test_data_of_a_task_on_another_kind_of_core_has_to_move() -> None:
-    draft = Draft(machine(64, 64, kinds=2)).buffer("x", 16)
-    draft.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
+    sketch = ProblemSketch(machine(64, 64, kinds=2)).buffer("x", 16)
+    sketch.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
 
-    assert bounds(draft.problem())["critical path"] == 5 + 6 + 5
+    assert bounds(sketch.problem())["critical path"] == 5 + 6 + 5
     near = replace(
-        draft.problem(), machine=machine(64, 64, kinds=2, remote=RemoteReads(
+        sketch.problem(), machine=machine(64, 64, kinds=2, remote=RemoteReads(
             cycles_per_byte_hop=Fraction(1, 16)))
     )  # fmt: skip
     assert bounds(near)["critical path"] == 5 + 5
@@ -66,8 +66,8 @@ def test_data_of_a_task_on_another_kind_of_core_has_to_move() -> None:
 
 def test_what_stops_on_its_way_takes_both_transfers() -> None:
     # spm1 stands for a shared memory, the only one that DRAM's engine reaches: 7 + 6 cycles.
-    draft = Draft(machine(64, 64)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"])
-    plain = draft.problem()
+    sketch = ProblemSketch(machine(64, 64)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"])
+    plain = sketch.problem()
     dram, near, far = plain.machine.memories
     staged = replace(
         plain.machine,
@@ -88,25 +88,25 @@ def test_what_stops_on_its_way_takes_both_transfers() -> None:
 def test_tasks_are_shared_out_among_kinds_of_core() -> None:
     # Four tasks of 30 cycles on one kind and 10 on the other; a core of each. In shares, 1 is run
     # by the slow core while the fast one runs 3: 30 cycles. The work at the best speeds is 20.
-    draft = Draft(machine(64, 64, kinds=2))
+    sketch = ProblemSketch(machine(64, 64, kinds=2))
     for n in range(4):
-        draft.task(f"t{n}", 30, 10)
-    found = bounds(draft.problem())
+        sketch.task(f"t{n}", 30, 10)
+    found = bounds(sketch.problem())
 
     assert found["work"] == 20
     assert 29 <= found["shares of cores"] <= 30
-    assert best_plan(draft.problem()).claim.makespan == 30
+    assert best_plan(sketch.problem()).claim.makespan == 30
 
 
 def test_bytes_times_cycles_are_limited() -> None:
     # Each task holds 16 + 16 bytes for 20 cycles; each load holds 16 bytes for 7, and each store
     # for 7: 2 * (32 * 20 + 2 * 16 * 7) = 1728 in 32 bytes: 54 cycles at least, and no prefetch is
     # possible. The load of the second cannot begin before the store of the first has ended.
-    draft = Draft(machine(32))
+    sketch = ProblemSketch(machine(32))
     for n in "01":
-        draft.buffer(f"a{n}", 16, starts=DRAM).buffer(f"b{n}", 16, ends=DRAM)
-        draft.task(f"t{n}", 20, reads=[f"a{n}"], writes=[f"b{n}"])
-    problem = draft.problem()
+        sketch.buffer(f"a{n}", 16, starts=DRAM).buffer(f"b{n}", 16, ends=DRAM)
+        sketch.task(f"t{n}", 20, reads=[f"a{n}"], writes=[f"b{n}"])
+    problem = sketch.problem()
 
     assert bounds(problem)["bytes in scratchpads"] == 54
     assert relaxation_bound(problem, 5.0) == best_plan(problem).claim.makespan
@@ -116,10 +116,10 @@ def test_the_relaxation_knows_that_a_prefetch_needs_room() -> None:
     # With 16 bytes, a load, a task of 20 cycles, and the same again: 7 + 20 + 7 + 20. With 32 the
     # second load comes during the first task.
     def pair(size: int) -> Problem:
-        draft = Draft(machine(size))
+        sketch = ProblemSketch(machine(size))
         for n in "01":
-            draft.buffer(f"a{n}", 16, starts=DRAM).task(f"t{n}", 20, reads=[f"a{n}"])
-        return draft.problem()
+            sketch.buffer(f"a{n}", 16, starts=DRAM).task(f"t{n}", 20, reads=[f"a{n}"])
+        return sketch.problem()
 
     assert relaxation_bound(pair(16), 5.0) == 54
     assert relaxation_bound(pair(32), 5.0) == 47
@@ -133,10 +133,10 @@ def test_a_bound_that_is_known_is_never_lost() -> None:
 
 def test_what_finds_no_room_beside_a_task_goes_out_and_comes_back() -> None:
     # x (16 bytes) waits while t1 needs 32 of 40 bytes: all of it goes out and comes back.
-    draft = Draft(machine(40)).buffer("b", 16, starts=DRAM).buffer("x", 16)
-    draft.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
-    draft.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
-    problem = draft.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(TRAFFIC)
+    sketch = ProblemSketch(machine(40)).buffer("b", 16, starts=DRAM).buffer("x", 16)
+    sketch.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
+    sketch.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
+    problem = sketch.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(TRAFFIC)
     found = bounds(problem)
 
     assert found["compulsory traffic"] == 3 * 16
@@ -146,9 +146,13 @@ def test_what_finds_no_room_beside_a_task_goes_out_and_comes_back() -> None:
 
 
 def test_energy_counts_tasks_and_the_cheapest_way_of_each_byte() -> None:
-    draft = Draft(machine(64, 64, kinds=2)).buffer("a", 16, starts=DRAM).buffer("b", 8, ends=DRAM)
-    draft.task("t", 5, 9, reads=["a"], writes=["b"], energy=(50, 7))
-    plain = draft.problem(ENERGY)
+    sketch = (
+        ProblemSketch(machine(64, 64, kinds=2))
+        .buffer("a", 16, starts=DRAM)
+        .buffer("b", 8, ends=DRAM)
+    )
+    sketch.task("t", 5, 9, reads=["a"], writes=["b"], energy=(50, 7))
+    plain = sketch.problem(ENERGY)
     costs = {"dram": 100, "spm0": 1, "spm1": 3}
     problem = replace(
         plain,
@@ -166,9 +170,9 @@ def test_energy_counts_tasks_and_the_cheapest_way_of_each_byte() -> None:
 
 
 def test_energy_that_is_not_stated_counts_nothing() -> None:
-    draft = Draft(machine(64, 64, kinds=2)).task("t", 5, 5, energy=(50, None))
+    sketch = ProblemSketch(machine(64, 64, kinds=2)).task("t", 5, 5, energy=(50, None))
 
-    assert bounds(draft.problem())["energy"] == best_plan(draft.problem(ENERGY)).claim.energy == 0
+    assert bounds(sketch.problem())["energy"] == best_plan(sketch.problem(ENERGY)).claim.energy == 0
 
 
 @pytest.mark.parametrize(
@@ -186,25 +190,25 @@ def test_a_working_set_lies_aligned_and_beside_reserved_bytes(
     alignment: int, reserved: tuple[ByteRange, ...], peak: int
 ) -> None:
     # 15 bytes below and 10 above, which leaves the least above the last multiple of 8: 16 + 10.
-    draft = Draft(machine(64, alignment=alignment, reserved=reserved))
-    draft.buffer("a", 10, starts=DRAM).buffer("b", 15).task("t", 5, reads=["a"], writes=["b"])
-    problem = draft.problem(PEAK)
+    sketch = ProblemSketch(machine(64, alignment=alignment, reserved=reserved))
+    sketch.buffer("a", 10, starts=DRAM).buffer("b", 15).task("t", 5, reads=["a"], writes=["b"])
+    problem = sketch.problem(PEAK)
 
     assert bounds(problem)["working set"] == peak
     assert best_plan(problem).claim.peak_spm >= peak
 
 
 def test_in_place_of_a_smaller_operand_only_the_rest_is_new() -> None:
-    draft = Draft(machine(64)).buffer("a", 10, starts=DRAM).buffer("b", 15)
-    draft.task("t", 5, reads=["a"], writes=["b"], in_place={"b": "a"})
-    problem = draft.problem(PEAK)
+    sketch = ProblemSketch(machine(64)).buffer("a", 10, starts=DRAM).buffer("b", 15)
+    sketch.task("t", 5, reads=["a"], writes=["b"], in_place={"b": "a"})
+    problem = sketch.problem(PEAK)
 
     assert bounds(problem)["working set"] == best_plan(problem).claim.peak_spm == 15
 
 
 def test_a_core_that_works_in_dram_loads_nothing() -> None:
-    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=DRAM)
-    plain = draft.task("t", 5, reads=["a"], writes=["b"]).problem()
+    sketch = ProblemSketch(machine(64)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=DRAM)
+    plain = sketch.task("t", 5, reads=["a"], writes=["b"]).problem()
     cores = (replace(plain.machine.cores[0], memory=DRAM),)
     problem = replace(plain, machine=replace(plain.machine, cores=cores))
     plan = best_plan(problem)

@@ -12,7 +12,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.bruteforce.small import Draft, machine
+from tests.solvers.bruteforce.small import ProblemSketch, machine
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
@@ -152,12 +152,12 @@ def test_cores_that_no_engine_connects_hand_data_over_through_dram() -> None:
 
 
 def test_the_last_bytes_of_a_memory_need_no_padding() -> None:
-    draft = Draft(machine(86, alignment=32))
-    draft.buffer("a", 30).buffer("b", 20).buffer("c", 5)
-    draft.task("t", 5, writes=["a", "b", "c"])
+    sketch = ProblemSketch(machine(86, alignment=32))
+    sketch.buffer("a", 30).buffer("b", 20).buffer("c", 5)
+    sketch.task("t", 5, writes=["a", "b", "c"])
 
-    result = solve(draft.problem())
+    result = solve(sketch.problem())
 
     assert result.plan is not None
-    assert check(draft.problem(), result.plan) == ()
+    assert check(sketch.problem(), result.plan) == ()
     assert result.plan.claim.peak_spm <= 86

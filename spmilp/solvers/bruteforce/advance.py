@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from spmilp.solvers.bruteforce.capacity import CapacityModel
 from spmilp.solvers.bruteforce.contents import Contents
 from spmilp.solvers.bruteforce.demand import Demand
-from spmilp.solvers.bruteforce.state import WAITING, LiveResidency, Node, State, TaskState, without
+from spmilp.solvers.bruteforce.state import WAITING, LiveResidency, Node, State, TaskState
 from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx
 
@@ -56,12 +56,8 @@ class TimeAdvance:
                 if not residency.used:
                     return None
                 gone.add(position)
-        tensors = self._models[memory].tensors
-        return Contents(
-            [residency for position, residency in enumerate(residencies) if position not in gone],
-            [name for position, name in enumerate(contents.names) if position not in gone],
-            without(contents.layouts, {tensors + position for position in gone}),
-        )
+        later = Contents(residencies, contents.names, contents.layouts)
+        return later.without(gone, self._models[memory])
 
     def _newer_copies_replace_older(
         self, state: State, before: Sequence[LiveResidency], residencies: list[LiveResidency]

@@ -1,6 +1,6 @@
 """The contents of memories while a step changes them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -10,8 +10,6 @@ from spmilp.solvers.bruteforce.state import (
     LiveResidency,
     MemoryState,
     Node,
-    in_order,
-    without,
 )
 from spmilp.units import Cycles, MemoryIdx
 
@@ -44,17 +42,31 @@ class Contents:
     ) -> Iterator["Contents"]:
         """Yield the contents with items added, for each set of residencies that can be evicted."""
         for insertion in model.insertions(self.residencies, self.layouts, items):
-            kept = [i for i in range(len(self.residencies)) if i not in insertion.evicted]
-            gone = {model.tensors + i for i in insertion.evicted}
-            yield Contents(
-                [self.residencies[i] for i in kept] + [item.residency for item in items],
-                [self.names[i] for i in kept] + list(names),
-                without(insertion.layouts, gone),
+            filled = Contents(
+                [*self.residencies, *(item.residency for item in items)],
+                [*self.names, *names],
+                insertion.layouts,
             )
+            yield filled.without(insertion.evicted, model)
+
+    def without(self, positions: Collection[int], model: CapacityModel) -> "Contents":
+        """Return the contents without the residencies at some positions."""
+        return self._picked([i for i in range(len(self.names)) if i not in positions], model)
 
     def in_order(self, model: CapacityModel) -> tuple[MemoryState, tuple[int, ...]]:
-        """Return the contents and their names as a state holds them."""
-        return in_order(self.residencies, self.names, self.layouts, model.tensors)
+        """Return the contents as a state holds them, in an order independent of how they came."""
+        order = sorted(range(len(self.names)), key=lambda i: self.residencies[i])
+        ordered = self._picked(order, model)
+        return MemoryState(tuple(ordered.residencies), ordered.layouts), tuple(ordered.names)
+
+    def _picked(self, order: list[int], model: CapacityModel) -> "Contents":
+        layouts = self.layouts
+        if layouts is not None and order != list(range(len(self.names))):
+            columns = [*range(model.tensors), *(model.tensors + i for i in order)]
+            layouts = frozenset(tuple(layout[c] for c in columns) for layout in layouts)
+        return Contents(
+            [self.residencies[i] for i in order], [self.names[i] for i in order], layouts
+        )
 
 
 def combined(

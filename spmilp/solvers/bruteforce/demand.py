@@ -15,13 +15,8 @@ class Demand:
         self._tables = tables
         self._keeps = tuple(model.is_unconstrained for model in models)
         self._able = tuple(
-            frozenset(
-                memory
-                for group in tables.groups
-                if tables.cycles(task.index, group) is not None
-                for memory in group.readable
-            )
-            for task in tables.problem.tasks
+            frozenset(memory for _, group, _ in able for memory in group.readable)
+            for able in tables.able
         )
 
     def able_to_serve(self, task: TaskIdx) -> frozenset[MemoryIdx]:

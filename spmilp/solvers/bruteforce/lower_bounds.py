@@ -58,12 +58,8 @@ class LowerBounds:
         self._options = options
         self._demand = demand
         self._able = tuple(
-            tuple(
-                (index, group.memory, cycles)
-                for index, group in enumerate(tables.groups)
-                if (cycles := tables.cycles(task.index, group)) is not None
-            )
-            for task in tables.problem.tasks
+            tuple((index, group.memory, cycles) for index, group, cycles in able)
+            for able in tables.able
         )
         self._least_energy = tuple(
             min((tables.energy(task, tables.groups[g]) for g, _, _ in able), default=0)

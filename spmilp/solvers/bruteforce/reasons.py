@@ -39,8 +39,7 @@ def least_peak(problem: Problem) -> Bytes:
             min(
                 (
                     least_bytes(tables, task, group) if kinds[group.memory] is MemoryKind.SPM else 0
-                    for group in tables.groups
-                    if tables.cycles(task.index, group) is not None
+                    for _, group, _ in tables.able[task.index]
                 ),
                 default=0,
             )
@@ -60,17 +59,15 @@ def why_no_plan(problem: Problem, states: int) -> str:
     """Return why a problem is infeasible although each task fits alone."""
     return _why_unreachable(ProblemTables(problem)) or (
         f"all {states} states that plans can pass through were searched and none is complete: each "
-        "task finds room alone, but no order of tasks and transfers leaves room for all that must "
-        "residency; give the memories more bytes or cut the tiles smaller"
+        "task fits alone, but no order of tasks and transfers leaves room for all that must stay; "
+        "give the memories more bytes or cut the tiles smaller"
     )
 
 
 def _why_nowhere(tables: ProblemTables, task: Task) -> str:
     """Say how many bytes are missing for a task on the cores where the fewest are."""
     shortages: list[tuple[Bytes, str]] = []
-    for group in tables.groups:
-        if tables.cycles(task.index, group) is None:
-            continue
+    for _, group, _ in tables.able[task.index]:
         memory = tables.machine.memories[group.memory]
         needed = least_bytes(tables, task, group)
         if memory.usable is None or needed <= memory.usable:
@@ -102,8 +99,7 @@ def _why_unreachable(tables: ProblemTables) -> str:
         return any(ways[a][b] < UNREACHABLE for a in sources if a is not None for b in targets)
 
     for task in problem.tasks:
-        able = [g for g in tables.groups if tables.cycles(task.index, g) is not None]
-        readable = {memory for group in able for memory in group.readable}
+        readable = {m for _, group, _ in tables.able[task.index] for m in group.readable}
         for read in task.reads:
             if not is_reachable(read, readable):
                 return (
@@ -119,4 +115,4 @@ def _why_unreachable(tables: ProblemTables) -> str:
 
 
 def _memories_of(tables: ProblemTables, task: TaskIdx) -> set[int | None]:
-    return {g.memory for g in tables.groups if tables.cycles(task, g) is not None}
+    return {group.memory for _, group, _ in tables.able[task]}

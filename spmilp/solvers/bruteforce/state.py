@@ -1,6 +1,5 @@
 """A state of the search: the machine at one cycle, times relative to it."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, SliceIdx
@@ -94,31 +93,3 @@ class Node(NamedTuple):
     state: State
     names: tuple[tuple[int, ...], ...]
     next_name: int
-
-
-def in_order(
-    residencies: Sequence[LiveResidency],
-    names: Sequence[int],
-    layouts: frozenset[Layout] | None,
-    tensors: int,
-) -> tuple[MemoryState, tuple[int, ...]]:
-    """Return the contents of a memory in an order that does not depend on how they came."""
-    order = sorted(range(len(residencies)), key=lambda i: residencies[i])
-    if order == list(range(len(residencies))):
-        return MemoryState(tuple(residencies), layouts), tuple(names)
-    if layouts is not None:
-        columns = [*range(tensors), *(tensors + i for i in order)]
-        layouts = frozenset(tuple(layout[c] for c in columns) for layout in layouts)
-    return MemoryState(tuple(residencies[i] for i in order), layouts), tuple(
-        names[i] for i in order
-    )
-
-
-def without(layouts: frozenset[Layout] | None, columns: set[int]) -> frozenset[Layout] | None:
-    """Return the layouts with some columns left out."""
-    if layouts is None or not columns:
-        return layouts
-    return frozenset(
-        tuple(offset for column, offset in enumerate(layout) if column not in columns)
-        for layout in layouts
-    )

@@ -51,6 +51,15 @@ class ProblemTables:
         )
         self.is_dram = tuple(memory.kind is MemoryKind.DRAM for memory in machine.memories)
         self.groups = self._core_groups()
+        self.able = tuple(
+            tuple(
+                (index, group, cycles)
+                for index, group in enumerate(self.groups)
+                if (cycles := task.cycles[group.kind]) is not None
+            )
+            for task in problem.tasks
+        )
+        """Each task's groups of cores, by index too, with its cycles there without remote reads."""
         self.worked_in = frozenset(group.memory for group in self.groups)
         self.whole = tuple(part.buffer for part in problem.slices)
         self.writer = problem.writers()
@@ -75,10 +84,6 @@ class ProblemTables:
         if place is None or self.problem.tensors[place.tensor].memory != memory:
             return None
         return place.tensor
-
-    def cycles(self, task: TaskIdx, group: CoreGroup) -> Cycles | None:
-        """Return the cycles of a task on a core of the group, remote reads left aside."""
-        return self.problem.tasks[task].cycles[group.kind]
 
     def energy(self, task: TaskIdx, group: CoreGroup) -> Femtojoules:
         """Return the energy of a task on a core of the group; 0 where unknown."""

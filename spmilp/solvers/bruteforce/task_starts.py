@@ -79,9 +79,8 @@ class TaskStarts:
         for task in self._tables.problem.tasks:
             if not self._is_ready(state, task.index):
                 continue
-            for index, group in enumerate(self._tables.groups):
-                cycles = self._tables.cycles(task.index, group)
-                if cycles is not None and busy[index] < len(group.cores):
+            for index, group, cycles in self._tables.able[task.index]:
+                if busy[index] < len(group.cores):
                     yield from self._on(node, task, index, cycles)
 
     def _is_ready(self, state: State, task: TaskIdx) -> bool:

@@ -85,7 +85,7 @@ def machine(
 
 
 @dataclass
-class Draft:
+class ProblemSketch:
     """A problem in the making.
 
     ``task`` refers to buffers by name, and to the first bytes of one as ``("name", bytes)``.
@@ -99,7 +99,7 @@ class Draft:
 
     def buffer(
         self, name: str, size: int, *, starts: int | None = None, ends: int | None = None
-    ) -> "Draft":
+    ) -> "ProblemSketch":
         """Add a buffer; one that starts or ends in DRAM has a tensor of its own."""
         place = None
         if DRAM in (starts, ends):
@@ -128,7 +128,7 @@ class Draft:
         after: Sequence[int] = (),
         scratch: int = 0,
         energy: tuple[int | None, ...] = (),
-    ) -> "Draft":
+    ) -> "ProblemSketch":
         """Add a task; ``in_place`` names buffers read by the buffers written over them."""
         self.tasks.append(
             {

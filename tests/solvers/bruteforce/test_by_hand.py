@@ -10,16 +10,16 @@ from spmilp.machine.machine import ByteRange, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveStatus
-from tests.solvers.bruteforce.small import DRAM, Draft, best_plan, machine, solve
+from tests.solvers.bruteforce.small import DRAM, ProblemSketch, best_plan, machine, solve
 
 TRAFFIC, ENERGY, PEAK = Quantity.DRAM_TRAFFIC, Quantity.ENERGY, Quantity.PEAK_SPM
 
 
 def one_task(size: int, in_place: bool = False, first: Quantity = Quantity.MAKESPAN) -> Problem:
     """Return a task that reads 16 bytes from DRAM and writes 16 to it."""
-    draft = Draft(machine(size)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=DRAM)
+    sketch = ProblemSketch(machine(size)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=DRAM)
     over = {"b": "a"} if in_place else {}
-    return draft.task("t", 10, reads=["a"], writes=["b"], in_place=over).problem(first)
+    return sketch.task("t", 10, reads=["a"], writes=["b"], in_place=over).problem(first)
 
 
 def test_one_task_is_loaded_computed_and_stored() -> None:
@@ -32,11 +32,11 @@ def test_one_task_is_loaded_computed_and_stored() -> None:
 def test_tasks_on_two_cores_wait_for_the_one_link_out_of_dram() -> None:
     # The loads follow one another, for each takes the whole link: 7 and 14. The later task is
     # loaded at 14, computed at 24 and stored at 31.
-    draft = Draft(machine(64, 64))
+    sketch = ProblemSketch(machine(64, 64))
     for n in "01":
-        draft.buffer(f"a{n}", 16, starts=DRAM).buffer(f"b{n}", 16, ends=DRAM)
-        draft.task(f"t{n}", 10, reads=[f"a{n}"], writes=[f"b{n}"])
-    problem = draft.problem()
+        sketch.buffer(f"a{n}", 16, starts=DRAM).buffer(f"b{n}", 16, ends=DRAM)
+        sketch.task(f"t{n}", 10, reads=[f"a{n}"], writes=[f"b{n}"])
+    problem = sketch.problem()
 
     assert best_plan(problem).claim.makespan == 31
     # On links of twice the rate both load at once.
@@ -45,10 +45,10 @@ def test_tasks_on_two_cores_wait_for_the_one_link_out_of_dram() -> None:
 
 def spilling(size: int, first: Quantity) -> Problem:
     """Return tasks of which the second needs 32 bytes while 16 wait for the third."""
-    draft = Draft(machine(size)).buffer("b", 16, starts=DRAM).buffer("x", 16)
-    draft.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
-    draft.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
-    return draft.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(first)
+    sketch = ProblemSketch(machine(size)).buffer("b", 16, starts=DRAM).buffer("x", 16)
+    sketch.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
+    sketch.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
+    return sketch.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(first)
 
 
 def test_what_finds_no_room_is_stored_and_loaded_again() -> None:
@@ -76,11 +76,11 @@ def test_in_place_a_task_needs_the_bytes_of_its_operand_only() -> None:
 def test_nothing_is_in_place_of_what_somebody_else_reads_later() -> None:
     # If u runs first, c lies beside a, and t writes b over a in the end: 32 bytes. If u reads b too
     # and so comes second, a must outlast t: a, b and c at one time.
-    draft = Draft(machine(32)).buffer("a", 16, starts=DRAM)
-    draft.buffer("b", 16).buffer("c", 16)
-    draft.task("t", 5, reads=["a"], writes=["b"], in_place={"b": "a"})
-    draft.task("u", 5, reads=["a"], writes=["c"])
-    free = draft.problem(PEAK)
+    sketch = ProblemSketch(machine(32)).buffer("a", 16, starts=DRAM)
+    sketch.buffer("b", 16).buffer("c", 16)
+    sketch.task("t", 5, reads=["a"], writes=["b"], in_place={"b": "a"})
+    sketch.task("u", 5, reads=["a"], writes=["c"])
+    free = sketch.problem(PEAK)
     forced = replace(free, tasks=(free.tasks[0], replace(free.tasks[1], reads=(0, 1), after=(0,))))
 
     assert best_plan(free).claim.peak_spm == 32
@@ -89,9 +89,9 @@ def test_nothing_is_in_place_of_what_somebody_else_reads_later() -> None:
 
 def pipeline(target: Quantity = Quantity.MAKESPAN, **machine_options: Any) -> Problem:
     """Return two tasks for cores of different kinds; the second reads what the first writes."""
-    draft = Draft(machine(64, 64, kinds=2, **machine_options)).buffer("x", 16)
-    draft.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
-    return draft.problem(target)
+    sketch = ProblemSketch(machine(64, 64, kinds=2, **machine_options)).buffer("x", 16)
+    sketch.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
+    return sketch.problem(target)
 
 
 def test_from_core_to_core_data_goes_straight_or_through_dram() -> None:
@@ -114,10 +114,10 @@ def test_a_remote_read_is_taken_where_it_beats_a_copy() -> None:
 
 
 def shared_weights(multicast: bool) -> Problem:
-    draft = Draft(machine(64, 64, kinds=2, between=False, multicast=multicast))
-    draft.buffer("w", 16, starts=DRAM)
-    draft.task("t0", 5, None, reads=["w"]).task("t1", None, 5, reads=["w"])
-    return draft.problem()
+    sketch = ProblemSketch(machine(64, 64, kinds=2, between=False, multicast=multicast))
+    sketch.buffer("w", 16, starts=DRAM)
+    sketch.task("t0", 5, None, reads=["w"]).task("t1", None, 5, reads=["w"])
+    return sketch.problem()
 
 
 def test_one_multicast_beats_two_loads() -> None:
@@ -140,9 +140,9 @@ def test_one_byte_less_and_there_is_no_plan() -> None:
 
 
 def test_bytes_that_alignment_wastes_are_missed() -> None:
-    draft = Draft(machine(23, alignment=8)).buffer("a", 10, starts=DRAM).buffer("b", 8)
-    draft.task("t", 5, reads=["a"], writes=["b"])
-    problem = draft.problem()
+    sketch = ProblemSketch(machine(23, alignment=8)).buffer("a", 10, starts=DRAM).buffer("b", 8)
+    sketch.task("t", 5, reads=["a"], writes=["b"])
+    problem = sketch.problem()
 
     # With a below, b would end at 16 + 8 = 24; with b below, a ends at 8 + 10 = 18.
     assert best_plan(problem).claim.peak_spm == 18
@@ -154,8 +154,8 @@ def test_bytes_that_alignment_wastes_are_missed() -> None:
 def test_what_fits_by_its_bytes_may_not_fit_between_reserved_ones() -> None:
     # 12 bytes below the reserved ones and 24 above: 36 in all, but only one piece of 16 fits.
     hole = (ByteRange(12, 16),)
-    draft = Draft(machine(40, reserved=hole)).buffer("a", 16, starts=DRAM).buffer("b", 16)
-    problem = draft.task("t", 5, reads=["a"], writes=["b"]).problem()
+    sketch = ProblemSketch(machine(40, reserved=hole)).buffer("a", 16, starts=DRAM).buffer("b", 16)
+    problem = sketch.task("t", 5, reads=["a"], writes=["b"]).problem()
 
     result = solve(problem)
 
@@ -166,41 +166,43 @@ def test_what_fits_by_its_bytes_may_not_fit_between_reserved_ones() -> None:
 
 def test_only_the_part_that_is_read_is_loaded() -> None:
     # 4 bytes: 2 + 1 + 1 cycles.
-    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM)
-    claim = best_plan(draft.task("t", 5, reads=[("a", 4)]).problem()).claim
+    sketch = ProblemSketch(machine(64)).buffer("a", 16, starts=DRAM)
+    claim = best_plan(sketch.task("t", 5, reads=[("a", 4)]).problem()).claim
 
     assert (claim.makespan, claim.dram_traffic, claim.peak_spm) == (9, 4, 4)
 
 
 def test_a_whole_buffer_serves_the_readers_of_its_parts() -> None:
     # u could have its own 8 bytes, but the 16 of t hold them.
-    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM)
-    draft.task("t", 5, reads=["a"]).task("u", 5, reads=[("a", 8)])
-    claim = best_plan(draft.problem(TRAFFIC)).claim
+    sketch = ProblemSketch(machine(64)).buffer("a", 16, starts=DRAM)
+    sketch.task("t", 5, reads=["a"]).task("u", 5, reads=[("a", 8)])
+    claim = best_plan(sketch.problem(TRAFFIC)).claim
 
     assert (claim.dram_traffic, claim.makespan, claim.peak_spm) == (16, 7 + 5 + 5, 16)
 
 
 def test_a_task_goes_where_it_takes_the_least_energy_if_that_is_asked_for() -> None:
-    draft = Draft(machine(64, 64, kinds=2)).task("t", 3, 9, energy=(50, 7))
+    sketch = ProblemSketch(machine(64, 64, kinds=2)).task("t", 3, 9, energy=(50, 7))
 
-    assert best_plan(draft.problem(ENERGY)).claim.makespan == 9
-    assert best_plan(draft.problem(ENERGY)).claim.energy == 7
-    assert best_plan(draft.problem()).claim.makespan == 3
+    assert best_plan(sketch.problem(ENERGY)).claim.makespan == 9
+    assert best_plan(sketch.problem(ENERGY)).claim.energy == 7
+    assert best_plan(sketch.problem()).claim.makespan == 3
 
 
 def test_scratch_lies_beside_what_the_task_reads() -> None:
-    draft = Draft(machine(24)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"], scratch=8)
+    sketch = (
+        ProblemSketch(machine(24)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"], scratch=8)
+    )
 
-    assert best_plan(draft.problem()).claim.peak_spm == 24
-    assert solve(replace(draft.problem(), machine=machine(23))).status is SolveStatus.INFEASIBLE
+    assert best_plan(sketch.problem()).claim.peak_spm == 24
+    assert solve(replace(sketch.problem(), machine=machine(23))).status is SolveStatus.INFEASIBLE
 
 
 def test_second_channels_help_as_far_as_links_carry() -> None:
     # Two loads of 16 bytes for one task. Two channels on a link of 8 B/cycle load both at once; on
     # one of 4 they follow each other all the same.
-    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM).buffer("b", 16, starts=DRAM)
-    problem = draft.task("t", 5, reads=["a", "b"]).problem()
+    sketch = ProblemSketch(machine(64)).buffer("a", 16, starts=DRAM).buffer("b", 16, starts=DRAM)
+    problem = sketch.task("t", 5, reads=["a", "b"]).problem()
 
     assert best_plan(problem).claim.makespan == 7 + 7 + 5
     for channels, rate, makespan in ((2, 4, 19), (1, 8, 19), (2, 8, 12)):
@@ -211,8 +213,8 @@ def test_second_channels_help_as_far_as_links_carry() -> None:
 def test_an_engine_that_wants_congruent_addresses_finds_them_or_there_is_no_plan() -> None:
     # The first byte is reserved, so a 16 byte slice in 17 bytes lies at address 1. The tensor can
     # lie at an address that is 1 modulo 4, unless DRAM gives out multiples of 4 only.
-    draft = Draft(machine(17, reserved=(ByteRange(0, 1),))).buffer("a", 16, starts=DRAM)
-    problem = draft.task("t", 5, reads=["a"]).problem()
+    sketch = ProblemSketch(machine(17, reserved=(ByteRange(0, 1),))).buffer("a", 16, starts=DRAM)
+    problem = sketch.task("t", 5, reads=["a"]).problem()
     particular = tuple(replace(e, congruence=4) for e in problem.machine.engines)
     wants = replace(problem, machine=replace(problem.machine, engines=particular))
     dram, spm = wants.machine.memories
@@ -225,8 +227,8 @@ def test_an_engine_that_wants_congruent_addresses_finds_them_or_there_is_no_plan
 
 
 def test_an_engine_of_one_dimension_cannot_gather_rows() -> None:
-    draft = Draft(machine(64)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"])
-    problem = draft.problem()
+    sketch = ProblemSketch(machine(64)).buffer("a", 16, starts=DRAM).task("t", 5, reads=["a"])
+    problem = sketch.problem()
     place = problem.buffers[0].place
     assert place is not None
     grid = replace(problem.buffers[0], shape=(4, 4), place=replace(place, start=(0, 4)))
@@ -246,18 +248,18 @@ def test_an_engine_of_one_dimension_cannot_gather_rows() -> None:
 
 
 def test_weights_that_start_in_a_scratchpad_are_not_loaded() -> None:
-    draft = Draft(machine(64)).buffer("w", 16, starts=1).task("t", 5, reads=["w"])
-    claim = best_plan(draft.problem()).claim
+    sketch = ProblemSketch(machine(64)).buffer("w", 16, starts=1).task("t", 5, reads=["w"])
+    claim = best_plan(sketch.problem()).claim
 
     assert (claim.makespan, claim.dram_traffic) == (5, 0)
 
 
 def test_what_must_end_in_a_scratchpad_stays_there() -> None:
     # a and b need 16 bytes each at one time, and b must stay while u reads c beside it.
-    draft = Draft(machine(32)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=1)
-    draft.buffer("c", 16, starts=DRAM)
-    draft.task("t", 5, reads=["a"], writes=["b"]).task("u", 5, reads=["c"], after=[0])
-    problem = draft.problem()
+    sketch = ProblemSketch(machine(32)).buffer("a", 16, starts=DRAM).buffer("b", 16, ends=1)
+    sketch.buffer("c", 16, starts=DRAM)
+    sketch.task("t", 5, reads=["a"], writes=["b"]).task("u", 5, reads=["c"], after=[0])
+    problem = sketch.problem()
 
     # c comes into the bytes of a once t has ended: 7 + 5 + 7 + 5.
     assert best_plan(problem).claim.makespan == 24
@@ -266,7 +268,7 @@ def test_what_must_end_in_a_scratchpad_stays_there() -> None:
 
 @pytest.mark.parametrize("first", list(Quantity))
 def test_a_problem_without_tasks_costs_nothing(first: Quantity) -> None:
-    problem = replace(Draft(machine(64)).task("t", 5).problem(first), tasks=())
+    problem = replace(ProblemSketch(machine(64)).task("t", 5).problem(first), tasks=())
     claim = best_plan(problem).claim
 
     assert (claim.makespan, claim.dram_traffic, claim.energy, claim.peak_spm) == (0, 0, 0, 0)
