@@ -8,11 +8,11 @@ from spmilp.errors import DoesNotFitError
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.schedule_state import COUNT_TRANSFERS
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
-from spmilp.solvers.lns.clock import Clock
 
 MOST_KEPT = 20
 ACTIVITIES_KEPT = 400_000

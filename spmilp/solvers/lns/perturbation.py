@@ -3,9 +3,9 @@
 import numpy as np
 
 from spmilp.compiled import kernel
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
 from spmilp.solvers.kernels.timeline import Timeline, occupy
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.partial_order.capacity_passes import (
     capacity_backward_pass,
     capacity_forward_pass,

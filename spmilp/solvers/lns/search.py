@@ -8,7 +8,7 @@ from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions
-from spmilp.solvers.lns.clock import Clock
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.lns.helpers import Helpers
 from spmilp.solvers.lns.initial_solutions import Starts
 from spmilp.solvers.lns.options import LnsOptions

@@ -9,12 +9,12 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.beside import Beside
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.search import Session
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.lns.choice import Choice, Step
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.perturbation import perturbed, with_loads_advanced
 from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps

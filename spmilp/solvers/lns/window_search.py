@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from ortools.sat.python import cp_model
 
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.choice import Choice
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.neighbourhoods import CUTS, Field, Neighbourhood
 from spmilp.solvers.lns.window import Window, WindowSolution
 from spmilp.solvers.lns.window_model import WindowModel

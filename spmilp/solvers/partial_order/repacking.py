@@ -7,9 +7,9 @@ import numpy as np
 
 from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, pack
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.partial_order.capacity_passes import (
     capacity_backward_pass,
     capacity_forward_pass,

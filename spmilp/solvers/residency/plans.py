@@ -9,12 +9,12 @@ from spmilp.errors import DoesNotFitError
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import TimedPlan, extract
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.kernels.dram import dram_addresses
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.justification import double_justified
 from spmilp.solvers.partial_order.repacking import FillLimits, repacked

@@ -13,8 +13,8 @@ from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Claim, Placement, Plan
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.reassignment.components import Components
 from spmilp.solvers.lns.reassignment.move import Reassigned, Reassigner, Times
 from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps, retimed

@@ -5,9 +5,9 @@ import pytest
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.choice import Choice, Step
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.helpers import Helpers
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.steps import Steps

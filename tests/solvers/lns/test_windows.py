@@ -12,9 +12,9 @@ from spmilp.checker.check import check
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.neighbourhoods import CUTS, Field, Neighbourhood
 from spmilp.solvers.lns.window import Claim, Window, handovers
 from spmilp.solvers.lns.window_model import WindowModel

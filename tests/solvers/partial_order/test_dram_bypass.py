@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NONE
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.partial_order.capacity_passes import capacity_backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
-from spmilp.solvers.lns.clock import Clock
 from spmilp.solvers.lns.reassignment.components import Choice, Components
 from spmilp.solvers.lns.reassignment.move import Reassigned, Reassigner, Times
 from spmilp.solvers.partial_order.capacity_passes import (
