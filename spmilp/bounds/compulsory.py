@@ -8,7 +8,7 @@ from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import family_of
 from spmilp.frontend.regions import group_regions
-from spmilp.lowering.classes import class_of
+from spmilp.lowering.groups import class_of
 from spmilp.lowering.tiling import Interval
 from spmilp.units import Box, Bytes
 

@@ -76,8 +76,6 @@ class Roofline:
 def roofline(network: Network, machine: Machine) -> Roofline:
     """Return a lower bound on the makespan that holds for every tiling of a network.
 
-    It rests on the analytic cost model; measured cycles may be lower.
-
     *Arithmetic.* A tile whose loop ``l`` makes ``t`` trips on an array that spreads ``l`` over
     ``s`` multipliers takes ``ceil(t / s)`` steps for it. With ``T`` the most trips of any tile,
     ``ceil(t / s) >= max(t / s, 1) >= t / min(s, T)``, so a tile takes at least its MACs divided by

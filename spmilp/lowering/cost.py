@@ -1,20 +1,14 @@
-"""Cycles and energy of a tile on a kind of core: an analytic model, overridden by measurements."""
+"""Cycles and energy of a tile on a kind of core: an analytic model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 
 from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Group
 from spmilp.frontend.operators.family import Work
 from spmilp.frontend.regions import kinds_to_run
-from spmilp.lowering.cycle_table import CycleTable
 from spmilp.machine.machine import CoreKind, MacArray
-from spmilp.units import Box, Cycles, Femtojoules
-
-Part = tuple[int, int]
-NO_MEASUREMENTS = CycleTable()
+from spmilp.units import Cycles, Femtojoules
 
 
 def task_cycles(work: Work, kind: CoreKind) -> Cycles | None:
@@ -84,59 +78,20 @@ def task_energy(work: Work, kind: CoreKind) -> Femtojoules | None:
     return None if each is None else each * prod(trip for _, trip in work.loops)
 
 
-@dataclass(frozen=True)
-class CostModel:
-    """What the tiles of groups cost on each kind of core of one machine.
+def cycles_by_kind(
+    group: Group, work: Work, kinds: Sequence[CoreKind]
+) -> tuple[Cycles | None, ...]:
+    """Return the cycles of a tile's work on each kind of core, ``None`` where it cannot run."""
+    return tuple(task_cycles(work, kind) if can_run(kind, group) else None for kind in kinds)
 
-    Parameters
-    ----------
-    kinds
-        The machine's kinds of core, in order.
-    measured
-        Measured cycles; where they have a row for a tile, it replaces the analytic model.
-    """
 
-    kinds: tuple[CoreKind, ...]
-    measured: CycleTable = field(default=NO_MEASUREMENTS)
-
-    def cycles(
-        self, group: Group, box: Box, part: Part | None, work: Work
-    ) -> tuple[Cycles | None, ...]:
-        """Return the cycles of a tile on each kind of core, ``None`` where it cannot run.
-
-        Parameters
-        ----------
-        part
-            The part of the reduction; ``None`` for all of it.
-        work
-            What the tile computes.
-        """
-        found: list[Cycles | None] = []
-        for kind in self.kinds:
-            if not can_run(kind, group):
-                found.append(None)
-                continue
-            measured = self._measured(group, box, part, kind)
-            found.append(task_cycles(work, kind) if measured is None else measured)
-        return tuple(found)
-
-    def energy(self, group: Group, work: Work) -> tuple[Femtojoules | None, ...]:
-        """Return the energy of a tile on each kind; empty when no kind states any."""
-        if not self._some_energy_is_known:
-            return ()
-        return tuple(
-            task_energy(work, kind) if can_run(kind, group) else None for kind in self.kinds
-        )
-
-    def _measured(self, group: Group, box: Box, part: Part | None, kind: CoreKind) -> Cycles | None:
-        if not self.measured:
-            return None
-        names = (group.name, group.operators[group.anchor].kind)
-        return self.measured.find(names, kind.name, box, part)
-
-    @cached_property
-    def _some_energy_is_known(self) -> bool:
-        return any(kind.mac_energy for kind in self.kinds)
+def energy_by_kind(
+    group: Group, work: Work, kinds: Sequence[CoreKind]
+) -> tuple[Femtojoules | None, ...]:
+    """Return the energy of a tile's work on each kind of core; empty when no kind states any."""
+    if not any(kind.mac_energy for kind in kinds):
+        return ()
+    return tuple(task_energy(work, kind) if can_run(kind, group) else None for kind in kinds)
 
 
 def _bits(dtype: str) -> int:

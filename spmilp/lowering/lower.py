@@ -7,19 +7,15 @@ from itertools import groupby
 import numpy as np
 
 from spmilp.frontend.graph import Network, Tensor
-from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
-from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.fit import Room
 from spmilp.lowering.grid import Grid
 from spmilp.lowering.groups import PARTIAL_ITEM
-from spmilp.lowering.homes import DramChooser
 from spmilp.lowering.initial import InitialGrids, whole_below
 from spmilp.lowering.limits import dma_limits
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.slices import SliceTable
 from spmilp.lowering.storage import Storage, Value
-from spmilp.lowering.tasks import TaskMaker
-from spmilp.lowering.tiles import TiledGroup, tile_group
+from spmilp.lowering.tasks import TaskMaker, TiledGroup, tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
@@ -47,7 +43,6 @@ def lower(
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
     layout: str = MemoryOrder.NCHW,
-    measured: CycleTable = NO_MEASUREMENTS,
 ) -> Problem:
     """Lower a tiled network to a problem.
 
@@ -65,8 +60,6 @@ def lower(
         ``(what, SHA-256)`` of the files that the problem comes from.
     layout
         Order of intermediate tensors in memory, ``nchw`` or ``nhwc``.
-    measured
-        Cycles that override the cost model.
 
     Raises
     ------
@@ -77,12 +70,12 @@ def lower(
     order = MemoryOrder(layout)
     groups = [tile_group(network, group, tilings[group.index]) for group in network.groups]
     limits = dma_limits(machine)
-    storage = Storage(limits, DramChooser(machine))
+    storage = Storage(machine, limits)
     _store_what_is_given(network, machine, groups, storage)
     for group in groups:
         _store_what_is_computed(network, group, storage, order)
     slices = SliceTable(storage.buffers, limits)
-    maker = TaskMaker(network, CostModel(machine.kinds, measured), storage, slices)
+    maker = TaskMaker(network, machine, storage, slices)
     tasks: list[Task] = []
     for group, wave in _in_waves(groups):
         tasks += maker.tasks(group, wave, first=len(tasks))

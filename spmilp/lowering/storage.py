@@ -1,13 +1,14 @@
-"""Where values lie: the buffers of every tensor and of every partial sum, and DRAM tensors."""
+"""Where values lie: the buffers of every tensor and partial sum, and the DRAM of each tensor."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
+from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.grid import Grid
 from spmilp.lowering.limits import DmaLimits
-from spmilp.lowering.names import box_name
-from spmilp.lowering.tiling import Interval
+from spmilp.lowering.tiling import Interval, box_name
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Tile
 from spmilp.problem.strides import row_major_strides
 from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, TensorIdx
@@ -91,21 +92,67 @@ class Stored:
         return row_major_strides(extent, self.value.item)
 
 
+class _DramChooser:
+    """Spreads tensors over a machine's DRAMs in proportion to what their links can send.
+
+    Raises
+    ------
+    SpmilpError
+        If the machine has no DRAM.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        if not machine.drams:
+            raise SpmilpError(
+                f"machine {machine.name} has no DRAM, but inputs, weights and outputs lie in one"
+            )
+        self._drams = machine.drams
+        self._used = {dram.index: 0 for dram in machine.drams}
+        self._rate = {
+            dram.index: float(sum(link.rate for link in machine.links if link.source == dram.name))
+            or 1.0
+            for dram in machine.drams
+        }
+
+    def __call__(self, name: str, size: Bytes) -> MemoryIdx:
+        """Return the DRAM that is least loaded, for its rate, with a tensor of ``size`` bytes.
+
+        Raises
+        ------
+        DoesNotFitError
+            If none has that many bytes left.
+        """
+        with_room = [
+            dram.index
+            for dram in self._drams
+            if dram.usable is None or self._used[dram.index] + size <= dram.usable
+        ]
+        if not with_room:
+            most = max((dram.usable or 0) - self._used[dram.index] for dram in self._drams)
+            raise DoesNotFitError(
+                f"tensor {name}: {size} B, but no DRAM has more than {most} B left; use a machine "
+                "with a larger DRAM"
+            )
+        chosen = min(with_room, key=lambda dram: (self._used[dram] + size) / self._rate[dram])
+        self._used[chosen] += size
+        return chosen
+
+
 class Storage:
     """Collects buffers and DRAM tensors in the order in which values are added.
 
-    Parameters
-    ----------
-    choose_dram
-        Gives the DRAM for a tensor of so many bytes.
+    Raises
+    ------
+    SpmilpError
+        If the machine has no DRAM.
     """
 
-    def __init__(self, limits: DmaLimits, choose_dram: Callable[[str, Bytes], MemoryIdx]) -> None:
+    def __init__(self, machine: Machine, limits: DmaLimits) -> None:
         self.limits = limits
         self.buffers: list[Buffer] = []
         self.tensors: list[DramTensor] = []
         self._stored: dict[Key, Stored] = {}
-        self._choose_dram = choose_dram
+        self._choose_dram = _DramChooser(machine)
 
     def add(self, value: Value, grid: Grid, *, read_whole: bool = False) -> None:
         """Make the buffers of a value: the cells of a grid, cut further to what DMA can move."""

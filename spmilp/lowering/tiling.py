@@ -1,4 +1,4 @@
-"""How a group's output is cut into tiles, and its reduction into parts."""
+"""How a group's output is cut into tiles, its reduction into parts, and the names of boxes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -116,3 +116,20 @@ def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
     count = min(count, units)
     starts = [index * units // count * multiple for index in range(count)]
     return tuple(zip(starts, [*starts[1:], length], strict=True))
+
+
+def box_name(of: str, box: Box, shape: Extents) -> str:
+    """Return a readable name, as ``conv1[0,0:16,0:14,:]``; the whole of ``shape`` has the plain one.
+
+    An axis that is whole is ``:``, a single position its number.
+    """
+    if all((start, stop) == (0, length) for (start, stop), length in zip(box, shape, strict=True)):
+        return of
+    axes = (_interval(*interval, length) for interval, length in zip(box, shape, strict=True))
+    return f"{of}[{','.join(axes)}]"
+
+
+def _interval(start: int, stop: int, length: int) -> str:
+    if stop - start == 1:
+        return str(start)
+    return ":" if (start, stop) == (0, length) else f"{start}:{stop}"

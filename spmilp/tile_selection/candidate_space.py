@@ -5,7 +5,7 @@ from copy import copy
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.classes import class_of
+from spmilp.lowering.groups import class_of
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.initial import whole_below

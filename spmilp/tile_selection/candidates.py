@@ -6,7 +6,7 @@ from itertools import combinations
 
 from spmilp.errors import DoesNotFitError
 from spmilp.lowering.cost import cannot_run
-from spmilp.lowering.names import box_name
+from spmilp.lowering.tiling import box_name
 from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling
 from spmilp.machine.machine import Machine

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from math import prod
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.classes import class_of
+from spmilp.lowering.groups import class_of
 from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
 from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.initial import whole_below

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.classes import class_of
+from spmilp.lowering.groups import class_of
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.machine import Machine

@@ -4,7 +4,7 @@ import pytest
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiles import tile_group
+from spmilp.lowering.tasks import tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
