@@ -26,7 +26,6 @@ from spmilp.files import read_bytes
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
-from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile, load_machine
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import write_plan
@@ -180,19 +179,8 @@ def draft_network(
             raise
         return replace(quick, interrupted=True)
     if tile_search is None:
-        problem = first.problem or lower(
-            network, target.machine, first.tilings, objective=wanted, sources=sources
-        )
-        return TiledProblem(problem=problem)
-    return search_tilings(
-        network,
-        target.machine,
-        first,
-        tile_search,
-        objective=wanted,
-        sources=sources,
-        known=quick,
-    )
+        return TiledProblem(problem=first.lower(first.tilings))
+    return search_tilings(first, tile_search, known=quick)
 
 
 def solve_problem(

@@ -55,7 +55,7 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     # Once before the clock starts, which loads compiled code.
     value = TilingEvaluator(machine)(lower(network, machine, first.tilings))
     limits = tile_search.TileSearch(seconds=seconds, tasks=NO_LIMIT)
-    draft = tile_search.search_tilings(network, machine, first, limits)
+    draft = tile_search.search_tilings(first, limits)
     if value is None or draft.value is None:
         raise SystemExit(f"{network.name} on {machine.name}: no schedule")
     return roofline(network, machine).cycles, value, draft.value, len(draft.problem.tasks)

@@ -1,10 +1,10 @@
-"""Questions about a fused group: where it may be cut, what a part of it computes, which are alike."""
+"""Fused groups: where one may be cut, what a part of it computes, and which are alike."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from spmilp.frontend.graph import Group, Network, Operator, Tensor
+from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
 from spmilp.frontend.operators.registry import family_of
@@ -112,7 +112,7 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
         for name in operator.inputs:
             if not name:
                 continue
-            if keeps and _same_elements(network.tensors[name], output):
+            if keeps and network.tensors[name].shape == output.shape:
                 aligned.add(name)
                 found.add(name)
             else:
@@ -122,10 +122,6 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
 
 def _is_elementwise(operator: Operator) -> bool:
     return family_of(operator.kind).fusion is Fusion.ELEMENTWISE
-
-
-def _same_elements(tensor: Tensor, output: Tensor) -> bool:
-    return tensor.shape == output.shape
 
 
 def class_of(network: Network, group: Group) -> Hashable:

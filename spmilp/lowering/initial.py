@@ -71,7 +71,7 @@ class InitialGrids:
             elements = sum(map(_volume, grid.boxes()))
         else:
             elements = sum(_volume(box) for boxes in reads for box in boxes)
-        return transfers * self.rates.far + elements * value.item
+        return transfers * self.rates.dram_setup + elements * value.item
 
 
 def _volume(box: Box) -> int:

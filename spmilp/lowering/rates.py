@@ -1,4 +1,4 @@
-"""What an estimate needs of a machine: how much its parts hold, and how fast data moves."""
+"""Capacities and rates of a machine for estimates: how much its parts hold, how fast data moves."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ class MachineRates:
         Bytes per cycle that all DRAMs together can send, and take; infinite without links.
     inbound, outbound
         Bytes per cycle that a core's memory can take, and give: the least over these memories.
-    each, at_once
+    transfer_rate, concurrent
         Bytes per cycle of one transfer into a core's memory, and how many transfers out of one
         run at full rate at one time.
-    far, near
+    dram_setup, core_setup
         Bytes that could move during the set-up and latency of a transfer from DRAM, and of one
         from another core's memory.
     start
@@ -58,10 +58,10 @@ class MachineRates:
     dram_in: float
     inbound: float
     outbound: float
-    each: float
-    at_once: float
-    far: float
-    near: float
+    transfer_rate: float
+    concurrent: float
+    dram_setup: float
+    core_setup: float
     start: float
     on_chip: float
     homes: tuple[MemoryIdx, ...]
@@ -74,6 +74,11 @@ class MachineRates:
         """Return a core's share of the memory in which it works."""
         return self.capacity[core] // self.sharers[core]
 
+    @property
+    def least_share(self) -> Bytes:
+        """The least share of a memory that a core has."""
+        return min(map(self.share_of, range(len(self.capacity))))
+
     def passing_on(self, size: float, copies: float) -> float:
         """Return the bytes that a memory could give while a piece reaches so many others.
 
@@ -81,8 +86,8 @@ class MachineRates:
         """
         if copies <= 1 or not isfinite(self.outbound):
             return 0.0
-        rounds = ceil(log(copies, 1 + self.at_once))
-        return rounds * size * self.outbound / self.each
+        rounds = ceil(log(copies, 1 + self.concurrent))
+        return rounds * size * self.outbound / self.transfer_rate
 
     @property
     def pieces_are_shared(self) -> bool:
@@ -107,10 +112,10 @@ def machine_rates(machine: Machine) -> MachineRates:
         dram_in=dram_rate(machine, outgoing=False),
         inbound=dma.rate,
         outbound=outbound,
-        each=dma.each,
-        at_once=max(1.0, outbound // dma.each) if isfinite(outbound) else 1.0,
-        far=_finite(dma.each * start),
-        near=_finite(dma.each * (dma.setup + exchange.latency)),
+        transfer_rate=dma.each,
+        concurrent=max(1.0, outbound // dma.each) if isfinite(outbound) else 1.0,
+        dram_setup=_finite(dma.each * start),
+        core_setup=_finite(dma.each * (dma.setup + exchange.latency)),
         start=start,
         on_chip=exchange.rate,
         homes=tuple(core.memory for core in machine.cores),
@@ -160,10 +165,12 @@ def shared_dram_rate(machine: Machine) -> float:
         leaving.setdefault(link.source, []).append(link)
         entering.setdefault(link.target, []).append(link)
     outward = {
-        _only_way(link, leaving, outgoing=True) for dram in drams for link in leaving.get(dram, ())
+        _before_parting(link, leaving, outgoing=True)
+        for dram in drams
+        for link in leaving.get(dram, ())
     }
     inward = {
-        _only_way(link, entering, outgoing=False)
+        _before_parting(link, entering, outgoing=False)
         for dram in drams
         for link in entering.get(dram, ())
     }
@@ -172,8 +179,8 @@ def shared_dram_rate(machine: Machine) -> float:
     return float(sum((machine.links[index].rate for index in outward), start=Fraction(0)))
 
 
-def _only_way(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> int:
-    """Return the last link, seen from a DRAM, before ways part."""
+def _before_parting(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> int:
+    """Return the last link, seen from a DRAM, that all its transfers pass."""
     passed = {link.index}
     while True:
         following = onward.get(link.target if outgoing else link.source, [])

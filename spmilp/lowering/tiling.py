@@ -119,7 +119,7 @@ def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
 
 
 def box_name(of: str, box: Box, shape: Extents) -> str:
-    """Return a readable name, as ``conv1[0,0:16,0:14,:]``; the whole of ``shape`` has the plain one.
+    """Return a readable name, as ``conv1[0,0:16,0:14,:]``; the plain one for the whole shape.
 
     An axis that is whole is ``:``, a single position its number.
     """

@@ -6,17 +6,14 @@ from copy import copy
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import class_of
-from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
-from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.initial import whole_below
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.candidates import CandidateMaker
+from spmilp.tile_selection.cost_parameters import CostParameters
 from spmilp.tile_selection.estimate import Estimator, GroupTime, Source
-from spmilp.tile_selection.parameters import Leaning
+from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.profile import Profile, profile_of
 from spmilp.tile_selection.residence import expected_residence
-from spmilp.tile_selection.tile_costs import Probe
 from spmilp.units import Bytes
 
 MOST_PROFILES = 16
@@ -29,7 +26,7 @@ Choice = Mapping[int, Profile]
 """A profile for each group, by the group's index."""
 
 
-class Landscape:
+class CandidateSpace:
     """The candidates of every group; groups that are alike share theirs.
 
     Raises
@@ -40,9 +37,7 @@ class Landscape:
         If a group's smallest tile fits no scratchpad.
     """
 
-    def __init__(
-        self, network: Network, machine: Machine, measured: CycleTable = NO_MEASUREMENTS
-    ) -> None:
+    def __init__(self, network: Network, machine: Machine) -> None:
         self.network = network
         self._machine = machine
         self._rates = machine_rates(machine)
@@ -51,9 +46,7 @@ class Landscape:
         self._producer = {group.output: group.index for group in network.groups}
         # A number stands for each class: it is hashed a thousand times as fast.
         numbers: dict[Hashable, int] = {}
-        classes = (
-            (*self._class_of(group), group.name if measured else "") for group in network.groups
-        )
+        classes = map(self._class_of, network.groups)
         self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
         self._read_from = [
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
@@ -61,22 +54,15 @@ class Landscape:
         self._known: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
         self._all_profiles: dict[Hashable, tuple[Profile, ...]] = {}
         self._profiles: dict[Hashable, list[Profile]] = {}
-        costs = CostModel(machine.kinds, measured)
         maker = CandidateMaker(machine, self._rates)
         for group in network.groups:
             kind = self.class_of(group)
             if kind in self._profiles:
                 continue
-            probe = Probe(
-                network,
-                group,
-                costs,
-                alignment=self._rates.alignment,
-                whole_below=whole_below(machine),
-            )
-            candidates = maker.candidates(probe, self._residence.live[group.index])
+            model = GroupModel(network, group, machine)
+            candidates = maker.candidates(model, self._residence.live[group.index])
             self._all_profiles[kind] = tuple(
-                profile_of(probe, one, self._rates.homes) for one in candidates
+                profile_of(model, one, self._rates.homes) for one in candidates
             )
             self._profiles[kind] = self._promising(group)
 
@@ -138,10 +124,10 @@ class Landscape:
         stored, live = self._stored(group), self._residence.live[group.index]
         return self._estimator.times(profile, sources, stored, live)
 
-    def leaning(self, leaning: Leaning) -> "Landscape":
-        """Return the landscape of an estimate that leans another way."""
+    def with_parameters(self, parameters: CostParameters) -> "CandidateSpace":
+        """Return the same candidates under an estimate with other parameters."""
         other = copy(self)
-        other._estimator = self._estimator.leaning(leaning)
+        other._estimator = self._estimator.with_parameters(parameters)
         other._known = {}
         other._profiles = {}
         for group in self.network.groups:
@@ -156,7 +142,7 @@ class Landscape:
         cores = (self._machine.cores[core] for core in profile.candidate.cores)
         return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
 
-    def without(self, chosen: Choice, too_large: Mapping[str, str]) -> "Landscape":
+    def without(self, chosen: Choice, too_large: Mapping[str, str]) -> "CandidateSpace":
         """Return it without the candidates whose tiles are as large as some that do not fit.
 
         Parameters

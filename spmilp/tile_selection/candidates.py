@@ -6,11 +6,10 @@ from itertools import combinations
 
 from spmilp.errors import DoesNotFitError
 from spmilp.lowering.cost import cannot_run
-from spmilp.lowering.tiling import box_name
 from spmilp.lowering.rates import MachineRates, usable_bytes
-from spmilp.lowering.tiling import TileGrid, Tiling
+from spmilp.lowering.tiling import TileGrid, Tiling, box_name
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.tile_costs import Footprint, Probe
+from spmilp.tile_selection.group_model import Footprint, GroupModel
 from spmilp.units import Bytes, CoreIdx, Cycles
 
 TILES_PER_CORE = (1, 2, 4)
@@ -70,7 +69,7 @@ class CandidateMaker:
         self._sharers = max(rates.sharers)
         self._aggregate = rates.aggregate
 
-    def candidates(self, probe: Probe, live: Bytes) -> tuple[Candidate, ...]:
+    def candidates(self, model: GroupModel, live: Bytes) -> tuple[Candidate, ...]:
         """Return the candidates of one group, each grid once.
 
         Parameters
@@ -85,24 +84,24 @@ class CandidateMaker:
         DoesNotFitError
             If even the smallest tile exceeds the memory of every core that can run the group.
         """
-        able = self._cores_that_can_run(probe)
+        able = self._cores_that_can_run(model)
         if not able:
-            raise cannot_run(probe.group, probe.dtype, self._machine.kinds)
+            raise cannot_run(model.group, model.dtype, self._machine.kinds)
         sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
         found: dict[TileGrid, Candidate] = {}
         seen: set[Tiling] = set()
         limits = self._limits(sizes, live)
         for splits_reduction in (False, True):
-            finer = Finer(probe, splits_reduction)
+            shrinker = TileShrinker(model, splits_reduction)
             for limit in limits:
-                for counts in _base_counts(probe, len(able)):
-                    for tiling in _rounded(probe, counts, self._machine):
-                        fitting = finer.until_it_fits(tiling, limit)
+                for counts in _base_counts(model, len(able)):
+                    for tiling in _rounded(model, counts, self._machine):
+                        fitting = shrinker.until_it_fits(tiling, limit)
                         if fitting is not None and fitting not in seen:
                             seen.add(fitting)
-                            self._note(probe, fitting, able, found)
+                            self._note(model, fitting, able, found)
         if not found:
-            raise self._nothing_fits(probe, able)
+            raise self._nothing_fits(model, able)
         return self._sensible(tuple(found.values()), len(able))
 
     def _sensible(self, found: tuple[Candidate, ...], cores: int) -> tuple[Candidate, ...]:
@@ -111,8 +110,8 @@ class CandidateMaker:
         most = max(MOST_TIMES * fewest, max(TILES_PER_CORE) * cores)
         return tuple(one for one in found if one.tasks <= most)
 
-    def _cores_that_can_run(self, probe: Probe) -> tuple[CoreIdx, ...]:
-        untiled = probe.cycles(probe.grid(Tiling(counts=(1,) * len(probe.shape))))
+    def _cores_that_can_run(self, model: GroupModel) -> tuple[CoreIdx, ...]:
+        untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
         return tuple(core.index for core in self._machine.cores if untiled[core.kind] is not None)
 
     def _limits(self, sizes: Sequence[Bytes], live: Bytes) -> list[Bytes]:
@@ -132,15 +131,15 @@ class CandidateMaker:
 
     def _note(
         self,
-        probe: Probe,
+        model: GroupModel,
         tiling: Tiling,
         able: Sequence[CoreIdx],
         found: dict[TileGrid, Candidate],
     ) -> None:
-        grid = probe.grid(tiling)
+        grid = model.grid(tiling)
         if grid in found:
             return
-        footprint = probe.footprint(tiling)
+        footprint = model.footprint(tiling)
         cores = [
             core
             for core in able
@@ -150,12 +149,12 @@ class CandidateMaker:
             tiling=tiling,
             grid=grid,
             footprint=footprint,
-            cycles=probe.cycles(grid),
+            cycles=model.cycles(grid),
             cores=tuple(cores),
         )
 
-    def _nothing_fits(self, probe: Probe, able: Sequence[CoreIdx]) -> DoesNotFitError:
-        box, footprint = probe.describe_smallest()
+    def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
+        box, footprint = model.describe_smallest()
         largest = max(
             (self._machine.cores[core] for core in able),
             key=lambda core: usable_bytes(self._machine, core),
@@ -163,8 +162,8 @@ class CandidateMaker:
         capacity = self._less_padding(usable_bytes(self._machine, largest))
         operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
         return DoesNotFitError(
-            f"group {probe.group.name}: its smallest tile, "
-            f"{box_name(probe.group.output, box, probe.shape)}, needs {footprint.bytes} B "
+            f"group {model.group.name}: its smallest tile, "
+            f"{box_name(model.group.output, box, model.shape)}, needs {footprint.bytes} B "
             f"({operands}), but {self._machine.memories[largest.memory].name}, the largest memory "
             f"of a core that can run it, holds {capacity} B besides alignment: "
             f"{footprint.bytes - capacity} B over; use a machine with larger scratchpads, a "
@@ -172,17 +171,17 @@ class CandidateMaker:
         )
 
 
-def _base_counts(probe: Probe, cores: int) -> Iterator[Counts]:
+def _base_counts(model: GroupModel, cores: int) -> Iterator[Counts]:
     """Yield the tiles along each axis of every strategy and number of tiles."""
-    axes = [axis for axis, splits in enumerate(probe.splittable) if splits]
-    batch = [axis for axis in axes if axis == 0 and len(probe.shape) > 2]
+    axes = [axis for axis, splits in enumerate(model.splittable) if splits]
+    batch = [axis for axis in axes if axis == 0 and len(model.shape) > 2]
     others = [axis for axis in axes if axis not in batch]
     seen = set()
     for tiles in sorted({1, *(cores * each for each in TILES_PER_CORE)}):
         for size in range(min(2, len(others)) + 1):
             for chosen in combinations(others, size):
                 for prefix in {(), tuple(batch)}:
-                    for counts in _factorised(tiles, (*prefix, *chosen), probe.shape):
+                    for counts in _factorised(tiles, (*prefix, *chosen), model.shape):
                         if counts not in seen:
                             seen.add(counts)
                             yield counts
@@ -212,11 +211,11 @@ def _with(axis: int, count: int, counts: Counts) -> Counts:
     return (*counts[:axis], count, *counts[axis + 1 :])
 
 
-def _rounded(probe: Probe, counts: Counts, machine: Machine) -> Iterator[Tiling]:
+def _rounded(model: GroupModel, counts: Counts, machine: Machine) -> Iterator[Tiling]:
     """Yield a tiling, and the one with sizes rounded to what the arrays compute side by side."""
     yield Tiling(counts=counts)
     multiples = [1] * len(counts)
-    for axis, loop in probe.loops.items():
+    for axis, loop in model.loops.items():
         sizes = [
             size
             for kind in machine.kinds
@@ -225,20 +224,20 @@ def _rounded(probe: Probe, counts: Counts, machine: Machine) -> Iterator[Tiling]
             if name == loop
         ]
         size = max(sizes, default=1)
-        if counts[axis] > 1 and size < probe.shape[axis]:
+        if counts[axis] > 1 and size < model.shape[axis]:
             multiples[axis] = size
     if any(multiple > 1 for multiple in multiples):
         yield Tiling(counts=counts, multiples=tuple(multiples))
 
 
-class Finer:
+class TileShrinker:
     """Cuts tilings further and further, each into the one with the smallest working set.
 
     The way is the same for every limit, so steps are remembered.
     """
 
-    def __init__(self, probe: Probe, splits_reduction: bool) -> None:
-        self._probe = probe
+    def __init__(self, model: GroupModel, splits_reduction: bool) -> None:
+        self._probe = model
         self._splits_reduction = splits_reduction
         self._next: dict[Tiling, Tiling | None] = {}
 
@@ -247,24 +246,24 @@ class Finer:
         found: Tiling | None = tiling
         while found is not None and self._probe.footprint(found).bytes > limit:
             if found not in self._next:
-                finer = self._one_step(found)
+                shrinker = self._one_step(found)
                 self._next[found] = min(
-                    finer, key=lambda one: self._probe.footprint(one).bytes, default=None
+                    shrinker, key=lambda one: self._probe.footprint(one).bytes, default=None
                 )
             found = self._next[found]
         return found
 
     def _one_step(self, tiling: Tiling) -> Iterator[Tiling]:
         """Yield the tilings with twice the tiles along one axis, or twice the parts."""
-        probe = self._probe
-        for axis, splits in enumerate(probe.splittable):
-            length, count = probe.shape[axis], tiling.counts[axis]
+        model = self._probe
+        for axis, splits in enumerate(model.splittable):
+            length, count = model.shape[axis], tiling.counts[axis]
             if splits and count < length:
                 counts = _with(axis, min(2 * count, length), tiling.counts)
                 multiples = tiling.multiples
                 if multiples and 2 * count * multiples[axis] > length:
                     multiples = _with(axis, 1, multiples)
                 yield Tiling(counts=counts, parts=tiling.parts, multiples=multiples)
-        if self._splits_reduction and tiling.parts < probe.reduction:
-            parts = min(2 * tiling.parts, probe.reduction)
+        if self._splits_reduction and tiling.parts < model.reduction:
+            parts = min(2 * tiling.parts, model.reduction)
             yield Tiling(counts=tiling.counts, parts=parts, multiples=tiling.multiples)

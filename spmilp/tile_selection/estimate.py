@@ -1,4 +1,4 @@
-"""About how many cycles a tiled group takes, given how its producers were tiled."""
+"""Estimate of the cycles of a tiled group, given how its producers were tiled."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -8,19 +8,18 @@ import numpy as np
 
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.operand_traffic import Inflow, Inflows
-from spmilp.tile_selection.parameters import HIDDEN, USUAL, Leaning
-from spmilp.tile_selection.placement import Ints
-from spmilp.tile_selection.profile import Floats, Profile
+from spmilp.tile_selection.cost_parameters import DEFAULT_PARAMETERS, HIDDEN, CostParameters
+from spmilp.tile_selection.operand_traffic import OperandTraffic, Traffic
+from spmilp.tile_selection.profile import Floats, Ints, Profile
 from spmilp.units import Bytes
 
-WAITING = 2.0
+MAKING_ROOM = 2.0
 """How much longer tasks and transfers take where tensors must make room for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTime:
-    """About how long a group keeps the machine busy, in cycles.
+    """Estimate of how long a group keeps the machine busy, in cycles.
 
     Parameters
     ----------
@@ -30,16 +29,17 @@ class GroupTime:
         Of ``chip``, from the arrival of the last operand on.
     dram
         DRAM, sending what the group loads.
-    ahead
-        DRAM may send this long before the group before has ended: what scratchpads have room for.
+    prefetch
+        DRAM may send this long before the group before has ended: what free scratchpads hold.
     work
-        All of these together, whatever hides behind whatever; weighed as :class:`Leaning` says.
+        All of these together, as if nothing was hidden behind anything; weighed as
+        :class:`CostParameters` says.
     """
 
     chip: float
     last: float
     dram: float
-    ahead: float
+    prefetch: float
     work: float
 
     @property
@@ -48,7 +48,7 @@ class GroupTime:
         return max(self.chip, self.dram) + HIDDEN * self.work
 
 
-class Succession:
+class GroupSequence:
     """Groups one after another, DRAM working ahead of them.
 
     A flow shop of two machines with limited room between them.
@@ -72,7 +72,7 @@ class Succession:
         times = self._times
         for number in range(first, len(times)):
             group = changed.get(number) or times[number]
-            dram = max(dram, chip - group.ahead) + group.dram
+            dram = max(dram, chip - group.prefetch) + group.dram
             chip = max(chip + group.chip, dram + group.last)
             work += group.work
         return chip + HIDDEN * work
@@ -87,14 +87,14 @@ class Succession:
         del self._before[first + 1 :]
         chip, dram, work = self._before[first]
         for group in self._times[first:]:
-            dram = max(dram, chip - group.ahead) + group.dram
+            dram = max(dram, chip - group.prefetch) + group.dram
             chip = max(chip + group.chip, dram + group.last)
             work += group.work
             self._before.append((chip, dram, work))
 
 
 @dataclass(frozen=True, slots=True)
-class _Fixed:
+class _ProfileCosts:
     """What a profile always takes.
 
     Parameters
@@ -137,17 +137,17 @@ class Estimator:
     """Estimates groups on one machine; for choosing among tilings, not a bound."""
 
     def __init__(self, machine: Machine, rates: MachineRates) -> None:
-        self._leaning = USUAL
+        self._parameters = DEFAULT_PARAMETERS
         self._rates = rates
-        self._inflows = Inflows(rates)
+        self._traffic = OperandTraffic(rates)
         self._kinds = [core.kind for core in machine.cores]
         self._memories = max(rates.homes) + 1
-        self._known: dict[Profile, _Fixed] = {}
+        self._known: dict[Profile, _ProfileCosts] = {}
 
-    def leaning(self, leaning: Leaning) -> "Estimator":
-        """Return one that leans another way and shares what this one knows."""
+    def with_parameters(self, parameters: CostParameters) -> "Estimator":
+        """Return one with other parameters that shares what this one knows."""
         other = copy(self)
-        other._leaning = leaning
+        other._parameters = parameters
         return other
 
     def times(
@@ -173,45 +173,45 @@ class Estimator:
         live
             Bytes that lie in scratchpads while it runs.
         """
-        rates, leaning = self._rates, self._leaning
-        fixed, placement = self._fixed(profile), profile.placement
+        rates, parameters = self._rates, self._parameters
+        fixed, placement = self._costs_of(profile), profile.placement
         used, size = len(placement.used), profile.candidate.footprint.bytes
         left = 1 - min(0.9, live / rates.aggregate)
-        crowding = size / (left * fixed.least_share)
-        flow = self._flow(profile, sources)
-        to_dram = stored + profile.tiles * rates.far if stored else 0.0
-        from_dram = flow.far
-        if crowding > 1:
-            moved = (crowding - 1) * size * used
+        occupancy = size / (left * fixed.least_share)
+        traffic = self._input_traffic(profile, sources)
+        to_dram = stored + profile.tiles * rates.dram_setup if stored else 0.0
+        from_dram = traffic.from_dram
+        if occupancy > 1:
+            moved = (occupancy - 1) * size * used
             from_dram = from_dram + moved
             to_dram += moved
-        loading = flow.into[:, placement.homes] / rates.inbound
-        if crowding <= leaning.crowded:
-            waiting = flow.late[:, placement.homes] / rates.inbound / placement.tiles_per_core
+        loading = traffic.into[:, placement.homes] / rates.inbound
+        if occupancy <= parameters.occupancy:
+            waiting = traffic.late[:, placement.homes] / rates.inbound / placement.tiles_per_core
             busy = np.maximum(fixed.compute + waiting, loading)
         else:
-            busy = (fixed.compute + loading) * (1 if crowding <= 1 else WAITING)
-        sent = from_dram / rates.dram_out * leaning.dram
+            busy = (fixed.compute + loading) * (1 if occupancy <= 1 else MAKING_ROOM)
+        sent = from_dram / rates.dram_out * parameters.dram
         storing = to_dram / rates.dram_in
-        exchange = flow.near / rates.on_chip if rates.on_chip > 0 else np.zeros_like(flow.near)
-        exchange = exchange * leaning.exchange
-        giving = flow.out / rates.outbound
+        between = traffic.between_cores * parameters.exchange
+        exchange = between / rates.on_chip if rates.on_chip > 0 else np.zeros_like(between)
+        giving = traffic.most_given / rates.outbound
         chip = np.maximum(np.maximum(busy.max(axis=1), storing), np.maximum(exchange, giving))
-        chip = chip + rates.start * (1 + leaning.wait * fixed.most_tiles)
+        chip = chip + rates.start * (1 + parameters.setups * fixed.most_tiles)
         last = chip / fixed.most_tiles
         work = fixed.longest + loading.max(axis=1) + sent + (storing + exchange + giving)
-        work = work * (leaning.hidden / HIDDEN)
+        work = work * (parameters.hidden / HIDDEN)
         free = max(0.0, rates.aggregate - live - size * used)
-        ahead = free / rates.dram_out * leaning.ahead
+        prefetch = free / rates.dram_out * parameters.prefetch
         return [
-            GroupTime(chip=chip, last=last, dram=dram, ahead=ahead, work=work)
+            GroupTime(chip=chip, last=last, dram=dram, prefetch=prefetch, work=work)
             for chip, last, dram, work in np.stack([chip, last, sent, work], axis=1).tolist()
         ]
 
-    def _flow(self, profile: Profile, sources: Mapping[int, Source]) -> "_Flow":
+    def _input_traffic(self, profile: Profile, sources: Mapping[int, Source]) -> "_InputTraffic":
         """Add up what the inputs bring, always in their order."""
         wanted = max((len(source.producers) for source in sources.values()), default=1)
-        flow = _Flow(
+        traffic = _InputTraffic(
             into=np.zeros((wanted, self._memories)),
             late=np.zeros((wanted, self._memories)),
             numbers=np.zeros((wanted, 3)),
@@ -220,20 +220,20 @@ class Estimator:
             source = sources[number]
             known = [producer for producer in source.producers if producer is not None]
             if not source.kept:
-                inflows = [
-                    self._inflows.from_dram(profile, number, producer)
+                traffics = [
+                    self._traffic.from_dram(profile, number, producer)
                     for producer in source.producers
                 ]
-                flow.add(inflows, is_late=False)
+                traffic.add(traffics, is_late=False)
             elif known:
-                inflows = self._inflows.from_cores(profile, number, known)
-                flow.add(inflows, is_late=True)
-        return flow
+                traffics = self._traffic.from_cores(profile, number, known)
+                traffic.add(traffics, is_late=True)
+        return traffic
 
-    def _fixed(self, profile: Profile) -> _Fixed:
+    def _costs_of(self, profile: Profile) -> _ProfileCosts:
         if profile not in self._known:
             compute = self._compute(profile)
-            self._known[profile] = _Fixed(
+            self._known[profile] = _ProfileCosts(
                 compute=compute,
                 longest=float(compute.max()),
                 most_tiles=float(profile.placement.tiles_per_core.max()),
@@ -256,7 +256,7 @@ class Estimator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flow:
+class _InputTraffic:
     """What the inputs of a group bring, added up: a row for each time that is wanted.
 
     Parameters
@@ -264,33 +264,33 @@ class _Flow:
     into, late
         Bytes by memory, and those of operands that other groups have just computed.
     numbers
-        The other numbers of :class:`Inflow`.
+        The other numbers of :class:`Traffic`.
     """
 
     into: Floats
     late: Floats
     numbers: Floats
 
-    def add(self, inflows: Sequence[Inflow], *, is_late: bool) -> None:
+    def add(self, traffics: Sequence[Traffic], *, is_late: bool) -> None:
         """Add one input: one inflow for all, or one for each."""
-        into = np.array([one.into for one in inflows])
+        into = np.array([one.into for one in traffics])
         np.add(self.into, into, out=self.into)
         if is_late:
             np.add(self.late, into, out=self.late)
-        np.add(self.numbers, [one[1:] for one in inflows], out=self.numbers)
+        np.add(self.numbers, [one[1:] for one in traffics], out=self.numbers)
 
     @property
-    def out(self) -> Floats:
+    def most_given(self) -> Floats:
         """Bytes that the memory that gives most gives."""
         return self.numbers[:, 0]
 
     @property
-    def far(self) -> Floats:
+    def from_dram(self) -> Floats:
         """Bytes from DRAM."""
         return self.numbers[:, 1]
 
     @property
-    def near(self) -> Floats:
+    def between_cores(self) -> Floats:
         """Bytes between the cores' memories."""
         return self.numbers[:, 2]
 

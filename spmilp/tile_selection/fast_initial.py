@@ -5,14 +5,11 @@ from math import prod
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.groups import class_of
-from spmilp.lowering.cost import NO_MEASUREMENTS, CostModel
-from spmilp.lowering.cycle_table import CycleTable
-from spmilp.lowering.initial import whole_below
-from spmilp.lowering.rates import machine_rates, usable_bytes
+from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.candidates import Finer
-from spmilp.tile_selection.tile_costs import Probe
+from spmilp.tile_selection.candidates import TileShrinker
+from spmilp.tile_selection.group_model import GroupModel
 from spmilp.units import Bytes
 
 WORKING_SET = 0.7
@@ -22,30 +19,20 @@ MOST_PAIRS = 400_000
 """Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
 
 
-def quick_tilings(
-    network: Network, machine: Machine, *, measured: CycleTable = NO_MEASUREMENTS
-) -> dict[int, Tiling] | None:
+def fast_initial_tilings(network: Network, machine: Machine) -> dict[int, Tiling] | None:
     """Return a tiling for each group, by index: a tile for each core, or as many as fit.
 
     The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
     where tiles become so many that the plan would not come soon.
     """
-    rates, costs = machine_rates(machine), CostModel(machine.kinds, measured)
-    shares = (usable_bytes(machine, core) // rates.sharers[core.index] for core in machine.cores)
-    room = int(WORKING_SET * min(shares))
+    capacity = int(WORKING_SET * machine_rates(machine).least_share)
     known: dict[Hashable, Tiling | None] = {}
     found: dict[int, Tiling] = {}
     for group in network.groups:
         kind = class_of(network, group)
         if kind not in known:
-            probe = Probe(
-                network,
-                group,
-                costs,
-                alignment=rates.alignment,
-                whole_below=whole_below(machine),
-            )
-            known[kind] = _fitting(probe, _one_for_each(probe, len(machine.cores)), room)
+            model = GroupModel(network, group, machine)
+            known[kind] = _fitting(model, _one_for_each(model, len(machine.cores)), capacity)
         tiling = known[kind]
         if tiling is None:
             return None
@@ -63,22 +50,22 @@ def _pairs(network: Network, tilings: Mapping[int, Tiling]) -> int:
     )
 
 
-def _one_for_each(probe: Probe, cores: int) -> Tiling:
+def _one_for_each(model: GroupModel, cores: int) -> Tiling:
     """Cut the longest axis into a tile for each core, or the next ones, too, if it is short."""
-    counts = [1] * len(probe.shape)
+    counts = [1] * len(model.shape)
     # The batch, if it is one, is cut last: what its parts share is loaded again for each.
-    batch = 0 if len(probe.shape) > 2 else -1
-    axes = [axis for axis, can_be_cut in enumerate(probe.splittable) if can_be_cut]
+    batch = 0 if len(model.shape) > 2 else -1
+    axes = [axis for axis, can_be_cut in enumerate(model.splittable) if can_be_cut]
     missing = cores
-    for axis in sorted(axes, key=lambda axis: (axis == batch, -probe.shape[axis], axis)):
-        counts[axis] = min(missing, probe.shape[axis])
+    for axis in sorted(axes, key=lambda axis: (axis == batch, -model.shape[axis], axis)):
+        counts[axis] = min(missing, model.shape[axis])
         missing = -(-missing // counts[axis])
     return Tiling(counts=tuple(counts))
 
 
-def _fitting(probe: Probe, tiling: Tiling, room: Bytes) -> Tiling | None:
+def _fitting(model: GroupModel, tiling: Tiling, capacity: Bytes) -> Tiling | None:
     for splits_reduction in (False, True):
-        fitting = Finer(probe, splits_reduction).until_it_fits(tiling, room)
+        fitting = TileShrinker(model, splits_reduction).until_it_fits(tiling, capacity)
         if fitting is not None:
             return fitting
     return None

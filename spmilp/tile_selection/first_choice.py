@@ -1,11 +1,10 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.cost import NO_MEASUREMENTS
-from spmilp.lowering.cycle_table import CycleTable
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
@@ -14,45 +13,82 @@ from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.candidate_space import Choice, Landscape
-from spmilp.tile_selection.estimate import GroupTime, Succession
+from spmilp.tile_selection.candidate_space import CandidateSpace, Choice
+from spmilp.tile_selection.cost_parameters import CostParameters
+from spmilp.tile_selection.estimate import GroupSequence, GroupTime
 from spmilp.tile_selection.profile import Profile
-from spmilp.tile_selection.trials import Lowered
 from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 
 ROUNDS = 3
 MOST_STEPS = 1 << 21
 """Group times that one pass of the descent adds up at most."""
 
+Tilings = dict[int, Tiling]
+"""A tiling for each group, by its index."""
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NetworkOnMachine:
+    """A network, the machine for which it is tiled, and what its problems are to say."""
+
+    network: Network
+    machine: Machine
+    objective: Objective = DEFAULT_OBJECTIVE
+    sources: tuple[tuple[str, str], ...] = ()
+
+    def lower(self, tilings: Tilings) -> Problem:
+        """Return the problem of some tilings."""
+        return lower(
+            self.network, self.machine, tilings, objective=self.objective, sources=self.sources
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstChoice:
     """Tilings, and what they were chosen from.
 
     Parameters
     ----------
-    tilings
-        One for each group, by index.
-    landscapes
+    spaces
         The candidates by the number of waves in which groups compute.
-    times
-        About how many cycles each group takes alone, in one wave, if candidates are chosen from one
-        of the landscapes.
     problem
         What the tilings make, where it had to be known to see that all tiles fit.
     """
 
-    tilings: dict[int, Tiling]
-    landscapes: Mapping[int, Landscape]
-    times: Mapping[int, list[float]]
+    subject: NetworkOnMachine
+    spaces: Mapping[int, CandidateSpace]
+    tilings: Tilings
     problem: Problem | None
 
+    def lower(self, tilings: Tilings) -> Problem:
+        """Return the problem of some tilings, at once where it is that of the chosen ones."""
+        if self.problem is not None and tilings == self.tilings:
+            return self.problem
+        return self.subject.lower(tilings)
 
-def choose_tilings(
-    network: Network, machine: Machine, *, measured: CycleTable = NO_MEASUREMENTS
-) -> dict[int, Tiling]:
+    def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
+        """Return what another estimate chooses; ``None`` where that does not fit."""
+        spaces = self.spaces.items()
+        return self._among({number: one.with_parameters(parameters) for number, one in spaces})
+
+    def in_equal_waves(self) -> Iterator["FirstChoice"]:
+        """Yield choices in which all groups compute in equally many waves."""
+        if len(self.spaces) > 1:
+            for number, space in self.spaces.items():
+                choice = self._among({number: space})
+                if choice is not None:
+                    yield replace(choice, spaces=self.spaces)
+
+    def _among(self, spaces: Mapping[int, CandidateSpace]) -> "FirstChoice | None":
+        try:
+            return _choice_among(self.subject, spaces)
+        except DoesNotFitError:
+            return None
+
+
+def choose_tilings(network: Network, machine: Machine) -> Tilings:
     """Choose a tiling for each group, by index; see :func:`first_choice`."""
-    return first_choice(network, machine, measured=measured).tilings
+    return first_choice(network, machine).tilings
 
 
 @collector_paused()
@@ -60,7 +96,6 @@ def first_choice(
     network: Network,
     machine: Machine,
     *,
-    measured: CycleTable = NO_MEASUREMENTS,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
 ) -> FirstChoice:
@@ -88,109 +123,81 @@ def first_choice(
     DoesNotFitError
         If a group's smallest tile fits no scratchpad.
     """
+    subject = NetworkOnMachine(
+        network=network, machine=machine, objective=objective, sources=sources
+    )
     parts = parts_of_batch(network, machine_rates(machine))
-    landscapes = {n: Landscape(part, machine, measured) for n, part in parts.items()}
-
-    def lowered(tilings: Mapping[int, Tiling]) -> Problem:
-        return lower(
-            network, machine, tilings, measured=measured, objective=objective, sources=sources
-        )
-
-    return choice_among(network, machine, landscapes, lowered)
+    return _choice_among(subject, {n: CandidateSpace(part, machine) for n, part in parts.items()})
 
 
-def choice_among(
-    network: Network,
-    machine: Machine,
-    landscapes: Mapping[int, Landscape],
-    lowered: Lowered,
-) -> FirstChoice:
-    """Choose as :func:`first_choice` does, from landscapes that are known.
-
-    Parameters
-    ----------
-    landscapes
-        By the number of waves.
-    lowered
-        Makes the problem of some tilings.
-    """
-    chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
-    times = _times_alone(landscapes, chosen)
-    all_landscapes = landscapes
+def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:
+    """Choose from candidates, by the number of waves, until all tiles of the problem fit."""
+    network, rates = subject.network, machine_rates(subject.machine)
+    left = dict(spaces)
     while True:
-        waves = waves_of_groups(network, machine_rates(machine), _times_alone(landscapes, chosen))
+        chosen = {number: choose(space) for number, space in left.items()}
+        times = {
+            number: [time.alone for time in group_times(space, chosen[number])]
+            for number, space in left.items()
+        }
+        waves = waves_of_groups(network, rates, times)
         tilings = {
             group.index: in_waves(chosen[number][group.index].candidate.tiling, number)
             for group, number in zip(network.groups, waves, strict=True)
         }
-        tight = any(
-            landscapes[number].is_tight(chosen[number][index]) for index, number in enumerate(waves)
-        )
         problem: Problem | None = None
         too_large: Mapping[str, str] = {}
-        if tight:
-            problem = lowered(tilings)
+        if any(left[n].is_tight(chosen[n][index]) for index, n in enumerate(waves)):
+            problem = subject.lower(tilings)
             too_large = groups_that_do_not_fit(problem)
         if not too_large:
-            return FirstChoice(
-                tilings=tilings, landscapes=all_landscapes, times=times, problem=problem
-            )
-        for number, landscape in landscapes.items():
+            return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
+        for number, space in left.items():
             here = {group.name for group in network.groups if waves[group.index] == number}
             some = {name: reason for name, reason in too_large.items() if name in here}
-            landscapes = {**landscapes, number: landscape.without(chosen[number], some)}
-        chosen = {number: choose(landscape) for number, landscape in landscapes.items()}
+            left[number] = space.without(chosen[number], some)
 
 
-def _times_alone(
-    landscapes: Mapping[int, Landscape], chosen: Mapping[int, Choice]
-) -> dict[int, list[float]]:
-    return {
-        number: [time.alone for time in group_times(landscape, chosen[number])]
-        for number, landscape in landscapes.items()
-    }
-
-
-def choose(landscape: Landscape) -> Choice:
+def choose(space: CandidateSpace) -> Choice:
     """Return the best choice found among the candidates."""
-    best = _one_after_another(landscape)
+    best = _greedy(space)
     for _ in range(ROUNDS):
-        found = _along_the_forest(landscape, best)
-        if _alone(landscape, found) >= _alone(landscape, best):
+        found = _dynamic_programming(space, best)
+        if _alone(space, found) >= _alone(space, best):
             break
         best = found
-    return _descended(landscape, best)
+    return _descent(space, best)
 
 
-def group_times(landscape: Landscape, chosen: Choice) -> list[GroupTime]:
+def group_times(space: CandidateSpace, chosen: Choice) -> list[GroupTime]:
     """Return about how long each group takes under a choice."""
-    return [landscape.time(g, chosen[g.index], chosen) for g in landscape.network.groups]
+    return [space.time(g, chosen[g.index], chosen) for g in space.network.groups]
 
 
-def _alone(landscape: Landscape, chosen: Choice) -> float:
-    return sum(time.alone for time in group_times(landscape, chosen))
+def _alone(space: CandidateSpace, chosen: Choice) -> float:
+    return sum(time.alone for time in group_times(space, chosen))
 
 
-def _one_after_another(landscape: Landscape) -> Choice:
+def _greedy(space: CandidateSpace) -> Choice:
     """Choose for each group in turn what is best after the choices before it."""
     chosen: dict[int, Profile] = {}
-    for group in landscape.network.groups:
-        times = [(landscape.time(group, p, chosen).alone, p) for p in landscape.profiles(group)]
+    for group in space.network.groups:
+        times = [(space.time(group, p, chosen).alone, p) for p in space.profiles(group)]
         chosen[group.index] = min(times, key=lambda pair: pair[0])[1]
     return chosen
 
 
-def _along_the_forest(landscape: Landscape, current: Choice) -> Choice:
+def _dynamic_programming(space: CandidateSpace, current: Choice) -> Choice:
     """Choose for all groups at once, with side edges as currently chosen."""
-    groups = landscape.network.groups
-    parents = [next(iter(landscape.producers(group)), None) for group in groups]
-    after = {group.index: [0.0] * len(landscape.profiles(group)) for group in groups}
+    groups = space.network.groups
+    parents = [next(iter(space.producers(group)), None) for group in groups]
+    after = {group.index: [0.0] * len(space.profiles(group)) for group in groups}
     answers: dict[int, list[int]] = {}
     for group in reversed(groups):
         parent = parents[group.index]
         totals = [
-            [time.alone + rest for time in landscape.times(group, one, current, parent)]
-            for one, rest in zip(landscape.profiles(group), after[group.index], strict=True)
+            [time.alone + rest for time in space.times(group, one, current, parent)]
+            for one, rest in zip(space.profiles(group), after[group.index], strict=True)
         ]
         answers[group.index] = []
         for number, of_option in enumerate(zip(*totals, strict=True)):
@@ -202,27 +209,27 @@ def _along_the_forest(landscape: Landscape, current: Choice) -> Choice:
     for group in groups:
         parent = parents[group.index]
         numbers.append(answers[group.index][0 if parent is None else numbers[parent]])
-    return {g.index: landscape.profiles(g)[numbers[g.index]] for g in groups}
+    return {g.index: space.profiles(g)[numbers[g.index]] for g in groups}
 
 
-def _descended(landscape: Landscape, chosen: Choice) -> Choice:
+def _descent(space: CandidateSpace, chosen: Choice) -> Choice:
     """Change one group after another where that shortens the time of all."""
-    groups = landscape.network.groups
-    readers = _readers(landscape)
+    groups = space.network.groups
+    readers = _readers(space)
     best = dict(chosen)
-    all_groups = Succession(group_times(landscape, best))
+    all_groups = GroupSequence(group_times(space, best))
     passes = max(1, min(ROUNDS, MOST_STEPS // (16 * len(groups) ** 2 + 1)))
     for _ in range(passes):
         before = all_groups.cycles
         for group in groups:
             for reader in readers[group.index]:
                 # All that will be asked of it, together, which is quicker.
-                landscape.times(reader, best[reader.index], best, group.index)
-            for profile in landscape.profiles(group):
+                space.times(reader, best[reader.index], best, group.index)
+            for profile in space.profiles(group):
                 kept = best[group.index]
                 best[group.index] = profile
                 changed = {
-                    g.index: landscape.time(g, best[g.index], best)
+                    g.index: space.time(g, best[g.index], best)
                     for g in (group, *readers[group.index])
                 }
                 if all_groups.with_changes(changed) < all_groups.cycles:
@@ -234,10 +241,10 @@ def _descended(landscape: Landscape, chosen: Choice) -> Choice:
     return best
 
 
-def _readers(landscape: Landscape) -> Mapping[int, list[Group]]:
+def _readers(space: CandidateSpace) -> Mapping[int, list[Group]]:
     """Return the groups that read what each group computes."""
-    readers: dict[int, list[Group]] = {group.index: [] for group in landscape.network.groups}
-    for group in landscape.network.groups:
-        for producer in dict.fromkeys(landscape.producers(group)):
+    readers: dict[int, list[Group]] = {group.index: [] for group in space.network.groups}
+    for group in space.network.groups:
+        for producer in dict.fromkeys(space.producers(group)):
             readers[producer].append(group)
     return readers

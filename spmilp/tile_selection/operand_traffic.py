@@ -1,4 +1,4 @@
-"""What the cores' memories take in of one operand of a tiled group."""
+"""Bytes that the cores' memories take in of one operand of a tiled group."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,7 @@ import numpy as np
 
 from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.rates import MachineRates
-from spmilp.tile_selection.placement import Ints
-from spmilp.tile_selection.profile import Floats, Profile, overlaps, volumes
+from spmilp.tile_selection.profile import Floats, Ints, Profile, overlaps, volumes
 from spmilp.units import Bytes, CoreIdx
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -21,23 +20,23 @@ MOST_PAIRS = 1 << 17
 """Pairs of a producer's and a consumer's tiles that are compared; beyond, some memories."""
 
 
-class Inflow(NamedTuple):
-    """What the cores' memories take in of one operand, set-up of transfers included.
+class Traffic(NamedTuple):
+    """Bytes that the cores' memories take in of one operand, set-up of transfers included.
 
     Parameters
     ----------
     into
         Bytes by memory, without what lies there already.
     out
-        Bytes that the memory that gives most of it gives, or could give while it waits.
+        Bytes that the memory that gives most of it gives, or could give while it delays.
     far, near
         Bytes from DRAM, and between the cores' memories.
     """
 
     into: Floats
-    out: float
-    far: float
-    near: float
+    most_given: float
+    from_dram: float
+    between_cores: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +72,19 @@ class _Loads:
     largest: float
 
 
-class Inflows:
-    """Computes inflows for one machine, each once: many profiles read alike."""
+class OperandTraffic:
+    """Computes traffics for one machine, each once: many profiles read alike."""
 
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
         self._memories = max(rates.homes) + 1
-        self._known: dict[Hashable, Inflow] = {}
+        self._known: dict[Hashable, Traffic] = {}
         self._known_loads: dict[Hashable, _Loads] = {}
         self._known_pieces: dict[Hashable, float] = {}
-        self._known_rooms: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
+        self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def from_dram(self, profile: Profile, number: int, producer: Profile | None = None) -> Inflow:
-        """Return the inflow of an input that comes from DRAM.
+    def from_dram(self, profile: Profile, number: int, producer: Profile | None = None) -> Traffic:
+        """Return the traffic of an input that comes from DRAM.
 
         Parameters
         ----------
@@ -100,8 +99,8 @@ class Inflows:
 
     def from_cores(
         self, profile: Profile, number: int, producers: Sequence[Profile]
-    ) -> list[Inflow]:
-        """Return the inflows of an input that tiles of a producer have left in the memories.
+    ) -> list[Traffic]:
+        """Return the traffics of an input that tiles of a producer have left in the memories.
 
         There is one for each of the producers that there may be.
         """
@@ -113,12 +112,12 @@ class Inflows:
             if key not in self._known
         }
         for some in _in_batches(profile, unknown):
-            inflows = self._from_cores(profile, number, list(some.values()))
-            self._known.update(zip(some, inflows, strict=True))
+            traffics = self._from_cores(profile, number, list(some.values()))
+            self._known.update(zip(some, traffics, strict=True))
         return [self._known[key] for key in keys]
 
-    def _from_dram(self, profile: Profile, number: int, pieces: float) -> Inflow:
-        """Return the inflow of an operand that lies in DRAM, each tile's box in some pieces.
+    def _from_dram(self, profile: Profile, number: int, pieces: float) -> Traffic:
+        """Return the traffic of an operand that lies in DRAM, each tile's box in some pieces.
 
         A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
         all of them fit beside one working set. What one memory has loaded, others take from it,
@@ -133,16 +132,16 @@ class Inflows:
         transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
         shared = self._rates.on_chip > 0
         part = loads.part if shared else 1.0
-        far = self._rates.far * part
-        near = self._rates.near * (1 - part)
+        dram_setup = self._rates.dram_setup * part
+        core_setup = self._rates.core_setup * (1 - part)
         all_bytes, all_transfers = float(into.sum()), float(transfers.sum())
-        from_others = all_bytes * (1 - part) + all_transfers * near
+        from_others = all_bytes * (1 - part) + all_transfers * core_setup
         passed_on = self._rates.passing_on(loads.largest, loads.copies) if shared else 0.0
-        return Inflow(
-            into=into + transfers * (far + near),
-            out=max(from_others / loads.givers, passed_on),
-            far=all_bytes * part + all_transfers * far,
-            near=from_others,
+        return Traffic(
+            into=into + transfers * (dram_setup + core_setup),
+            most_given=max(from_others / loads.givers, passed_on),
+            from_dram=all_bytes * part + all_transfers * dram_setup,
+            between_cores=from_others,
         )
 
     def _loads(self, profile: Profile, number: int) -> _Loads:
@@ -187,10 +186,10 @@ class Inflows:
     def _free(self, profile: Profile) -> int:
         """Return the bytes of a memory beside one working set of each core that shares it."""
         cores, size = profile.candidate.cores, profile.candidate.footprint.bytes
-        if cores not in self._known_rooms:
+        if cores not in self._capacities:
             rates = self._rates
-            self._known_rooms[cores] = {(rates.capacity[c], rates.sharers[c]) for c in cores}
-        return max(0, min(room - sharers * size for room, sharers in self._known_rooms[cores]))
+            self._capacities[cores] = {(rates.capacity[c], rates.sharers[c]) for c in cores}
+        return max(0, min(room - sharers * size for room, sharers in self._capacities[cores]))
 
     def _pieces(self, profile: Profile, number: int, producer: Profile) -> float:
         """Return the mean number of a producer's tiles of which a tile reads a share."""
@@ -203,8 +202,8 @@ class Inflows:
 
     def _from_cores(
         self, profile: Profile, number: int, producers: Sequence[Profile]
-    ) -> list[Inflow]:
-        """Compute inflows for producers whose tiles are compared with the same tiles."""
+    ) -> list[Traffic]:
+        """Compute traffics for producers whose tiles are compared with the same tiles."""
         chosen = _compared_tiles(profile, producers[0])
         memories = profile.placement.memories
         boxes, homes = profile.reads[number].boxes[chosen], memories[chosen]
@@ -220,7 +219,7 @@ class Inflows:
         remote = np.where(takers[:, None] == givers[None, :], 0, taken)
         remote *= profile.items[number]
         shared = self._rates.on_chip > 0
-        remote += (remote > 0) * (self._rates.near if shared else self._rates.far)
+        remote += (remote > 0) * (self._rates.core_setup if shared else self._rates.dram_setup)
         ends = list(accumulate(producer.tiles for producer in producers))
         found = []
         for start, end in zip([0, *ends], ends, strict=False):
@@ -230,11 +229,11 @@ class Inflows:
             into = np.zeros(self._memories)
             into[takers] = bytes_.sum(axis=1)
             found.append(
-                Inflow(
+                Traffic(
                     into=into,
-                    out=float(given.max()),
-                    far=0.0 if shared else total,
-                    near=total if shared else 0.0,
+                    most_given=float(given.max()),
+                    from_dram=0.0 if shared else total,
+                    between_cores=total if shared else 0.0,
                 )
             )
         return found

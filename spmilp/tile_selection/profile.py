@@ -1,8 +1,8 @@
-"""A candidate tiling with all that an estimate asks of it."""
+"""A candidate tiling with all that an estimate asks of it: where its tiles run, what they read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -10,10 +10,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.tile_selection.candidates import Candidate
-from spmilp.tile_selection.placement import Ints, Placement, placement_of
+from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.reads import Boxes, Reads, tiles_of
-from spmilp.tile_selection.tile_costs import Probe
 from spmilp.units import Bytes, MemoryIdx
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Tile ``i`` of ``n`` runs on core ``floor(i * cores / n)`` of those that can.
+
+    These are blocks of successive tiles, at proportional places for successive groups.
+
+    Parameters
+    ----------
+    memories
+        The memory in which each tile is computed.
+    used
+        The cores that have a tile, as positions among those that can run it, sorted.
+    homes
+        The memories of the used cores.
+    tiles_per_core
+        The number of tiles on each of the used cores.
+    givers
+        The memories of the used cores, each once, sorted.
+    changes
+        The first tile, and those in another memory than the one before.
+    """
+
+    memories: Ints
+    used: Ints
+    homes: Ints
+    tiles_per_core: Ints
+    givers: Ints
+    changes: Ints
+
+
+@lru_cache(maxsize=1 << 12)
+def placement_of(homes: Sequence[MemoryIdx], tiles: int) -> Placement:
+    """Return where so many tiles run on cores that work in these memories.
+
+    It is the same object for the same arguments, as a rule, and stands for them in keys.
+    """
+    of_cores = np.array(homes, dtype=np.int64)
+    positions = np.arange(tiles) * len(homes) // tiles
+    used, tiles_per_core = np.unique(positions, return_counts=True)
+    memories = of_cores[positions]
+    return Placement(
+        memories=memories,
+        used=used,
+        homes=of_cores[used],
+        tiles_per_core=tiles_per_core,
+        givers=np.unique(of_cores[used]),
+        changes=np.flatnonzero(np.r_[True, memories[1:] != memories[:-1]]),
+    )
+
 
 MANY_PAIRS = 1 << 12
 """From so many pairs of boxes on, looking for equal intervals costs less than it saves."""
@@ -63,7 +115,7 @@ class Profile:
         return (1.0 + mean / prod(map(max, lengths))) / 2
 
 
-def profile_of(probe: Probe, candidate: Candidate, homes: Sequence[MemoryIdx]) -> Profile:
+def profile_of(model: GroupModel, candidate: Candidate, homes: Sequence[MemoryIdx]) -> Profile:
     """Return the profile of one candidate tiling.
 
     Parameters
@@ -71,14 +123,14 @@ def profile_of(probe: Probe, candidate: Candidate, homes: Sequence[MemoryIdx]) -
     homes
         The memory in which each core works, by core.
     """
-    position = {name: number for number, name in enumerate(probe.group.inputs)}
-    reads = probe.reads(candidate.grid)
+    position = {name: number for number, name in enumerate(model.group.inputs)}
+    reads = model.reads(candidate.grid)
     own = tuple(homes[core] for core in candidate.cores)
     return Profile(
         candidate=candidate,
         placement=placement_of(own, candidate.grid.tiles),
         reads={position[name]: boxes for name, boxes in reads.items()},
-        items=probe.input_items,
+        items=model.input_items,
     )
 
 

@@ -1,12 +1,12 @@
-"""Tile sizes chosen by search: tilings are tried, and the list scheduler's plans judge them."""
+"""Tile sizes chosen by search: tilings are tried, and evaluated by the list scheduler's plans."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import monotonic
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.groups import class_of
 from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.groups import class_of
 from spmilp.lowering.lower import lower
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
@@ -16,12 +16,12 @@ from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rule_mixture import advances_of
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
-from spmilp.tile_selection.fast_initial import quick_tilings
+from spmilp.tile_selection.fast_initial import fast_initial_tilings
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
-MOST_TASKS_JUDGED = 120_000
+MOST_TASKS_EVALUATED = 120_000
 
 SOON_COMPARED = 30
 """Groups that differ from each other: the candidates of so many are compared as soon as a plan
@@ -47,13 +47,13 @@ class TileSearch:
         Wall time; ``None`` without limit. It makes the result depend on the clock only where it
         ends before ``tasks`` does.
     tasks
-        Tasks of all problems that are judged, together, once for each of the judge's rules.
+        Tasks of all problems that are evaluation, together, once for each of the judge's rules.
     on_better
         Called with each better value of the objective and the tasks of its problem.
     """
 
     seconds: float | None = None
-    tasks: int = MOST_TASKS_JUDGED
+    tasks: int = MOST_TASKS_EVALUATED
     on_better: Callable[[int, int], None] = lambda value, tasks: None
 
 
@@ -71,7 +71,7 @@ def fast_initial_problem(
     """
     if len({class_of(network, group) for group in network.groups}) <= SOON_COMPARED:
         return None
-    tilings = quick_tilings(network, machine)
+    tilings = fast_initial_tilings(network, machine)
     if tilings is None:
         return None
     problem = lower(network, machine, tilings, objective=objective, sources=sources)
@@ -86,16 +86,9 @@ def fast_initial_problem(
 
 
 def search_tilings(
-    network: Network,
-    machine: Machine,
-    first: FirstChoice,
-    limits: TileSearch,
-    *,
-    objective: Objective = DEFAULT_OBJECTIVE,
-    sources: tuple[tuple[str, str], ...] = (),
-    known: TiledProblem | None = None,
+    first: FirstChoice, limits: TileSearch, known: TiledProblem | None = None
 ) -> TiledProblem:
-    """Return a problem with tilings at least as good as the first ones, by the judge's word.
+    """Return a problem with tilings that the evaluator finds at least as good as the first ones.
 
     A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no schedule.
 
@@ -104,35 +97,25 @@ def search_tilings(
     known
         The answer unless something better is found.
     """
-    judged = _Judged(machine, limits, known)
+    evaluation = _Evaluation(first.subject.machine, limits, known)
     try:
         tilings = refine_tilings(
-            network,
-            machine,
-            first.tilings,
-            judged.value_of,
-            objective=objective,
-            sources=sources,
-            is_over=judged.is_over,
-            first=first,
-            waits=judged.waits,
+            first, evaluation.value_of, is_over=evaluation.is_over, delays=evaluation.delays
         )
     except KeyboardInterrupt:
-        if judged.best is None:
+        if evaluation.best is None:
             raise
-        judged.interrupted = True
-    if judged.best is not None:
-        return replace(judged.best, interrupted=judged.interrupted)
-    return TiledProblem(
-        problem=lower(network, machine, tilings, objective=objective, sources=sources)
-    )
+        evaluation.interrupted = True
+    if evaluation.best is not None:
+        return replace(evaluation.best, interrupted=evaluation.interrupted)
+    return TiledProblem(problem=first.lower(tilings))
 
 
-class _Judged:
-    """The problems of a search and what the judge says of them."""
+class _Evaluation:
+    """Evaluates the problems of a search with the list scheduler and keeps the best."""
 
     def __init__(self, machine: Machine, limits: TileSearch, known: TiledProblem | None) -> None:
-        self._judge = TilingEvaluator(machine)
+        self._evaluator = TilingEvaluator(machine)
         self._limits = limits
         self._left = limits.tasks
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
@@ -151,7 +134,7 @@ class _Judged:
         self._left -= len(rules) * len(problem.tasks)
         values = []
         try:
-            for schedule in self._judge.schedules(problem, rules):
+            for schedule in self._evaluator.schedules(problem, rules):
                 values.append(schedule.score[0])
                 self._note(schedule.trial, schedule.score[0])
                 self._keep_if_better(TiledProblem(problem=problem, schedule=schedule))
@@ -161,7 +144,7 @@ class _Judged:
             self.interrupted = True
         return min(values, default=None)
 
-    def waits(self) -> dict[str, int]:
+    def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
         if self.best is None or self.best.schedule is None:
             return {}

@@ -1,20 +1,16 @@
 """Tilings that are tried one after another, and the best of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.first_choice import Tilings
 
 Evaluate = Callable[[Problem], int | None]
 """Gives the value of a problem, for example a plan's makespan; less is better. ``None`` for a
 problem without a plan."""
-
-Lowered = Callable[[Mapping[int, Tiling]], Problem]
-"""Makes the problem of some tilings, one for each group by its index."""
-
-Tilings = dict[int, Tiling]
 
 
 class Trials:
@@ -22,6 +18,8 @@ class Trials:
 
     Parameters
     ----------
+    lower
+        Makes the problem of some tilings.
     budget
         Problems to evaluate at most; ``None`` without limit.
     is_over
@@ -29,11 +27,15 @@ class Trials:
     """
 
     def __init__(
-        self, lowered: Lowered, evaluate: Evaluate, budget: int | None, is_over: Callable[[], bool]
+        self,
+        lower: Callable[[Tilings], Problem],
+        evaluate: Evaluate,
+        budget: int | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self.best: Tilings = {}
         self.least: int | None = None
-        self._lowered = lowered
+        self._lower = lower
         self._evaluate = evaluate
         self._left = inf if budget is None else budget
         self._asked_whether_over = is_over
@@ -54,7 +56,7 @@ class Trials:
         if key in self._values or self.are_over:
             return False
         self._values[key] = None
-        problem = self._lowered(tilings)
+        problem = self._lower(tilings)
         if groups_that_do_not_fit(problem):
             return False
         self._left -= 1

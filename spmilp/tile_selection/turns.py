@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from spmilp.tile_selection.trials import Tilings, Trials
+from spmilp.tile_selection.first_choice import Tilings
+from spmilp.tile_selection.trials import Trials
 
 KEPT = 0.9
 """Of what a neighbourhood was worth so far, after one more trial."""

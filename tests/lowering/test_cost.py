@@ -2,8 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.frontend.operators.family import Work
-from spmilp.lowering.cost import CostModel, lanes_of, task_cycles, task_energy
-from spmilp.lowering.cycle_table import CycleTable
+from spmilp.lowering.cost import cycles_by_kind, lanes_of, task_cycles, task_energy
 from spmilp.machine.machine import CoreKind, MacArray
 from tests.lowering.builders import NetworkBuilder
 
@@ -83,23 +82,5 @@ def test_a_kind_cannot_run_a_group_with_an_operator_that_it_does_not_list() -> N
     lists_both = CoreKind(
         index=1, name="b", lanes=KIND.lanes, operators=frozenset({"Conv", "Relu"})
     )
-    model = CostModel((lists_conv, lists_both))
-    box = ((0, 1), (0, 4), (0, 8), (0, 8))
-    cycles = model.cycles(network.groups[0], box, None, Work(vector=16, dtype="int8"))
-    assert cycles == (None, 1)
-
-
-def test_measured_cycles_override_the_model() -> None:
-    builder = NetworkBuilder("int8")
-    network = builder.network(builder.conv(builder.input((1, 4, 8, 8)), 4))
-    group = network.groups[0]
-    rows = {
-        (group.name, "0:1,0:4,0:8,0:8", "pe"): 11,
-        (group.name, "1x4x2x8", "pe"): 12,
-        ("Conv", "", "pe"): 13,
-    }
-    model = CostModel((KIND,), CycleTable(rows))
     work = Work(vector=16, dtype="int8")
-    assert model.cycles(group, ((0, 1), (0, 4), (0, 8), (0, 8)), None, work) == (11,)
-    assert model.cycles(group, ((0, 1), (0, 4), (2, 4), (0, 8)), None, work) == (12,)
-    assert model.cycles(group, ((0, 1), (0, 4), (2, 4), (0, 8)), (0, 2), work) == (13,)
+    assert cycles_by_kind(network.groups[0], work, (lists_conv, lists_both)) == (None, 1)

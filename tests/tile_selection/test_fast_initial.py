@@ -10,7 +10,7 @@ from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
-from spmilp.tile_selection.fast_initial import quick_tilings
+from spmilp.tile_selection.fast_initial import fast_initial_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -20,7 +20,7 @@ def test_every_core_has_a_tile_where_axes_are_long_enough() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.conv(builder.input((1, 3, 16, 16)), 16))
 
-    tilings = quick_tilings(network, star_machine(4, 1 << 16))
+    tilings = fast_initial_tilings(network, star_machine(4, 1 << 16))
 
     assert tilings is not None
     assert [tiling.counts for tiling in tilings.values()] == [(1, 4, 1, 1)]
@@ -31,7 +31,7 @@ def test_tiles_are_cut_further_until_they_fit() -> None:
     network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
     machine = star_machine(4, 1 << 13)
 
-    tilings = quick_tilings(network, machine)
+    tilings = fast_initial_tilings(network, machine)
 
     assert tilings is not None
     assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
@@ -41,18 +41,18 @@ def test_what_fits_in_no_way_has_no_quick_tiling() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
 
-    assert quick_tilings(network, star_machine(4, 64)) is None
+    assert fast_initial_tilings(network, star_machine(4, 64)) is None
 
 
 def test_what_would_take_too_many_tiles_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = NetworkBuilder()
     data = builder.conv(builder.input((1, 3, 64, 64)), 16)
     network, machine = builder.network(builder.conv(data, 16)), star_machine(4, 1 << 16)
-    assert quick_tilings(network, machine) is not None
+    assert fast_initial_tilings(network, machine) is not None
 
     monkeypatch.setattr("spmilp.tile_selection.fast_initial.MOST_PAIRS", 15)
 
-    assert quick_tilings(network, machine) is None
+    assert fast_initial_tilings(network, machine) is None
 
 
 @pytest.mark.parametrize("model", ["resnet8_int8.onnx", "ds_cnn_f16.onnx", "autoencoder_int8.onnx"])
@@ -61,7 +61,7 @@ def test_networks_have_a_schedule_with_quick_tilings(model: str, machine: str) -
     target = load_machine(machine).machine
     network = load_network(find_model(str(MODELS / model)), {}, target.kinds)
 
-    tilings = quick_tilings(network, target)
+    tilings = fast_initial_tilings(network, target)
 
     assert tilings is not None
     assert TilingEvaluator(target)(lower(network, target, tilings)) is not None

@@ -4,19 +4,18 @@ import pytest
 
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.frontend.graph import Network
-from spmilp.lowering.cost import CostModel
 from spmilp.lowering.fit import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.candidate_space import Landscape
+from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.candidates import Candidate, CandidateMaker
-from spmilp.tile_selection.first_choice import choose_tilings
+from spmilp.tile_selection.first_choice import choose_tilings, first_choice
+from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import expected_residence
-from spmilp.tile_selection.tile_costs import Probe
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 
@@ -29,15 +28,8 @@ def small_network() -> Network:
 
 
 def candidates_of(network: Network, machine: Machine, group: int = 0) -> tuple[Candidate, ...]:
-    rates = machine_rates(machine)
-    probe = Probe(
-        network,
-        network.groups[group],
-        CostModel(machine.kinds),
-        alignment=rates.alignment,
-        whole_below=0,
-    )
-    return CandidateMaker(machine, rates).candidates(probe, 0)
+    model = GroupModel(network, network.groups[group], machine)
+    return CandidateMaker(machine, machine_rates(machine)).candidates(model, 0)
 
 
 def test_candidates_follow_every_strategy() -> None:
@@ -160,22 +152,22 @@ def test_tensors_that_exceed_the_scratchpads_are_not_expected_to_stay() -> None:
 
 def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
     network, machine = small_network(), star_machine(4, 1 << 16)
-    start = choose_tilings(network, machine)
+    first = first_choice(network, machine)
     values: list[int] = []
 
     def evaluate(problem: Problem) -> int:
         values.append(len(problem.tasks))
         return values[-1]
 
-    refined = refine_tilings(network, machine, start, evaluate, 20)
+    refined = refine_tilings(first, evaluate, budget=20)
     assert len(values) <= 20
     assert len(lower(network, machine, refined).tasks) == min(values)
 
 
 def test_without_budget_the_given_tilings_stay() -> None:
     network, machine = small_network(), star_machine(4, 1 << 16)
-    start = choose_tilings(network, machine)
-    assert refine_tilings(network, machine, start, lambda _: 0, 0) == start
+    first = first_choice(network, machine)
+    assert refine_tilings(first, lambda _: 0, budget=0) == first.tilings
 
 
 def test_slow_cores_are_not_taken_for_fast_ones() -> None:
@@ -187,10 +179,10 @@ def test_slow_cores_are_not_taken_for_fast_ones() -> None:
     machine = star_machine(6, 1 << 20, kinds=kinds)
     builder = NetworkBuilder()
     network = builder.network(builder.matmul(builder.input((64, 64)), 64))
-    landscape = Landscape(network, machine)
+    space = CandidateSpace(network, machine)
     times = {
-        profile.candidate.grid.tiles: landscape.time(network.groups[0], profile, {})
-        for profile in landscape.profiles(network.groups[0])
+        profile.candidate.grid.tiles: space.time(network.groups[0], profile, {})
+        for profile in space.profiles(network.groups[0])
     }
     work = 64 * 64 * 65 // 8
     assert times[1].chip >= work

@@ -6,8 +6,8 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
-from spmilp.tile_selection.first_choice import choose_tilings
-from spmilp.tile_selection.fused_bands import Fusion
+from spmilp.tile_selection.first_choice import choose_tilings, first_choice
+from spmilp.tile_selection.fused_bands import FusedBands
 from spmilp.tile_selection.refine import refine_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -25,12 +25,12 @@ def wide_then_narrow() -> Network:
 
 
 def test_where_all_results_fit_nothing_is_fused() -> None:
-    assert not any(Fusion(wide_then_narrow(), star_machine(4, 1 << 22)).bands())
+    assert not any(FusedBands(wide_then_narrow(), star_machine(4, 1 << 22)).bands())
 
 
 def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    found = [bands for bands in Fusion(network, machine).bands() if bands]
+    found = [bands for bands in FusedBands(network, machine).bands() if bands]
     assert found
     for bands in found:
         cut = [{a for a, n in enumerate(t.counts) if n > 1} for t in bands.values()]
@@ -40,14 +40,14 @@ def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
 @pytest.mark.parametrize("position", range(3))
 def test_banded_tiles_fit(position: int) -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    bands = [*Fusion(network, machine).bands()][position]
+    bands = [*FusedBands(network, machine).bands()][position]
     tilings = {**choose_tilings(network, machine), **bands}
     assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
 
 
 def test_more_bands_are_tried_first() -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    first, second, *_ = Fusion(network, machine).bands()
+    first, second, *_ = FusedBands(network, machine).bands()
     for index in first.keys() & second.keys():
         assert max(first[index].counts) >= max(second[index].counts)
     assert first != second
@@ -55,14 +55,14 @@ def test_more_bands_are_tried_first() -> None:
 
 def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    first, judge = choose_tilings(network, machine), TilingEvaluator(machine)
-    bands = [{**first, **some} for some in Fusion(network, machine).bands()]
-    values = [judge(lower(network, machine, tilings)) for tilings in (first, *bands)]
+    first, evaluator = first_choice(network, machine), TilingEvaluator(machine)
+    bands = [{**first.tilings, **some} for some in FusedBands(network, machine).bands()]
+    values = [evaluator(lower(network, machine, tilings)) for tilings in (first.tilings, *bands)]
     known = [value for value in values if value is not None]
 
-    found = refine_tilings(network, machine, first, judge, budget=1 + len(bands))
+    found = refine_tilings(first, evaluator, budget=1 + len(bands))
 
-    value = judge(lower(network, machine, found))
+    value = evaluator(lower(network, machine, found))
     assert value is not None
     assert value <= min(known)
     assert min(known) < known[0]

@@ -7,11 +7,9 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tasks import tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
-from spmilp.tile_selection.first_choice import choose_tilings, first_choice
-from spmilp.tile_selection.initial_solutions import Starts
-from spmilp.tile_selection.moves import nearby, stretches
-from spmilp.tile_selection.parameters import OTHERS, Leaning
-from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.cost_parameters import ALTERNATIVES, CostParameters
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.refine import nearby, refine_tilings, stretches
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 Tiles = dict[str, set[tuple[object, object]]]
@@ -30,8 +28,8 @@ def network(batch: int = 1) -> Network:
 @pytest.fixture
 def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the search have no other estimates."""
-    monkeypatch.setattr("spmilp.tile_selection.refine.OTHERS", ())
-    monkeypatch.setattr(Leaning, "nearby", lambda leaning: iter(()))
+    monkeypatch.setattr("spmilp.tile_selection.refine.ALTERNATIVES", ())
+    monkeypatch.setattr(CostParameters, "nearby", lambda parameters: iter(()))
 
 
 def tiles(problem: Problem) -> Tiles:
@@ -45,22 +43,21 @@ def tiles(problem: Problem) -> Tiles:
 
 def test_what_another_estimate_chooses_is_tried() -> None:
     first = first_choice(network(), MACHINE)
-    starts = Starts(network(), MACHINE, first, lambda some: lower(network(), MACHINE, some))
-    choices = [choice.tilings for choice in map(starts.leaning, OTHERS) if choice is not None]
+    choices = [one.tilings for one in map(first.with_parameters, ALTERNATIVES) if one is not None]
     other = next(tilings for tilings in choices if tilings != first.tilings)
     wanted = lower(network(), MACHINE, other)
 
     def evaluate(problem: Problem) -> int:
         return 0 if problem == wanted else 1
 
-    budget = 1 + len(OTHERS)
-    assert refine_tilings(network(), MACHINE, first.tilings, evaluate, budget, first=first) == other
+    budget = 1 + len(ALTERNATIVES)
+    assert refine_tilings(first, evaluate, budget=budget) == other
 
 
 def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: None) -> None:
     first = first_choice(network(), MACHINE)
-    groups, landscape = network().groups, first.landscapes[1]
-    start = {one.index: landscape.profiles(one)[-1].candidate.tiling for one in groups}
+    groups, space = network().groups, first.spaces[1]
+    start = {one.index: space.profiles(one)[-1].candidate.tiling for one in groups}
     half = len(groups) // 2
     mixed = {one: (start if one < half else first.tilings)[one] for one in start}
     assert mixed not in (start, first.tilings)
@@ -69,7 +66,7 @@ def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: N
     def evaluate(problem: Problem) -> int:
         return 0 if problem == wanted else 1
 
-    assert refine_tilings(network(), MACHINE, start, evaluate, 12, first=first) == mixed
+    assert refine_tilings(first, evaluate, start=start, budget=12) == mixed
 
 
 def test_stretches_are_halves_then_shorter_ones_that_leave_no_group_out() -> None:
@@ -100,28 +97,27 @@ def test_a_step_from_a_tiling_is_a_tiling(waves: int) -> None:
 
 def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> None:
     machine = star_machine(4, 1 << 20)
-    start = choose_tilings(network(), machine)
-    assert {tiling.parts for tiling in start.values()} == {1}
+    first = first_choice(network(), machine)
+    assert {tiling.parts for tiling in first.tilings.values()} == {1}
 
     def evaluate(problem: Problem) -> int:
         return -sum(1 for buffer in problem.buffers if buffer.kind is BufferKind.PARTIAL)
 
-    refined = refine_tilings(network(), machine, start, evaluate, 12)
+    refined = refine_tilings(first, evaluate, budget=12)
     assert max(tiling.parts for tiling in refined.values()) > 1
 
 
 def test_the_number_of_waves_is_decided_by_what_it_is_worth(no_others: None) -> None:
     whole = network(batch=8)
     first = first_choice(whole, MACHINE)
-    starts = Starts(whole, MACHINE, first, lambda some: lower(whole, MACHINE, some))
-    for number, choice in zip(first.landscapes, starts.in_waves(), strict=True):
+    for number, choice in zip(first.spaces, first.in_equal_waves(), strict=True):
         wanted = lower(whole, MACHINE, choice.tilings)
 
         def evaluate(problem: Problem, wanted: Problem = wanted) -> int:
             return 0 if problem == wanted else 1
 
-        budget = 1 + len(first.landscapes)
-        refined = refine_tilings(whole, MACHINE, first.tilings, evaluate, budget, first=first)
+        budget = 1 + len(first.spaces)
+        refined = refine_tilings(first, evaluate, budget=budget)
         assert {tiling.waves for tiling in refined.values()} == {number}
 
 
@@ -134,8 +130,8 @@ def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> 
             seen.append(tiles(problem))
             return 1
 
-        def waits(waited_for: str = waited_for) -> dict[str, int]:
+        def delays(waited_for: str = waited_for) -> dict[str, int]:
             return {waited_for: 7}
 
-        refine_tilings(network(), MACHINE, first.tilings, evaluate, 2, first=first, waits=waits)
+        refine_tilings(first, evaluate, budget=2, delays=delays)
         assert waited_for in {name for name in seen[0] if seen[0][name] != seen[1][name]}

@@ -33,7 +33,7 @@ def first(loaded: Loaded) -> FirstChoice:
 
 
 def search(loaded: Loaded, first: FirstChoice, limits: TileSearch) -> TiledProblem:
-    return search_tilings(loaded.network, loaded.target.machine, first, limits)
+    return search_tilings(first, limits)
 
 
 def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.cost import CostModel
 from spmilp.lowering.rates import machine_rates
-from spmilp.machine.machine import Machine
 from spmilp.pipeline import load
 from spmilp.tile_selection import candidate_space as module
-from spmilp.tile_selection.candidate_space import Landscape
+from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.candidates import CandidateMaker
-from spmilp.tile_selection.estimate import Succession
+from spmilp.tile_selection.estimate import GroupSequence
 from spmilp.tile_selection.first_choice import choose, choose_tilings, group_times
-from spmilp.tile_selection.tile_costs import Probe
+from spmilp.tile_selection.group_model import GroupModel
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -37,21 +35,16 @@ def network_with_views() -> Network:
     return builder.network(builder.group(turned, flat, softmax, anchor=2))
 
 
-def probe_of(network: Network, group: Group, machine: Machine) -> Probe:
-    alignment = machine_rates(machine).alignment
-    return Probe(network, group, CostModel(machine.kinds), alignment=alignment, whole_below=0)
-
-
 def test_slabs_tell_what_every_tile_reads() -> None:
     machine = star_machine(4, 1 << 14)
     mobilenet = load(MODELS / "ds_cnn_int8.onnx", "mesh4x4").network
     compared = 0
     for network in (mobilenet, network_with_views()):
         for group in network.groups:
-            probe = probe_of(network, group, machine)
+            model = GroupModel(network, group, machine)
             maker = CandidateMaker(machine, machine_rates(machine))
-            for candidate in maker.candidates(probe, 0)[::2]:
-                short, long = probe.reads(candidate.grid), probe._all_reads(candidate.grid)
+            for candidate in maker.candidates(model, 0)[::2]:
+                short, long = model.reads(candidate.grid), model._all_reads(candidate.grid)
                 assert [name for name in long if name in short] == list(short)
                 for name, reads in short.items():
                     np.testing.assert_array_equal(reads.boxes, long[name].boxes)
@@ -61,8 +54,8 @@ def test_slabs_tell_what_every_tile_reads() -> None:
 
 def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
     loaded = load(MODELS / "resnet8_int8.onnx", "gap8")
-    together = Landscape(loaded.network, loaded.target.machine)
-    alone = Landscape(loaded.network, loaded.target.machine)
+    together = CandidateSpace(loaded.network, loaded.target.machine)
+    alone = CandidateSpace(loaded.network, loaded.target.machine)
     chosen = choose(together)
     positions = {
         profile: number
@@ -85,17 +78,17 @@ def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
 
 def test_a_change_of_some_groups_gives_what_all_of_them_give() -> None:
     loaded = load(MODELS / "ds_cnn_int8.onnx", "gap9")
-    landscape = Landscape(loaded.network, loaded.target.machine)
-    first = {g.index: landscape.profiles(g)[0] for g in loaded.network.groups}
-    last = {g.index: landscape.profiles(g)[-1] for g in loaded.network.groups}
-    times, others = group_times(landscape, first), group_times(landscape, last)
+    space = CandidateSpace(loaded.network, loaded.target.machine)
+    first = {g.index: space.profiles(g)[0] for g in loaded.network.groups}
+    last = {g.index: space.profiles(g)[-1] for g in loaded.network.groups}
+    times, others = group_times(space, first), group_times(space, last)
     changed = {index: others[index] for index in range(2, len(times), 3)}
     all_times = [changed.get(index, time) for index, time in enumerate(times)]
-    groups = Succession(times)
+    groups = GroupSequence(times)
 
-    assert groups.with_changes(changed) == Succession(all_times).cycles != groups.cycles
+    assert groups.with_changes(changed) == GroupSequence(all_times).cycles != groups.cycles
     groups.change(changed)
-    assert groups.cycles == Succession(all_times).cycles
+    assert groups.cycles == GroupSequence(all_times).cycles
 
 
 def test_groups_that_are_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,12 +99,12 @@ def test_groups_that_are_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatc
     network = builder.network(builder.conv(data, 4))
     probed: list[str] = []
 
-    class Counting(Probe):
+    class Counting(GroupModel):
         def __init__(self, network: Network, group: Group, *args: Any, **kwargs: Any) -> None:
             probed.append(group.name)
             super().__init__(network, group, *args, **kwargs)
 
-    monkeypatch.setattr(module, "Probe", Counting)
+    monkeypatch.setattr(module, "GroupModel", Counting)
     choose_tilings(network, star_machine(4, 1 << 20))
     assert len(network.groups) == 8
     assert len(probed) < 6

@@ -7,7 +7,8 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.trials import Tilings, Trials
+from spmilp.tile_selection.first_choice import Tilings
+from spmilp.tile_selection.trials import Trials
 from spmilp.tile_selection.turns import Pass, Turns
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -24,7 +25,7 @@ def rectifiers(count: int) -> Network:
 
 
 def trials_of(network: Network, evaluate: Callable[[Problem], int], budget: int) -> Trials:
-    trials = Trials(lambda some: lower(network, MACHINE, some), evaluate, budget, lambda: False)
+    trials = Trials(lambda some: lower(network, MACHINE, some), evaluate, budget)
     trials.is_better({group.index: Tiling(counts=(1, 1)) for group in network.groups})
     return trials
 

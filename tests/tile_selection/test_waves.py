@@ -9,9 +9,14 @@ from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.pipeline import map_problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.tile_selection.batch import batch_size, part_of_batch
 from spmilp.tile_selection.first_choice import choose_tilings
-from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
+from spmilp.tile_selection.waves import (
+    batch_size,
+    in_waves,
+    part_of_batch,
+    parts_of_batch,
+    waves_of_groups,
+)
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 

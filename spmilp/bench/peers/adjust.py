@@ -5,11 +5,10 @@ from dataclasses import replace
 from math import prod
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.lower import lower
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
-from spmilp.tile_selection.first_choice import choose_tilings
+from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.units import Cycles
 
@@ -50,9 +49,8 @@ def lowered(
         left -= len(problem.tasks)
         return judge(adjusted(problem))
 
-    tilings = choose_tilings(network, machine)
-    tilings = refine_tilings(network, machine, tilings, value_of, is_over=lambda: left <= 0)
-    return adjusted(lower(network, machine, tilings, sources=sources))
+    first = first_choice(network, machine, sources=sources)
+    return adjusted(first.lower(refine_tilings(first, value_of, is_over=lambda: left <= 0)))
 
 
 def with_costs(problem: Problem, costs: Costs) -> Problem:

@@ -1,4 +1,4 @@
-"""What one group's tiles read, hold and cost, asked again and again for different tilings."""
+"""Model of one group: what its tiles read, hold and cost under any tiling."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,12 @@ import numpy as np
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.lowering.cost import CostModel
+from spmilp.lowering.cost import cycles_by_kind
 from spmilp.lowering.groups import PARTIAL_ITEM, Computation, reduction_length, splittable_axes
+from spmilp.lowering.initial import whole_below
+from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
+from spmilp.machine.machine import Machine
 from spmilp.tile_selection.reads import AxisReads, Reads
 from spmilp.units import Box, Bytes, Cycles, align_up
 
@@ -34,39 +37,24 @@ class Footprint:
         return sum(size for _, size in self.parts)
 
 
-class Probe:
-    """Answers about one group; what it has computed once it remembers.
+class GroupModel:
+    """Answers questions about the tiles of one group on one machine, and remembers the answers."""
 
-    Parameters
-    ----------
-    alignment
-        Of buffers in scratchpads.
-    whole_below
-        Bytes up to which a tensor that lies in DRAM is read as a whole.
-    """
-
-    def __init__(
-        self,
-        network: Network,
-        group: Group,
-        costs: CostModel,
-        *,
-        alignment: Bytes,
-        whole_below: Bytes,
-    ) -> None:
+    def __init__(self, network: Network, group: Group, machine: Machine) -> None:
         self.group = group
         self.shape = network.tensors[group.output].shape
         self.splittable = splittable_axes(network, group)
         self.reduction = reduction_length(network, group)
         self._tensors = network.tensors
-        self._costs = costs
-        self._alignment = alignment
+        self._kinds = machine.kinds
+        self._alignment = machine_rates(machine).alignment
         self._computation = Computation(network, group, self.reduction)
         computed = {other.output for other in network.groups}
+        small = whole_below(machine)
         self._small = {
             name
             for name in group.inputs
-            if name not in computed and network.tensors[name].bytes <= whole_below
+            if name not in computed and network.tensors[name].bytes <= small
         }
         self.input_items = tuple(network.tensors[name].dtype.itemsize for name in group.inputs)
         self._axis_reads = AxisReads(whole(self.shape), self._read)
@@ -96,9 +84,7 @@ class Probe:
         box = tuple(map(_longest, grid.axes))
         totals: list[Cycles | None] = []
         for part in grid.parts:
-            reduction = part if len(grid.parts) > 1 else None
-            work = self._computation.work(box, part)
-            each = self._costs.cycles(self.group, box, reduction, work)
+            each = cycles_by_kind(self.group, self._computation.work(box, part), self._kinds)
             totals = [_sum(pair) for pair in zip(totals, each, strict=True)] if totals else [*each]
         return tuple(totals)
 
