@@ -7,7 +7,9 @@ from tests.lowering.builders import NetworkBuilder, star_machine
 
 
 def test_pieces_that_many_read_are_passed_on_by_those_who_have_them() -> None:
-    rates = replace(machine_rates(star_machine(16)), outbound=24.0, transfer_rate=8.0, concurrent=3.0)
+    rates = replace(
+        machine_rates(star_machine(16)), outbound=24.0, transfer_rate=8.0, concurrent=3.0
+    )
     # After one round 4 have it, after two 16; meanwhile a memory could have given 3 at a time.
     assert rates.passing_on(1000, copies=16) == 2 * 1000 * 3
     assert rates.passing_on(1000, copies=4) == 1000 * 3
