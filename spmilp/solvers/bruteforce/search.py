@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import product
-from time import monotonic
 from typing import TypeAlias
 
 from spmilp.problem.objective import Quantity
@@ -32,6 +31,7 @@ from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.solvers.bruteforce.task_starts import TaskStart, TaskStarts
 from spmilp.solvers.bruteforce.transfer_options import TransferOptions
 from spmilp.solvers.bruteforce.transfer_starts import TransferStart, TransferStarts
+from spmilp.solvers.common.clock import Clock
 
 Step: TypeAlias = TaskStart | TransferStart | None
 """What starts; ``None`` when time passes."""
@@ -61,13 +61,13 @@ class Limits:
 
     Parameters
     ----------
-    deadline
-        On the monotonic clock, in seconds; ``None`` for none.
+    clock
+        Time of the whole solve.
     most_states
         To look at, over all searches.
     """
 
-    deadline: float | None
+    clock: Clock
     most_states: int
     states: int = 0
 
@@ -76,7 +76,7 @@ class Limits:
         self.states += 1
         if self.states > self.most_states:
             return True
-        return self.deadline is not None and monotonic() > self.deadline
+        return self.clock.is_over()
 
 
 class Search:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from time import monotonic
 
+from spmilp.bounds.bound import Bound
 from spmilp.plan.measures import Measures, claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult
 from spmilp.solvers.bruteforce.reasons import least_peak, why_no_plan, why_too_small
 from spmilp.solvers.bruteforce.reconstruct import Reconstruction
 from spmilp.solvers.bruteforce.search import LimitReachedError, Limits, Search
@@ -46,36 +45,33 @@ class BruteForce(Solver):
         The status is ``optimal`` as soon as the first quantity is proven; the option
         ``tie_breakers`` of the plan says whether the others are, too.
         """
-        problem, options = context.problem, context.options
-        deadline = None if options.time_limit is None else monotonic() + options.time_limit
-        return _Run(problem, options, Limits(deadline, self._most_states)).result()
+        return _Run(context, Limits(context.clock, self._most_states)).result()
 
 
 class _Run:
-    def __init__(self, problem: Problem, options: SolveOptions, limits: Limits) -> None:
-        self._problem = problem
-        self._options = options
+    def __init__(self, context: SearchContext, limits: Limits) -> None:
+        self._context = context
+        self._problem = problem = context.problem
         self._limits = limits
         self._least_peak = least_peak(problem)
         self._best: tuple[Plan, Measures] | None = None
         self._ceilings: dict[Quantity, int] = {}
         self._peak: Bytes | None = None
-        self._bound = 0
-        if problem.objective.first is Quantity.PEAK_SPM:
-            self._bound = self._least_peak
+        is_peak = problem.objective.first is Quantity.PEAK_SPM
+        self._bound = Bound(SOURCE, problem.objective.first, self._least_peak if is_peak else 0)
 
     def result(self) -> SolverResult:
         """Search, and say how it ended."""
         reason = why_too_small(ProblemTables(self._problem))
         if reason:
-            return self._without_plan(SolveStatus.INFEASIBLE, reason)
+            return self._context.infeasible(reason, self._bound)
         is_over, interrupted = True, False
         try:
             self._search()
         except LimitReachedError as stopped:
             is_over = False
             if not self._ceilings:
-                self._bound = max(self._bound, stopped.bound)
+                self._prove(stopped.bound)
         except KeyboardInterrupt:
             if self._best is None:
                 raise
@@ -84,27 +80,18 @@ class _Run:
             states = self._limits.states
             if is_over:
                 reason = why_no_plan(self._problem, states)
-                return self._without_plan(SolveStatus.INFEASIBLE, reason)
+                return self._context.infeasible(reason, self._bound)
             reason = f"the limit came after {states} states, before the first plan"
-            return self._without_plan(SolveStatus.UNKNOWN, reason)
+            return self._context.unknown(reason, self._bound)
         plan, measures = self._best
-        value = measures.of(self._problem.objective.first)
         if is_over:
-            self._bound = value
-        claim = replace(plan.claim, bound=self._bound, bound_source=SOURCE)
-        proven = "proven" if is_over else "open"
-        return SolverResult(
-            status=SolveStatus.OPTIMAL if self._bound == value else SolveStatus.FEASIBLE,
-            plan=replace(plan, claim=claim, options=(("tie_breakers", proven),)),
-            bound=self._bound,
-            bound_source=SOURCE,
-            interrupted=interrupted,
-        )
+            self._prove(measures.of(self._problem.objective.first))
+        options = (("tie_breakers", "proven" if is_over else "open"),)
+        result = self._context.found(plan, self._bound, NAME, options)
+        return replace(result, interrupted=interrupted)
 
-    def _without_plan(self, status: SolveStatus, reason: str) -> SolverResult:
-        return SolverResult(
-            status=status, plan=None, bound=self._bound, bound_source=SOURCE, reason=reason
-        )
+    def _prove(self, value: int) -> None:
+        self._bound = replace(self._bound, value=max(value, self._bound.value))
 
     def _search(self) -> None:
         """Minimise one quantity after the other, and keep it at its minimum.
@@ -161,13 +148,9 @@ class _Run:
 
     def _report(self) -> None:
         """Note that the first quantity is proven, once it is."""
-        first = self._problem.objective.first
-        if self._bound < self._value(first):
-            self._bound = self._value(first)
-            if self._options.on_progress is not None:
-                self._options.on_progress(
-                    Progress(incumbent=self._bound, bound=self._bound, source=NAME)
-                )
+        value = self._value(self._problem.objective.first)
+        self._prove(value)
+        self._context.report(value, self._bound.value, NAME)
 
 
 def stages(order: Sequence[Quantity]) -> list[tuple[Quantity, ...]]:

@@ -29,18 +29,46 @@ class Background:
         leaves
             Whether not to wait any longer; asked after each report and now and then.
         """
-        self._thread = Thread(target=self._work, args=(work,), daemon=True)
-        self._thread.start()
+        self._start(work)
         while not self._has_ended and not leaves():
             self._context.pass_on_reports(HEARTBEAT)
-        self._context.pass_on_reports()
-        if self._error is not None:
-            raise self._error
+        self._end()
+
+    def finish(self, work: Callable[[], None], stop: Callable[[], None]) -> bool:
+        """Wait until some work is done; an interrupt only asks it to stop. Say if one came.
+
+        An exception of the work is raised here.
+
+        Parameters
+        ----------
+        stop
+            Called more than once, for work that has not begun yet cannot stop.
+        """
+        interrupted = False
+        self._start(work)
+        while not self._has_ended:
+            try:
+                if interrupted:
+                    stop()
+                self._context.pass_on_reports(HEARTBEAT)
+            except KeyboardInterrupt:
+                interrupted = True
+        self._end()
+        return interrupted
 
     def join(self, seconds: float) -> None:
         """Wait for the end of the work, but not longer than that."""
         if self._thread is not None:
             self._thread.join(seconds)
+
+    def _start(self, work: Callable[[], None]) -> None:
+        self._thread = Thread(target=self._work, args=(work,), daemon=True)
+        self._thread.start()
+
+    def _end(self) -> None:
+        self._context.pass_on_reports()
+        if self._error is not None:
+            raise self._error
 
     def _work(self, work: Callable[[], None]) -> None:
         try:

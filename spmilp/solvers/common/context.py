@@ -130,15 +130,28 @@ class SearchContext:
         """Return that no plan was found."""
         return self._without_plan(SolveStatus.UNKNOWN, reason, bound)
 
-    def found(self, plan: Plan, bound: Bound | None = None) -> SolverResult:
+    def found(
+        self,
+        plan: Plan,
+        bound: Bound | None = None,
+        solver: str | None = None,
+        options: tuple[tuple[str, str], ...] = (),
+    ) -> SolverResult:
         """Return a plan with the claim of a bound, by default the best one without search.
 
-        A plan that already claims it stays the same object, and so need not be checked again.
+        A plan that has all this already stays the same object, and need not be checked again.
+
+        Parameters
+        ----------
+        solver, options
+            What the plan is to say of how it was made; without a name it stays as it is.
         """
         bound = bound or self.bound
         if (plan.claim.bound, plan.claim.bound_source) != (bound.value, bound.name):
             claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
             plan = replace(plan, claim=claim)
+        if solver is not None and (plan.solver, plan.options) != (solver, options):
+            plan = replace(plan, solver=solver, options=options)
         is_optimal = self.values(plan)[0] == bound.value
         return SolverResult(
             status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
@@ -146,6 +159,22 @@ class SearchContext:
             bound=bound.value,
             bound_source=bound.name,
             verdict=self._known.last_verdict_on(plan),
+        )
+
+    def better(self, one: SolverResult, other: SolverResult) -> SolverResult:
+        """Return the better plan of two results, the first if they are equal, and the better bound.
+
+        Without a plan it is the one that proves that there is none, or else the first.
+        """
+        high = other if other.bound > one.bound else one
+        interrupted = one.interrupted or other.interrupted
+        plans = [result.plan for result in (one, other) if result.plan is not None]
+        if plans:
+            bound = Bound(high.bound_source, self.problem.objective.first, high.bound)
+            return replace(self.found(min(plans, key=self.values), bound), interrupted=interrupted)
+        best = other if other.status is SolveStatus.INFEASIBLE else one
+        return replace(
+            best, bound=high.bound, bound_source=high.bound_source, interrupted=interrupted
         )
 
     def _without_plan(self, status: SolveStatus, reason: str, bound: Bound | None) -> SolverResult:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, inf
-from threading import Event, Thread
 from time import monotonic
 from typing import Protocol
 
 from ortools.sat.python import cp_model
 
+from spmilp.solvers.common.background import Background
 from spmilp.solvers.cpsat.extract import read_decisions
 from spmilp.solvers.cpsat.variables import Variables
 from spmilp.solvers.formulation.decisions import Decisions
@@ -122,6 +122,7 @@ class Found:
 def run(
     model: Searchable,
     limits: Limits,
+    background: Background,
     *,
     proves: bool,
     on_solution: Callable[[int], None],
@@ -143,22 +144,7 @@ def run(
         Whether to ask from below, for a bound, or from above, for solutions.
     """
     inquiry = _Inquiry(model, limits, on_solution, on_bound)
-    done = Event()
-
-    def search() -> None:
-        try:
-            inquiry.prove() if proves else inquiry.find()
-        finally:
-            done.set()
-
-    thread = Thread(target=search, daemon=True)
-    thread.start()
-    while not done.is_set():
-        try:
-            done.wait()
-        except KeyboardInterrupt:
-            inquiry.stop()
-    thread.join()
+    background.finish(inquiry.prove if proves else inquiry.find, inquiry.stop)
     return inquiry.found
 
 

@@ -1,17 +1,18 @@
 """The course of one solve: what is tried in which order, the incumbent and the bound."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from spmilp.bounds.best import best_bound
+from spmilp.bounds.bound import Bound
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.measures import claim_of, claimed, measure
+from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.background import Background
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.incumbent import Incumbent
 from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
 from spmilp.solvers.cpsat.builder import SMALL, Builder
-from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.cpsat.model import Model
 from spmilp.solvers.cpsat.neighbourhood import free_sets, pools_of_plan, scope_around
 from spmilp.solvers.cpsat.options import CpSatOptions
@@ -55,14 +56,6 @@ ROUNDS = 12
 """Models built in one step to make packings possible."""
 
 
-@dataclass(frozen=True, slots=True)
-class Incumbent:
-    """The best plan so far, and its quantities in the objective's order."""
-
-    plan: Plan
-    values: tuple[int, ...]
-
-
 class Session:
     """One solve.
 
@@ -72,15 +65,15 @@ class Session:
         The list scheduler's answer: its bound, and the reason if it has no plan.
     """
 
-    def __init__(
-        self, problem: Problem, options: SolveOptions, settings: CpSatOptions, start: SolverResult
-    ) -> None:
-        self._problem = problem
-        self._options = options
+    def __init__(self, context: SearchContext, settings: CpSatOptions, start: SolverResult) -> None:
+        self._context = context
+        self._problem = problem = context.problem
+        self._options = context.options
         self._settings = settings
         self._tables = ProblemTables(problem)
         self._builder = Builder(self._tables, settings)
-        self._clock = Clock(options.time_limit, settings.deterministic_limit)
+        self._clock = context.clock
+        self._clock.deterministic = settings.deterministic_limit
         self._order = problem.objective.order
         self._builder.ample = self._order[0] is not Quantity.PEAK_SPM
         self._crowds: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
@@ -90,17 +83,13 @@ class Session:
         self._reason = "a limit was reached before a plan was found"
         if start.reason:
             self._reason += f"; where the list scheduler got stuck: {start.reason}"
-        self._bound, self._source = start.bound, start.bound_source
-        self.incumbent: Incumbent | None = None
+        bound = Bound(start.bound_source, self._order[0], start.bound)
+        self.incumbent = Incumbent(context, bound, "cpsat")
 
     def offer(self, plan: Plan) -> None:
         """Take a valid plan as incumbent if it is better than the one there is."""
-        measures = claimed(plan.claim)
-        values = tuple(measures.of(quantity) for quantity in self._order)
-        if self.incumbent is None or values < self.incumbent.values:
-            self.incumbent = Incumbent(plan, values)
+        if self.incumbent.offer(plan):
             self._builder.represent(Reading(self._problem, plan))
-            self._tell(values[0])
 
     def search(self) -> None:
         """Improve and prove the first objective, then improve the others in turn."""
@@ -119,36 +108,26 @@ class Session:
             self._improve_around()
         self._improve_and_prove()
         for position in range(1, len(self._order)):
-            if self.incumbent is not None and not self._clock.is_over(TIES):
+            if self.incumbent.plan is not None and not self._clock.is_over(TIES):
                 self._break_ties(position)
 
     def result(self) -> SolverResult:
         """Return what was found."""
-        if self.incumbent is None:
-            return SolverResult(
-                status=SolveStatus.INFEASIBLE if self._infeasible else SolveStatus.UNKNOWN,
-                plan=None,
-                bound=self._bound,
-                bound_source=self._source,
-                reason=self._reason,
-            )
-        plan = self.incumbent.plan
-        claim = replace(plan.claim, bound=self._bound, bound_source=self._source)
+        plan, bound = self.incumbent.plan, self.incumbent.bound
+        if plan is None and self._infeasible:
+            return self._context.infeasible(self._reason, bound)
+        if plan is None:
+            return self._context.unknown(self._reason, bound)
         options = (("model", self._note),) if self._note else ()
-        is_optimal = self.incumbent.values[0] == self._bound
-        return SolverResult(
-            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
-            plan=replace(plan, claim=claim, solver="cpsat", options=options),
-            bound=self._bound,
-            bound_source=self._source,
-        )
+        return self._context.found(plan, bound, "cpsat", options)
 
     def _retime(self) -> None:
         """Choose the times of the incumbent anew, its other decisions kept."""
         wanted = self._settings.retime and self._order[0] is Quantity.MAKESPAN
-        if self.incumbent is None or not wanted or self._is_done():
+        plan = self.incumbent.plan
+        if plan is None or not wanted or self._is_done():
             return
-        reading = Reading(self._problem, self.incumbent.plan)
+        reading = Reading(self._problem, plan)
         scope = scope_of_plan(self._tables, reading, self._builder.scope(relaxed=False))
         structure = structure_of(self._tables, scope, frozenset())
         if structure.literals <= self._settings.literals:
@@ -177,12 +156,12 @@ class Session:
             self._tables,
             quantity=quantity,
             horizon=self._horizon(self._builder.structure(relaxed=True), 0),
-            floor=self._bound,
-            best=None if incumbent is None else incumbent.values[0],
-            reading=None if incumbent is None else Reading(self._problem, incumbent.plan),
+            floor=incumbent.bound.value,
+            best=incumbent.value,
+            reading=None if incumbent.plan is None else Reading(self._problem, incumbent.plan),
             keeping=keeping,
         )
-        limit = None if self._clock.is_limited() else ARRIVALS_LIMIT
+        limit = None if self._clock.is_limited else ARRIVALS_LIMIT
         found = self._search_for(model, self._limits(share, limit), proves=True)
         self._conclude(found)
         self._open_arrivals -= {keeping}
@@ -192,12 +171,14 @@ class Session:
 
     def _improve_around(self) -> None:
         """Improve the incumbent: most tasks keep their pools, some are free."""
-        if self.incumbent is None or not self._settings.neighbourhoods:
+        plan = self.incumbent.plan
+        if plan is None or not self._settings.neighbourhoods:
             return
-        for free in free_sets(self.incumbent.plan, self._options.seed):
+        for free in free_sets(plan, self._options.seed):
             if self._is_done() or self._clock.is_over(AROUND):
                 return
-            self._plan_around(pools_of_plan(self._tables, self.incumbent.plan), free)
+            best = self.incumbent.plan or plan
+            self._plan_around(pools_of_plan(self._tables, best), free)
 
     def _plan_around(self, pools: tuple[int, ...], free: frozenset[TaskIdx]) -> None:
         if self._is_done() or self._clock.is_over(AROUND):
@@ -222,7 +203,7 @@ class Session:
         has none becomes a crowd, in the plans' model as in this one, and the search begins again.
         As long as the small relaxations are not through, they are worth more time than this one.
         """
-        if self._open_arrivals and self._clock.is_limited():
+        if self._open_arrivals and self._clock.is_limited:
             for keeping in sorted(self._open_arrivals):
                 self._relax_to_arrivals(LAST_ARRIVALS[keeping], keeping)
             return False
@@ -287,7 +268,7 @@ class Session:
 
     def _has_time_for(self, structure: Structure, share: float) -> bool:
         """Say whether a model can be built in good time before a share of the limit is used."""
-        left = self._clock.seconds_until(share)
+        left = self._clock.seconds_left(share)
         return left is None or structure.literals <= LITERALS_PER_SECOND * left / 2
 
     def _takes_note(self, crowd: ConflictSet | None) -> bool:
@@ -308,12 +289,12 @@ class Session:
 
     def _conclude(self, found: Found) -> None:
         """Take bound and plan of a run whose model leaves nothing out that could be better."""
-        if found.infeasible and self.incumbent is None:
+        if found.infeasible and self.incumbent.value is None:
             self._is_impossible()
-        elif found.infeasible and self.incumbent is not None:
-            self._raise_bound(self.incumbent.values[0])
+        elif found.infeasible and self.incumbent.value is not None:
+            self.incumbent.prove(self.incumbent.value)
         elif found.bound is not None:
-            self._raise_bound(found.bound)
+            self.incumbent.prove(found.bound)
 
     def _is_impossible(self) -> None:
         """Note that no plan exists, and why."""
@@ -338,7 +319,7 @@ class Session:
 
     def _limits(self, share: float, deterministic: float | None) -> Limits:
         return Limits(
-            seconds=self._clock.seconds_until(share),
+            seconds=self._clock.seconds_left(share),
             deterministic=self._clock.deterministic_left(deterministic),
             workers=self._options.workers,
             seed=self._options.seed,
@@ -358,13 +339,20 @@ class Session:
 
         def on_solution(value: int) -> None:
             if finds:
-                self._tell(value)
+                self.incumbent.report(value)
 
         def on_bound(bound: int) -> None:
             if proves:
-                self._raise_bound(bound)
+                self.incumbent.prove(bound)
 
-        found = run(model, limits, proves=proves, on_solution=on_solution, on_bound=on_bound)
+        found = run(
+            model,
+            limits,
+            Background(self._context),
+            proves=proves,
+            on_solution=on_solution,
+            on_bound=on_bound,
+        )
         self._clock.spend(found.deterministic)
         if found.interrupted:
             if finds:
@@ -378,11 +366,11 @@ class Session:
         incumbent = self.incumbent
         ceilings: dict[Quantity, int] = {}
         best = reading = None
-        if incumbent is not None:
+        if incumbent.plan is not None:
             ceilings = dict(zip(self._order[:position], incumbent.values, strict=False))
             best = incumbent.values[position]
             reading = Reading(self._problem, incumbent.plan)
-        floor = self._bound if position == 0 else best_bound(self._problem, quantity).value
+        known = incumbent.bound if position == 0 else self._context.bound_on(quantity)
         return Model(
             self._tables,
             structure,
@@ -390,7 +378,7 @@ class Session:
             horizon=self._horizon(structure, position),
             quantity=quantity,
             ceilings=ceilings,
-            floor=floor,
+            floor=known.value,
             best=best,
             crowds=self._crowds,
             everywhere=self._knows_addresses(position),
@@ -413,7 +401,7 @@ class Session:
         transfers one after another: a plan in which nothing happens at some cycle can be shortened.
         """
         makespan = 0
-        if self.incumbent is not None:
+        if self.incumbent.plan is not None:
             makespan = self.incumbent.plan.claim.makespan
             if Quantity.MAKESPAN in self._order[: position + 1]:
                 return makespan
@@ -438,32 +426,23 @@ class Session:
         if isinstance(found, ConflictSet):
             return found
         measures = measure(self._problem, draft.placements, found.residencies, draft.transfers)
+        bound = self.incumbent.bound
         self.offer(
             Plan(
                 placements=draft.placements,
                 residencies=found.residencies,
                 transfers=draft.transfers,
                 tensors=found.tensors,
-                claim=claim_of(measures, self._bound, self._source),
+                claim=claim_of(measures, bound.value, bound.name),
                 solver="cpsat",
             )
         )
         return None
 
-    def _raise_bound(self, bound: int) -> None:
-        if self.incumbent is not None:
-            bound = min(bound, self.incumbent.values[0])
-        if bound > self._bound:
-            self._bound, self._source = bound, "cpsat"
-            self._tell(None if self.incumbent is None else self.incumbent.values[0])
-
-    def _tell(self, value: int | None) -> None:
-        if self._options.on_progress is not None:
-            self._options.on_progress(Progress(incumbent=value, bound=self._bound, source="cpsat"))
-
     def _enough(self) -> int:
         """Return the value at which the gap asked for is reached."""
-        return max(self._bound, int(self._bound / max(1e-9, 1.0 - self._options.gap)))
+        bound = self.incumbent.bound.value
+        return max(bound, int(bound / max(1e-9, 1.0 - self._options.gap)))
 
     def _is_done(self) -> bool:
-        return self.incumbent is not None and self.incumbent.values[0] <= self._enough()
+        return self.incumbent.is_enough

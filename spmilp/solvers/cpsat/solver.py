@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from spmilp.checker.check import check
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
@@ -46,19 +45,18 @@ class CpSatSolver(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found, never worse than the list scheduler's or a valid hint."""
-        problem, options, hint = context.problem, context.options, context.hint
-        start = ListScheduler().solve(problem, options)
+        start = ListScheduler().search(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
-        session = Session(problem, options, self._settings, start)
-        for plan in (start.plan, hint):
-            if plan is not None and not check(problem, plan):
+        session = Session(context, self._settings, start)
+        for plan in (start.plan, context.valid_hint):
+            if plan is not None and context.accepts(plan):
                 session.offer(plan)
         interrupted = False
         try:
             session.search()
         except KeyboardInterrupt:
-            if session.incumbent is None:
+            if session.incumbent.plan is None:
                 raise
             interrupted = True
         return replace(session.result(), interrupted=interrupted)

@@ -2,17 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
-from time import monotonic
 from typing import NamedTuple
 
-from spmilp.bounds.best import best_bound
-from spmilp.checker.check import check
-from spmilp.plan.measures import claim_of, claimed, measure
+from spmilp.bounds.bound import Bound
+from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.incumbent import Incumbent
 from spmilp.solvers.milp.addresses import find_addresses
 from spmilp.solvers.milp.decisions import Decisions, read_decisions
 from spmilp.solvers.milp.extract import extract
@@ -35,13 +33,6 @@ BOUND_SHARE = 0.6
 NAME = "milp"
 
 
-class Incumbent(NamedTuple):
-    """The best plan so far, and its quantities in the objective's order."""
-
-    plan: Plan
-    values: tuple[int, ...]
-
-
 class Found(NamedTuple):
     """A run, and the decisions that its solution was repaired to."""
 
@@ -62,43 +53,36 @@ class Session:
 
     def __init__(
         self,
-        problem: Problem,
-        options: SolveOptions,
+        context: SearchContext,
         settings: MilpOptions,
         backend: str,
         start: SolverResult,
     ) -> None:
-        self._problem = problem
-        self._options = options
+        self._context = context
+        self._problem = problem = context.problem
+        self._options = context.options
         self._settings = settings
         self._backend = backend
         self._lookup = Lookup(problem)
         self._order = problem.objective.order
-        limit = options.time_limit
-        self._deadline = None if limit is None else monotonic() + limit
         self._counts: Counter[tuple[SliceIdx, MemoryIdx]] = Counter()
         self._reason = start.reason or "a limit was reached before a plan was found"
-        self._bound, self._source = start.bound, start.bound_source
-        self._known = start.bound, start.bound_source
+        self._known = Bound(start.bound_source, self._order[0], start.bound)
         self._believed = True
         self._runs = 0
         self._infeasible = False
         self._ties_proven = False
-        self.incumbent: Incumbent | None = None
+        self.incumbent = Incumbent(context, self._known, NAME)
 
     def offer(self, plan: Plan) -> bool:
         """Take a plan that the checker accepts as incumbent if it is better; say if it is valid."""
-        if check(self._problem, plan):
+        if not self._context.accepts(plan):
             return False
-        measures = claimed(plan.claim)
-        values = tuple(measures.of(quantity) for quantity in self._order)
-        if self.incumbent is None or values < self.incumbent.values:
-            self.incumbent = Incumbent(plan, values)
-            if values[0] < self._bound:
-                # No plan is below a bound, so the backend was wrong: nothing it proves counts.
-                self._believed = False
-                self._bound, self._source = self._known
-            self._tell()
+        if self._context.values(plan)[0] < self.incumbent.bound.value:
+            # No plan is below a bound, so the backend was wrong: nothing it proves counts.
+            self._believed = False
+            self.incumbent.bound = self._known
+        self.incumbent.offer(plan)
         return True
 
     def search(self) -> None:
@@ -119,34 +103,19 @@ class Session:
                 proven = False
             if position and not proven:
                 self._ties_proven = False
-            if self.incumbent is None:
+            if self.incumbent.plan is None:
                 return
 
     def result(self) -> SolverResult:
         """Return what was found."""
-        if self.incumbent is None:
-            return SolverResult(
-                status=SolveStatus.INFEASIBLE if self._infeasible else SolveStatus.UNKNOWN,
-                plan=None,
-                bound=self._bound,
-                bound_source=self._source,
-                reason=self._reason,
-            )
-        plan, values = self.incumbent
-        is_optimal = values[0] == self._bound
-        ties = "proven" if is_optimal and self._ties_proven else "open"
-        claim = replace(plan.claim, bound=self._bound, bound_source=self._source)
-        return SolverResult(
-            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
-            plan=replace(
-                plan,
-                claim=claim,
-                solver=NAME,
-                options=(("backend", self._backend), ("tie_breakers", ties)),
-            ),
-            bound=self._bound,
-            bound_source=self._source,
-        )
+        plan, bound = self.incumbent.plan, self.incumbent.bound
+        if plan is None and self._infeasible:
+            return self._context.infeasible(self._reason, bound)
+        if plan is None:
+            return self._context.unknown(self._reason, bound)
+        is_proven = self.incumbent.value == bound.value and self._ties_proven
+        options = (("backend", self._backend), ("tie_breakers", "proven" if is_proven else "open"))
+        return self._context.found(plan, bound, NAME, options)
 
     def _minimise(self, position: int) -> bool:
         """Make a quantity small; say whether it is proven that it cannot be smaller.
@@ -175,26 +144,25 @@ class Session:
         return self._is_proven(position, floor)
 
     def _floor(self, position: int) -> int:
-        known = best_bound(self._problem, self._order[position]).value
-        return max(known, self._bound) if position == 0 else known
+        known = self._context.bound_on(self._order[position]).value
+        return max(known, self.incumbent.bound.value) if position == 0 else known
 
     def _conclude(self, found: Found, position: int, floor: int) -> int:
         """Return the new floor of a quantity, after a run whose model leaves nothing out."""
         outcome = found.outcome
         if not self._believed:
             return self._floor(position)
-        if outcome.infeasible and self.incumbent is None:
+        if outcome.infeasible and self.incumbent.plan is None:
             self._infeasible = True
             self._reason = self._why_impossible()
-        elif outcome.infeasible and self.incumbent is not None:
+        elif outcome.infeasible:
             floor = max(floor, self.incumbent.values[position])
         elif outcome.bound is not None:
             floor = max(floor, outcome.bound)
-        if position == 0 and self.incumbent is not None:
-            floor = min(floor, self.incumbent.values[0])
-        if position == 0 and floor > self._bound:
-            self._bound, self._source = floor, f"{NAME} ({self._backend})"
-            self._tell()
+        if position == 0 and self.incumbent.value is not None:
+            floor = min(floor, self.incumbent.value)
+        if position == 0:
+            self.incumbent.prove(floor, f"{NAME} ({self._backend})")
         return floor
 
     def _why_impossible(self) -> str:
@@ -243,7 +211,7 @@ class Session:
         incumbent = self.incumbent
         ceilings: Mapping[Quantity, int] = {}
         ceiling = None
-        if incumbent is not None:
+        if incumbent.plan is not None:
             ceilings = dict(zip(self._order[:position], incumbent.values, strict=False))
             ceiling = incumbent.values[position] - 1
         return Aim(
@@ -255,7 +223,7 @@ class Session:
         )
 
     def _horizon(self, structure: Structure, position: int) -> Cycles:
-        if self.incumbent is not None:
+        if self.incumbent.plan is not None:
             makespan = self.incumbent.plan.claim.makespan
             if self._order[position] is Quantity.MAKESPAN:
                 return makespan - 1
@@ -264,11 +232,9 @@ class Session:
         return cycles_in_turn(self._lookup, structure)
 
     def _limits(self, share: float, position: int) -> Limits:
-        seconds = None
-        if self._deadline is not None:
-            seconds = share * max(0.0, self._deadline - monotonic())
+        left = self._context.clock.seconds_left()
         return Limits(
-            seconds=seconds,
+            seconds=None if left is None else share * left,
             threads=self._options.workers,
             seed=self._options.seed,
             gap=self._options.gap if position == 0 else 0.0,
@@ -282,34 +248,29 @@ class Session:
         if layout is None:
             return
         measures = measure(self._problem, draft.placements, layout.residencies, draft.transfers)
-        bound = min(self._bound, measures.of(self._order[0]))
+        bound = min(self.incumbent.bound.value, measures.of(self._order[0]))
         self.offer(
             Plan(
                 placements=draft.placements,
                 residencies=layout.residencies,
                 transfers=draft.transfers,
                 tensors=layout.tensors,
-                claim=claim_of(measures, bound, self._source),
+                claim=claim_of(measures, bound, self.incumbent.bound.name),
                 solver=NAME,
             )
         )
 
     def _is_over(self) -> bool:
-        return self._deadline is not None and monotonic() >= self._deadline
+        return self._context.clock.is_over()
 
     def _is_reached(self, position: int, floor: int) -> bool:
         """Say whether the incumbent is as near to the floor as was asked for."""
-        if self.incumbent is None:
+        if self.incumbent.plan is None:
             return False
         value = self.incumbent.values[position]
         allowed = self._options.gap * value if position == 0 else 0
         return value - floor <= allowed
 
     def _is_proven(self, position: int, floor: int) -> bool:
-        reached = self.incumbent is not None and self.incumbent.values[position] <= floor
+        reached = self.incumbent.plan is not None and self.incumbent.values[position] <= floor
         return reached and self._believed
-
-    def _tell(self) -> None:
-        if self._options.on_progress is not None:
-            value = None if self.incumbent is None else self.incumbent.values[0]
-            self._options.on_progress(Progress(incumbent=value, bound=self._bound, source=NAME))

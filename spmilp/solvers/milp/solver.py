@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
@@ -12,7 +10,6 @@ from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import backend_name
 from spmilp.solvers.milp.session import Session
 from spmilp.solvers.milp.size import TooLargeError, refuse_problem
-from spmilp.solvers.milp.start import without_plan
 
 DEFAULTS = MilpOptions()
 
@@ -40,29 +37,26 @@ class MilpSolver(Solver):
         SpmilpError
             If PuLP does not know the backend, or it is not installed.
         """
-        problem, options, hint = context.problem, context.options, context.hint
         backend = backend_name(self._settings.backend)
         try:
-            refuse_problem(problem, self._settings)
-            return self._solve(problem, options, hint, backend)
+            refuse_problem(context.problem, self._settings)
+            return self._search(context, backend)
         except TooLargeError as error:
-            return without_plan(problem, str(error))
+            return context.unknown(str(error))
 
-    def _solve(
-        self, problem: Problem, options: SolveOptions, hint: Plan | None, backend: str
-    ) -> SolverResult:
-        start = ListScheduler().solve(problem, options)
+    def _search(self, context: SearchContext, backend: str) -> SolverResult:
+        start = ListScheduler().search(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
-        session = Session(problem, options, self._settings, backend, start)
-        for plan in (start.plan, hint):
+        session = Session(context, self._settings, backend, start)
+        for plan in (start.plan, context.hint):
             if plan is not None:
                 session.offer(plan)
         interrupted = False
         try:
             session.search()
         except KeyboardInterrupt:
-            if session.incumbent is None:
+            if session.incumbent.plan is None:
                 raise
             interrupted = True
         return replace(session.result(), interrupted=interrupted)

@@ -1,10 +1,10 @@
 """One run of CP-SAT on the model of a course."""
 
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
+from spmilp.solvers.common.background import Background
 from spmilp.solvers.residency.decisions import Solution, read_solution
 from spmilp.solvers.residency.model import Model
 
@@ -43,22 +43,21 @@ class Answer:
     deterministic: float
 
 
-def run(model: Model, limits: Limits) -> Answer:
+def run(model: Model, limits: Limits, background: Background) -> Answer:
     """Solve a model within limits.
 
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
     once; it ends the search before it passes on.
     """
     solver = _solver(limits)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        search = pool.submit(solver.solve, model.cp)
-        try:
-            status = search.result()
-        except KeyboardInterrupt:
-            while not search.done():
-                solver.stop_search()
-                wait([search], timeout=0.05)
-            raise
+    status = cp_model.UNKNOWN
+
+    def search() -> None:
+        nonlocal status
+        status = solver.solve(model.cp)
+
+    if background.finish(search, solver.stop_search):
+        raise KeyboardInterrupt
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return Answer(
         solution=read_solution(model, solver.value) if found else None,

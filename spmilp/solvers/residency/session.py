@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from spmilp.bounds.bound import Bound
-from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult
-from spmilp.solvers.cpsat.clock import Clock
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.background import Background
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.incumbent import Incumbent
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.residency.course import Course, course_of, quickest_pools
@@ -39,17 +38,18 @@ class Session:
         A plan to begin with, if there is one, and the bound.
     """
 
-    def __init__(
-        self, problem: Problem, options: SolveOptions, clock: Clock, start: SolverResult
-    ) -> None:
-        self._problem = problem
-        self._bound = Bound(start.bound_source, problem.objective.first, start.bound)
-        self._options = options
-        self._clock = clock
+    def __init__(self, context: SearchContext, start: SolverResult) -> None:
+        self._context = context
+        self._problem = problem = context.problem
+        self._options = context.options
+        self._clock = context.clock
+        bound = Bound(start.bound_source, problem.objective.first, start.bound)
+        self.incumbent = Incumbent(context, bound, NAME)
+        if start.plan is not None:
+            self.incumbent.offer(start.plan)
         self._tables = ProblemTables(problem)
         self._course: Course | None = None
         self._packs = True
-        self.plan = start.plan
 
     def search(self) -> None:
         """Find the best stays of some courses, then change the best of them window by window."""
@@ -59,15 +59,15 @@ class Session:
                 self._settle(fixed(course), MOST_EACH, COURSES)
         for course in courses[:1]:
             self._step_by_step(self._course or course)
-        seconds = self._clock.seconds_until(1.0)
-        if self._course is not None and self.plan is not None and seconds != 0.0:
-            self._offer(packed_anew(self._problem, self.plan, seconds))
+        seconds, plan = self._clock.seconds_left(), self.incumbent.plan
+        if self._course is not None and plan is not None and seconds != 0.0:
+            self.incumbent.offer(packed_anew(self._problem, plan, seconds))
 
     def _courses(self) -> Iterator[Course]:
         """Yield orders to begin with: the plan's, and simple ones in its pools."""
         pools = quickest_pools(self._tables)
-        if self.plan is not None:
-            course = course_of(self._tables, self.plan)
+        if self.incumbent.plan is not None:
+            course = course_of(self._tables, self.incumbent.plan)
             pools = course.pools
             yield course
         if pools is not None:
@@ -114,46 +114,26 @@ class Session:
 
     def _ask(self, model: Model, deterministic: float, share: float) -> Answer:
         """Ask for something better than the best plan."""
-        if self.plan is not None:
-            model.limit(self._values(self.plan)[0] - 1)
+        if self.incumbent.value is not None:
+            model.limit(self.incumbent.value - 1)
         limits = Limits(
-            seconds=self._clock.seconds_until(share),
+            seconds=self._clock.seconds_left(share),
             deterministic=self._clock.deterministic_left(deterministic),
             workers=self._options.workers,
             seed=self._options.seed,
         )
-        answer = run(model, limits)
+        answer = run(model, limits, Background(self._context))
         self._clock.spend(answer.deterministic)
         return answer
 
     def _takes(self, solution: Solution) -> bool:
         """Make a solution a plan, and say whether it has become a valid one."""
-        found = plan_from(self._tables, solution, self._bound)
-        if not isinstance(found, Plan) or check(self._problem, found):
+        found = plan_from(self._tables, solution, self.incumbent.bound)
+        if not isinstance(found, Plan) or not self._context.accepts(found):
             return False
         self._course = solution.course
-        self._offer(shortened(self._problem, found))
+        self.incumbent.offer(shortened(self._problem, found))
         return True
 
-    def _offer(self, plan: Plan) -> None:
-        """Take a plan if it is better than the one there is."""
-        if self.plan is not None and self._values(plan) >= self._values(self.plan):
-            return
-        self.plan = plan
-        if self._options.on_progress is not None:
-            value = self._values(plan)[0]
-            self._options.on_progress(
-                Progress(incumbent=value, bound=self._bound.value, source=NAME)
-            )
-
-    def _values(self, plan: Plan) -> tuple[int, ...]:
-        measures = claimed(plan.claim)
-        return tuple(measures.of(quantity) for quantity in self._problem.objective.order)
-
     def _is_done(self) -> bool:
-        if self._clock.is_over(WINDOWS):
-            return True
-        if self.plan is None:
-            return False
-        value = self._values(self.plan)[0]
-        return value - self._bound.value <= self._options.gap * value
+        return self._clock.is_over(WINDOWS) or self.incumbent.is_enough

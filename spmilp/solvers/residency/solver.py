@@ -2,16 +2,9 @@
 
 from dataclasses import replace
 
-from spmilp.bounds.best import best_bound
-from spmilp.bounds.bound import Bound
-from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.cpsat.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.residency.plans import NAME
 from spmilp.solvers.residency.session import Session
@@ -42,42 +35,30 @@ class Residency(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
-        problem, options, hint = context.problem, context.options, context.hint
-        clock = Clock(options.time_limit, self._patience if options.time_limit is None else None)
-        start = _start(problem, options, hint)
+        start = self._start(context)
         is_over = start.status is SolveStatus.INFEASIBLE or start.interrupted
-        if is_over or not is_in_scope(problem):
+        if is_over or not is_in_scope(context.problem):
             return start
-        session = Session(problem, options, clock, start)
+        if context.options.time_limit is None:
+            context.clock.deterministic = self._patience
+        session = Session(context, start)
         interrupted = False
         try:
             session.search()
         except KeyboardInterrupt:
-            if session.plan is None:
+            if session.incumbent.plan is None:
                 raise
             interrupted = True
-        if session.plan is None:
+        plan = session.incumbent.plan
+        if plan is None:
             return start
-        plan = replace(session.plan, solver=NAME, options=())
-        bound = Bound(start.bound_source, problem.objective.first, start.bound)
-        return replace(_result_of(problem, plan, bound), interrupted=interrupted)
+        result = context.found(plan, session.incumbent.bound, NAME)
+        return replace(result, interrupted=interrupted)
 
-
-def _start(problem: Problem, options: SolveOptions, hint: Plan | None) -> SolverResult:
-    """Return a valid hint, or what the list scheduler finds."""
-    if hint is not None and not check(problem, hint):
-        return _result_of(problem, hint, best_bound(problem))
-    if options.time_limit is not None:
-        options = replace(options, time_limit=SHARE_OF_START * options.time_limit)
-    return ListScheduler().solve(problem, options)
-
-
-def _result_of(problem: Problem, plan: Plan, bound: Bound) -> SolverResult:
-    claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
-    is_optimal = claimed(claim).of(bound.quantity) == bound.value
-    return SolverResult(
-        status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
-        plan=replace(plan, claim=claim),
-        bound=bound.value,
-        bound_source=bound.name,
-    )
+    def _start(self, context: SearchContext) -> SolverResult:
+        """Return a valid hint, or what the list scheduler finds."""
+        hint = context.valid_hint
+        if hint is not None:
+            return context.found(hint)
+        limit = context.clock.seconds_left(SHARE_OF_START)
+        return ListScheduler().search(context.member(limit, None))
