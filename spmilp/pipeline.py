@@ -192,8 +192,7 @@ def solve_problem(
 
 def judge(problem: Problem, result: SolverResult) -> Mapped:
     """Let the checker decide about the plan of a result, if it has one."""
-    violations = check(problem, result.plan) if result.plan is not None else ()
-    return Mapped(problem=problem, result=result, violations=violations)
+    return Mapped(problem=problem, result=result, violations=result.violations(problem))
 
 
 def judge_and_write(

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spmilp.checker.check import Verdict
+from spmilp.checker.check import Verdict, check
+from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
 
 
 class SolveStatus(StrEnum):
@@ -83,3 +85,11 @@ class SolverResult:
     reason: str = ""
     interrupted: bool = False
     verdict: Verdict | None = None
+
+    def violations(self, problem: Problem) -> tuple[Violation, ...]:
+        """Return what the checker finds wrong with the plan; it is asked unless it was before."""
+        if self.plan is None:
+            return ()
+        if self.verdict is not None and self.verdict.is_on(problem, self.plan):
+            return self.verdict.violations
+        return check(problem, self.plan)

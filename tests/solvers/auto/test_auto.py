@@ -31,15 +31,12 @@ class Scripted(Solver):
         self._log = log
 
     def search(self, context: SearchContext) -> SolverResult:
-        options = context.options
-        self._log.append((self.name, context.hint, options.time_limit))
+        self._log.append((self.name, context.hint, context.options.time_limit))
         if isinstance(self._answer, BaseException):
             raise self._answer
-        if options.on_progress is not None and self._answer.plan is not None:
+        if self._answer.plan is not None:
             value = self._answer.plan.claim.makespan
-            options.on_progress(
-                Progress(incumbent=value, bound=self._answer.bound, source=self.name)
-            )
+            context.report(value, self._answer.bound, self.name)
         return self._answer
 
 
