@@ -30,7 +30,7 @@ class Setting:
     row_sha256
         Of the row's ``problem.json``; empty when there is none.
     version
-        Of the code; see :func:`spmilp.bench.version.version`.
+        Of the code; see :func:`spmilp.bench.run.version`.
     """
 
     row_sha256: str

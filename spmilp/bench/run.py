@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+import spmilp
 from spmilp.bench.child import Conversation, Workers
 from spmilp.bench.make import Facts, files_behind
 from spmilp.bench.output import write_tables
 from spmilp.bench.records import Key, Record, Records, Setting, appending
 from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import Row
-from spmilp.bench.version import version
+from spmilp.code_cache import hash_of_sources
 from spmilp.comparison.run import Moment
 from spmilp.errors import SpmilpError
 from spmilp.files import sha256_of, write_atomically
@@ -230,3 +233,19 @@ def _known_facts(folder: Path) -> dict[str, Facts]:
         return {key: Facts(**facts) for key, facts in known.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
+
+
+ROOTS = ("bench/make.py", "solvers/registry.py", "checker/check.py", "tile_selection/search.py")
+"""From these, imports lead to all that has a say in a problem, a plan and its verdict."""
+
+
+@cache
+def version() -> str:
+    """Return the version, and a hash of the sources, the compiler and the processor.
+
+    Figures with the same version can be compared with each other; a figure of another one is
+    measured again when a benchmark is resumed.
+    """
+    folder = Path(spmilp.__file__).parent
+    hashes = [hash_of_sources(folder / root) for root in ROOTS]
+    return f"{spmilp.__version__}+{sha256(''.join(hashes).encode()).hexdigest()[:12]}"

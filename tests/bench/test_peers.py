@@ -10,8 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from spmilp.bench.builders import BUILDERS
-from spmilp.bench.peers.resnet50 import resnet50, write_resnet50
-from spmilp.bench.peers.set_mesh import in_bytes
+from spmilp.bench.peers.set_resnet50 import in_bytes, resnet50, write_resnet50
 from spmilp.bench.peers.stream import TWO_CONVOLUTIONS, without_port
 from spmilp.bench.read import load_suite
 from spmilp.bench.suite import Built

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spmilp.bench.scores import incumbents, primal_gap, primal_integral
+from spmilp.bench.tables import incumbents, primal_gap, primal_integral
 from spmilp.comparison.run import Moment
 
 
