@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spmilp.bounds.chains import Paths
+from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.traffic import traffic_bound
 from spmilp.bounds.work import work_bound

@@ -1,17 +1,17 @@
 """All bounds on a problem, and the best of them."""
 
 from spmilp.bounds.bound import Bound
-from spmilp.bounds.chains import Chains, Paths, longest_chains
-from spmilp.bounds.cuts import heads_and_tails
+from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
 from spmilp.bounds.energy import energy_bound
+from spmilp.bounds.fractional_assignment import fractional_assignment_bound
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.occupancy import occupancy_bound
-from spmilp.bounds.peak import peak_bound
-from spmilp.bounds.shares import shares_bound
+from spmilp.bounds.paths import paths_of
 from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages.program import stages_bound
 from spmilp.bounds.traffic import traffic_bound
 from spmilp.bounds.work import work_bound
+from spmilp.bounds.working_set import peak_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -28,8 +28,8 @@ def best_bound(problem: Problem, quantity: Quantity | None = None) -> Bound:
     return max(bounds_on(problem, wanted), key=lambda bound: bound.value)
 
 
-def quick_bound(problem: Problem) -> Bound:
-    """Return a bound on the first quantity for somebody who waits: without what takes longer.
+def fast_bound(problem: Problem) -> Bound:
+    """Return a bound on the first quantity that takes next to no time.
 
     On the makespan: work and traffic, with nothing before the first task or after the last one.
     """
@@ -61,15 +61,15 @@ def bounds_on(problem: Problem, quantity: Quantity) -> tuple[Bound, ...]:
 
 def _on_the_makespan(problem: Problem) -> tuple[Bound, ...]:
     movement = Movement(problem)
-    chains = Chains(problem, movement)
-    paths = heads_and_tails(problem, movement, chains)
+    graph = PrecedenceGraph(problem, movement)
+    paths = paths_of(problem, movement, graph)
     makespan = Quantity.MAKESPAN
     return (
-        Bound("critical path", makespan, longest_chains(chains).longest),
+        Bound("critical path", makespan, critical_paths(graph).longest),
         Bound("work", makespan, work_bound(problem, paths)),
         Bound("traffic", makespan, traffic_bound(problem, movement, paths)),
         Bound("cuts", makespan, paths.longest),
-        Bound("shares of cores", makespan, shares_bound(problem, paths)),
+        Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths)),
         Bound("bytes in scratchpads", makespan, occupancy_bound(problem)),
         Bound("stages", makespan, stages_bound(problem, movement, paths)),
     )

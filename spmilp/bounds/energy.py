@@ -1,6 +1,6 @@
-"""The energy bound: tasks on their most frugal kinds, and each byte over its cheapest way."""
+"""The energy bound: tasks on their most frugal kinds, and each byte over its cheapest chain."""
 
-from spmilp.bounds.ways import Ways
+from spmilp.bounds.distances import Distances
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import BufferIdx, Femtojoules, MemoryIdx
@@ -27,7 +27,7 @@ def energy_bound(problem: Problem) -> Femtojoules:
 
 
 def _movement(problem: Problem) -> Femtojoules:
-    ways = Ways(problem)
+    distances = Distances(problem)
     writers = problem.writers()
     # Most tasks read from the same memories: sets of them are collected, not memories.
     readable: dict[BufferIdx, set[frozenset[MemoryIdx]]] = {}
@@ -35,18 +35,20 @@ def _movement(problem: Problem) -> Femtojoules:
     for task in problem.tasks:
         for read in task.reads:
             slice_ = problem.slices[read]
-            readable.setdefault(slice_.buffer, set()).add(ways.readable(task))
+            readable.setdefault(slice_.buffer, set()).add(distances.readable(task))
             writer = writers[slice_.buffer]
             if writer is not None:
-                sources = ways.writable(problem.tasks[writer])
-                moved = ways.energy(sources, ways.readable(task), slice_.bytes)
+                sources = distances.writable(problem.tasks[writer])
+                moved = distances.energy(sources, distances.readable(task), slice_.bytes)
                 least[slice_.buffer] = max(moved, least.get(slice_.buffer, 0))
     for buffer, size in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
         start, end, writer = buffer.starts_in, buffer.ends_in, writers[buffer.index]
         if start is not None and size > 0:
             targets = frozenset[MemoryIdx]().union(*readable[buffer.index])
-            least[buffer.index] = ways.energy((start,), targets, size)
+            least[buffer.index] = distances.energy((start,), targets, size)
         if writer is not None and end is not None:
-            stored = ways.energy(ways.writable(problem.tasks[writer]), (end,), buffer.bytes)
+            stored = distances.energy(
+                distances.writable(problem.tasks[writer]), (end,), buffer.bytes
+            )
             least[buffer.index] = max(stored, least.get(buffer.index, 0))
     return sum(least.values())

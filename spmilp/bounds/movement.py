@@ -1,4 +1,4 @@
-"""What moving data costs at least, whatever engine and route a plan takes."""
+"""Least cost of moving data between DRAM and the chip, over whatever engine and route."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,13 +20,13 @@ class Movement:
         self._in: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
         self._known: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
         for dram in self._machine.drams:
-            self._out[dram.index] = tuple(self._ways(dram.index, outwards=True))
-            self._in[dram.index] = tuple(self._ways(dram.index, outwards=False))
+            self._out[dram.index] = tuple(self._options(dram.index, outwards=True))
+            self._in[dram.index] = tuple(self._options(dram.index, outwards=False))
         self._overhead_out = {
-            dram: self._least_overhead(ways, dram, True) for dram, ways in self._out.items()
+            dram: self._least_overhead(options, dram, True) for dram, options in self._out.items()
         }
         self._overhead_in = {
-            dram: self._least_overhead(ways, dram, False) for dram, ways in self._in.items()
+            dram: self._least_overhead(options, dram, False) for dram, options in self._in.items()
         }
 
     def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
@@ -63,11 +63,11 @@ class Movement:
         return least_rate(self._machine.links, [*out, *back])
 
     def _routes_of(self, dram: MemoryIdx, outwards: bool) -> list[tuple[LinkIdx, ...]]:
-        ways = self._out[dram] if outwards else self._in[dram]
-        return [self._route(dram, other, outwards) for _, other in ways]
+        options = self._out[dram] if outwards else self._in[dram]
+        return [self._route(dram, other, outwards) for _, other in options]
 
-    def _ways(self, dram: MemoryIdx, outwards: bool) -> Iterator[tuple[EngineIdx, MemoryIdx]]:
-        """Yield one way for each set of engine parameters and route, so that few are compared."""
+    def _options(self, dram: MemoryIdx, outwards: bool) -> Iterator[tuple[EngineIdx, MemoryIdx]]:
+        """Yield one transfer option for each set of engine parameters and route, to compare few."""
         seen = set()
         for memory in self._machine.memories:
             ends = (dram, memory.index) if outwards else (memory.index, dram)
@@ -87,32 +87,32 @@ class Movement:
 
     def _least(
         self,
-        ways: tuple[tuple[EngineIdx, MemoryIdx], ...],
+        options: tuple[tuple[EngineIdx, MemoryIdx], ...],
         dram: MemoryIdx,
         size: Bytes,
         outwards: bool,
     ) -> Cycles:
-        """Return the cycles of the fastest way; many buffers are of one size."""
+        """Return the cycles of the fastest option; many buffers are of one size."""
         key = dram, size, outwards
         if key not in self._known:
-            cycles = (self._cycles(way, dram, size, outwards) for way in ways)
+            cycles = (self._cycles(option, dram, size, outwards) for option in options)
             self._known[key] = min(cycles, default=0)
         return self._known[key]
 
     def _cycles(
-        self, way: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, size: Bytes, outwards: bool
+        self, option: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, size: Bytes, outwards: bool
     ) -> Cycles:
-        engine, other = way
+        engine, other = option
         route = self._routes.between(*((dram, other) if outwards else (other, dram)))
         if route is None:
             return 0
         return transfer_cycles(self._machine.engines[engine], route, size)
 
     def _least_overhead(
-        self, ways: tuple[tuple[EngineIdx, MemoryIdx], ...], dram: MemoryIdx, outwards: bool
+        self, options: tuple[tuple[EngineIdx, MemoryIdx], ...], dram: MemoryIdx, outwards: bool
     ) -> Fraction:
         overheads = []
-        for index, other in ways:
+        for index, other in options:
             route = self._routes.between(*((dram, other) if outwards else (other, dram)))
             if route is not None:
                 engine = self._machine.engines[index]

@@ -7,10 +7,10 @@ from math import ceil, lcm
 
 from ortools.sat.python import cp_model
 
-from spmilp.bounds.chains import Chains, Paths
-from spmilp.bounds.cuts import heads_and_tails
+from spmilp.bounds.critical_path import Paths, PrecedenceGraph
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.needs import Needs
+from spmilp.bounds.paths import paths_of
+from spmilp.bounds.working_set import WorkingSets
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Routes, transfer_rate
 from spmilp.problem.problem import Problem, Task
@@ -28,16 +28,17 @@ def relaxation_bound(
       cores, each between its head and its tail, in the order of the graph.
     - Of each buffer that lies in DRAM at first, the first transfer out of DRAM that brings the
       largest slice that tasks read ends before the first of its readers starts. It lasts at least
-      the cycles of the fastest way.
+      the cycles of the fastest transfer option.
     - A buffer that must end in DRAM is brought there by a transfer after the end of its task.
-    - These transfers hold at least the least rate of all their ways on each link that all the ways
-      have in common, and a channel of some engine on a way.
+    - These transfers hold at least the least rate of all their options on each link that all of
+      these have in common, and a channel of some engine of one of them.
     - All memories that tasks use (in which cores work, or which they read remotely) together hold,
-      at each cycle, the own bytes of the running tasks (:class:`.Needs`); a slice of a buffer that
-      lies in DRAM at first and of which tasks read no other slice, from the start of the transfer
-      that brings it in until its first reader starts; and a buffer that nobody reads from the end
-      of its task until it has left for DRAM. In all these cycles the bytes lie in some of them, for
-      a copy is valid before its source may go, and none are bytes of another of these terms.
+      at each cycle, the own bytes of the running tasks (:class:`.WorkingSets`); a slice of a buffer
+      that lies in DRAM at first and of which tasks read no other slice, from the start of the
+      transfer that brings it in until its first reader starts; and a buffer that nobody reads from
+      the end of its task until it has left for DRAM. In all these cycles the bytes lie in some of
+      them, for a copy is valid before its source may go, and none are bytes of another of these
+      terms.
 
     Parameters
     ----------
@@ -91,8 +92,8 @@ class _Relaxation:
         self._problem = problem
         self._machine = problem.machine
         self._movement = Movement(problem)
-        self._chains = Chains(problem, self._movement)
-        self._paths: Paths = heads_and_tails(problem, self._movement, self._chains)
+        self._graph = PrecedenceGraph(problem, self._movement)
+        self._paths: Paths = paths_of(problem, self._movement, self._graph)
         self._routes = Routes(problem.machine)
         self.model = cp_model.CpModel()
         self._horizon = self._enough()
@@ -100,7 +101,7 @@ class _Relaxation:
         self._links: dict[LinkIdx, list[tuple[cp_model.IntervalVar, Fraction]]] = {}
         self._channels = _Use()
         self._engines: set[int] = set()
-        self._room = _Use()
+        self._memory_use = _Use()
         self._slices_read: dict[BufferIdx, set[SliceIdx]] = {}
         for task in problem.tasks:
             for read in task.reads:
@@ -115,7 +116,7 @@ class _Relaxation:
     def _enough(self) -> Cycles:
         """Return a makespan within which everything can happen one after the other."""
         slowest = sum(max(c or 0 for c in task.cycles) for task in self._problem.tasks)
-        moves = sum(self._chains.loads) + sum(self._chains.stores)
+        moves = sum(self._graph.loads) + sum(self._graph.stores)
         heads = max(self._paths.head, default=0) + max(self._paths.tail, default=0)
         buffers = sum(
             self._movement.least_load(dram.index, b.bytes)
@@ -124,9 +125,9 @@ class _Relaxation:
             for dram in self._machine.drams
         )
         lags = sum(
-            self._chains.lag(earlier, task.index)
+            self._graph.lag(earlier, task.index)
             for task in self._problem.tasks
-            for earlier in self._chains.before[task.index]
+            for earlier in self._graph.before[task.index]
         )
         return slowest + moves + heads + 2 * buffers + lags
 
@@ -134,10 +135,10 @@ class _Relaxation:
         return self.model.new_int_var(min(least, self._horizon), self._horizon, name)
 
     def _add_tasks(self) -> None:
-        needs = Needs(self._problem)
+        working_sets = WorkingSets(self._problem)
         machine = self._machine
         memories = {core.memory for core in machine.cores}
-        crowded = sorted(memories) if len(memories) < len(machine.cores) else []
+        shared = sorted(memories) if len(memories) < len(machine.cores) else []
         kinds = sorted({core.kind for core in machine.cores})
         on_kind = {kind: _Use() for kind in kinds}
         for task in self._problem.tasks:
@@ -160,14 +161,14 @@ class _Relaxation:
             lasts = self._number(f"d{task.index}")
             self.model.add(lasts == sum(cycles * taken for taken, cycles in choices))
             run = self.model.new_interval_var(start, lasts, end, f"r{task.index}")
-            self._room.add(run, needs.own_bytes(task, crowded))
+            self._memory_use.add(run, working_sets.own_bytes(task, shared))
             after = self._paths.tail[task.index] - self._paths.cycles[task.index]
             self.model.add(end + after <= self.makespan)
             self._starts.append(start)
             self._ends.append(end)
         for task in self._problem.tasks:
-            for earlier in self._chains.before[task.index]:
-                lag = self._chains.lag(earlier, task.index)
+            for earlier in self._graph.before[task.index]:
+                lag = self._graph.lag(earlier, task.index)
                 self.model.add(self._starts[task.index] >= self._ends[earlier] + lag)
         for kind, use in on_kind.items():
             cores = sum(core.kind == kind for core in machine.cores)
@@ -176,7 +177,7 @@ class _Relaxation:
     def _add_loads(self) -> None:
         slices = self._problem.slices
         for buffer, read in sorted(self._slices_read.items()):
-            if self._chains.ways.starts_in_dram(buffer):
+            if self._graph.distances.starts_in_dram(buffer):
                 largest = max(read, key=lambda index: (slices[index].bytes, -index))
                 readers = [task for task in self._problem.tasks if largest in task.reads]
                 self._add_load(buffer, largest, readers)
@@ -196,14 +197,14 @@ class _Relaxation:
         self.model.add(end <= first)
         self._hold(interval, self._crossing(dram, outwards=True))
         if self._slices_read[buffer] == {slice_}:
-            entered = start if self._is_direct(dram) else first - self._chains.ways.entry(size)
+            entered = start if self._is_direct(dram) else first - self._graph.distances.entry(size)
             self._keep(entered, first, size, f"k{slice_}")
 
     def _add_stores(self) -> None:
         for task in self._problem.tasks:
             for written in task.writes:
                 dram = self._problem.buffers[written].ends_in
-                if dram is None or not self._chains.ways.ends_in_dram(written):
+                if dram is None or not self._graph.distances.ends_in_dram(written):
                     continue
                 self._add_store(task.index, written, dram, is_read=written in self._slices_read)
 
@@ -219,7 +220,7 @@ class _Relaxation:
         self._hold(interval, self._crossing(dram, outwards=False))
         if not is_read:
             direct = self._is_direct(dram)
-            left = end if direct else self._ends[task] + self._chains.ways.exit(size)
+            left = end if direct else self._ends[task] + self._graph.distances.exit(size)
             self._keep(self._ends[task], left, size, f"h{buffer}")
 
     def _keep(
@@ -230,11 +231,11 @@ class _Relaxation:
         name: str,
     ) -> None:
         lasts = self._number(f"{name}_lasts")
-        self._room.add(self.model.new_interval_var(start, lasts, end, name), size)
+        self._memory_use.add(self.model.new_interval_var(start, lasts, end, name), size)
 
     def _is_direct(self, dram: MemoryIdx) -> bool:
         """Say whether there is no other memory than a DRAM and those that tasks use."""
-        used = self._chains.ways.used
+        used = self._graph.distances.used
         return all(
             memory.index in used or memory.index == dram for memory in self._machine.memories
         )
@@ -275,7 +276,9 @@ class _Relaxation:
         if self._channels.intervals:
             channels = sum(self._machine.engines[engine].channels for engine in self._engines)
             self.model.add_cumulative(self._channels.intervals, self._channels.demands, channels)
-        memories = [self._machine.memories[m] for m in sorted(self._chains.ways.used)]
+        memories = [self._machine.memories[m] for m in sorted(self._graph.distances.used)]
         capacity = sum(memory.usable or 0 for memory in memories)
-        if self._room.intervals and all(m.kind is not MemoryKind.DRAM for m in memories):
-            self.model.add_cumulative(self._room.intervals, self._room.demands, capacity)
+        if self._memory_use.intervals and all(m.kind is not MemoryKind.DRAM for m in memories):
+            self.model.add_cumulative(
+                self._memory_use.intervals, self._memory_use.demands, capacity
+            )

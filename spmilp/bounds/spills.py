@@ -5,9 +5,9 @@ from fractions import Fraction
 from math import ceil, gcd
 from typing import NamedTuple
 
-from spmilp.bounds.needs import Needs
+from spmilp.bounds.distances import Distances
 from spmilp.bounds.prices import prices_of_covers
-from spmilp.bounds.ways import Ways
+from spmilp.bounds.working_set import WorkingSets
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx
@@ -61,17 +61,17 @@ def spill_bound(problem: Problem) -> Bytes:
     and, as all costs are integers, at least the next multiple of the divisor that all ``w`` share.
     """
     machine = problem.machine
-    ways = Ways(problem)
+    distances = Distances(problem)
     if len(problem.tasks) > MOST_TASKS or any(
-        machine.memories[memory].kind is MemoryKind.DRAM for memory in ways.worked_in
+        machine.memories[memory].kind is MemoryKind.DRAM for memory in distances.worked_in
     ):
         return 0
-    squeezes = list(_squeezes(problem, ways))
+    squeezes = list(_squeezes(problem, distances))
     buffers = sorted({buffer for squeeze in squeezes for buffer, _ in squeeze.live})
     if not buffers:
         return 0
     column = {buffer: number for number, buffer in enumerate(buffers)}
-    costs = [_cost(problem, ways, buffer) for buffer in buffers]
+    costs = [_cost(problem, distances, buffer) for buffer in buffers]
     sizes = [problem.buffers[buffer].bytes for buffer in buffers]
     rows = [
         (excess, [(column[b], Fraction(min(excess, size), size)) for b, size in live])
@@ -93,14 +93,14 @@ def spill_bound(problem: Problem) -> Bytes:
     return max(0, ceil((gained - lost) / grain) * grain)
 
 
-def _squeezes(problem: Problem, ways: Ways) -> Iterator[Squeeze]:
+def _squeezes(problem: Problem, distances: Distances) -> Iterator[Squeeze]:
     """Yield the tasks beside which not all that must last finds room."""
     capacity = sum(
         memory.usable or 0
         for memory in problem.machine.memories
         if memory.kind is not MemoryKind.DRAM
     )
-    needs = Needs(problem)
+    working_sets = WorkingSets(problem)
     before = _all_before(problem)
     after: list[set[TaskIdx]] = [set() for _ in problem.tasks]
     for later, some in enumerate(before):
@@ -120,14 +120,14 @@ def _squeezes(problem: Problem, ways: Ways) -> Iterator[Squeeze]:
             wanted = {read for reader, read in uses if reader in after[task.index]}
             writer = writers[buffer]
             if writer is None:
-                if not ways.starts_in_dram(buffer):
+                if not distances.starts_in_dram(buffer):
                     continue
                 wanted &= {read for reader, read in uses if reader in before[task.index]}
             elif writer not in before[task.index]:
                 continue
             if wanted:
                 live[buffer] = max(problem.slices[read].bytes for read in wanted)
-        excess = sum(needs.pieces(task)) + sum(live.values()) - capacity
+        excess = sum(working_sets.pieces(task)) + sum(live.values()) - capacity
         if excess > 0 and live:
             grain = gcd(*live.values())
             yield Squeeze(-(-excess // grain) * grain, tuple(sorted(live.items())))
@@ -142,8 +142,8 @@ def _all_before(problem: Problem) -> list[set[TaskIdx]]:
     return found
 
 
-def _cost(problem: Problem, ways: Ways, buffer: BufferIdx) -> int:
+def _cost(problem: Problem, distances: Distances, buffer: BufferIdx) -> int:
     """Return the bytes that one byte moves beyond those that are compulsory."""
-    if problem.buffers[buffer].starts_in is not None or ways.ends_in_dram(buffer):
+    if problem.buffers[buffer].starts_in is not None or distances.ends_in_dram(buffer):
         return 1
     return 2

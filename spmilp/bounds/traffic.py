@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
-from spmilp.bounds.chains import Paths
+from spmilp.bounds.critical_path import Paths
+from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement, cycles_at
-from spmilp.bounds.ways import Ways
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import Cycles, MemoryIdx
@@ -45,7 +45,7 @@ def _loads(
     The tail is the longest of the tasks that read all that is read of the buffer; where each reads
     another part, the parts may come one by one, and the shortest tail is safe.
     """
-    ways = Ways(problem)
+    distances = Distances(problem)
     read_bytes = bytes_read_of_buffers(problem)
     whole: dict[int, Cycles] = {}
     parts: dict[int, Cycles] = {}
@@ -60,7 +60,7 @@ def _loads(
     return [
         (movement.least_load_use(dram, read_bytes[buffer]), whole.get(buffer, parts[buffer]))
         for buffer in sorted(parts)
-        if problem.buffers[buffer].starts_in == dram and ways.starts_in_dram(buffer)
+        if problem.buffers[buffer].starts_in == dram and distances.starts_in_dram(buffer)
     ]
 
 
@@ -68,7 +68,7 @@ def _stores(
     problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
 ) -> list[tuple[Fraction, Cycles]]:
     """Return use and release of each buffer that a task writes and that must end in a DRAM."""
-    ways = Ways(problem)
+    distances = Distances(problem)
     return [
         (
             movement.least_store_use(dram, problem.buffers[buffer].bytes),
@@ -76,7 +76,7 @@ def _stores(
         )
         for task in problem.tasks
         for buffer in task.writes
-        if problem.buffers[buffer].ends_in == dram and ways.ends_in_dram(buffer)
+        if problem.buffers[buffer].ends_in == dram and distances.ends_in_dram(buffer)
     ]
 
 

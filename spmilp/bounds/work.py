@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from spmilp.bounds.chains import Paths
+from spmilp.bounds.critical_path import Paths
 from spmilp.problem.problem import Problem
 from spmilp.units import Cycles, KindIdx
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spmilp.bounds.best import quick_bound
+from spmilp.bounds.best import fast_bound
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
@@ -40,7 +40,7 @@ class TiledProblem:
         if self.schedule is None:
             return None
         try:
-            bound = quick_bound(self.problem)
+            bound = fast_bound(self.problem)
             return TilingEvaluator(self.problem.machine).plan(self.problem, self.schedule, bound)
         except DoesNotFitError:
             return None

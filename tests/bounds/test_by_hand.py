@@ -94,7 +94,7 @@ def test_tasks_are_shared_out_among_kinds_of_core() -> None:
     found = bounds(sketch.problem())
 
     assert found["work"] == 20
-    assert 29 <= found["shares of cores"] <= 30
+    assert 29 <= found["fractional assignment"] <= 30
     assert best_plan(sketch.problem()).claim.makespan == 30
 
 

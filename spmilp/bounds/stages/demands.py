@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.stages.milestones import Stages
-from spmilp.bounds.ways import Ways
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.problem.union import bytes_read_of_buffers
@@ -45,7 +45,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Stay:
+class Kept:
     """Buffers that tasks write in stage ``first`` at the soonest and ``written`` at the latest,
     and that are read in ``read`` or later, ``last`` at the latest: between, their bytes are on the
     chip, or they are stored to a DRAM and loaded again."""
@@ -66,7 +66,7 @@ class Demands:
         Least cycles by the kinds of core that are able, and by window.
     loads, stores
         Bytes, and the rate times cycles that moving them holds at least.
-    stays
+    kept
         Bytes.
     on_chip
         Bytes of all memories that are no DRAM; ``None`` without limit.
@@ -75,7 +75,7 @@ class Demands:
     work: dict[tuple[frozenset[KindIdx], int, int], Cycles]
     loads: dict[Load, tuple[Bytes, Fraction]]
     stores: dict[Store, tuple[Bytes, Fraction]]
-    stays: dict[Stay, Bytes]
+    kept: dict[Kept, Bytes]
     on_chip: Bytes | None
 
 
@@ -91,7 +91,7 @@ def demands_of(problem: Problem, stages: Stages, movement: Movement) -> Demands:
         work=dict(work),
         loads=_summed(buffers.loads()),
         stores=_summed(buffers.stores()),
-        stays=buffers.stays(),
+        kept=buffers.kept(),
         on_chip=_bytes_on_chip(problem),
     )
 
@@ -103,7 +103,7 @@ class _Buffers:
         self._problem = problem
         self._stages = stages
         self._movement = movement
-        self._ways = Ways(problem)
+        self._distances = Distances(problem)
         self._writers = problem.writers()
         self._readers: dict[BufferIdx, list[tuple[TaskIdx, Bytes]]] = defaultdict(list)
         for task in problem.tasks:
@@ -120,7 +120,7 @@ class _Buffers:
         sizes = bytes_read_of_buffers(self._problem)
         for buffer, readers in sorted(self._readers.items()):
             dram = self._problem.buffers[buffer].starts_in
-            if dram is None or not self._ways.starts_in_dram(buffer):
+            if dram is None or not self._distances.starts_in_dram(buffer):
                 continue
             whole = [self._stages.last[t] for t, size in readers if size == sizes[buffer]]
             every = [self._stages.last[t] for t, _ in readers]
@@ -135,14 +135,14 @@ class _Buffers:
         """Yield what must get to a DRAM after its writer has ended."""
         for buffer in self._problem.buffers:
             writer, dram = self._writers[buffer.index], buffer.ends_in
-            if writer is None or dram is None or not self._ways.ends_in_dram(buffer.index):
+            if writer is None or dram is None or not self._distances.ends_in_dram(buffer.index):
                 continue
             store = Store(dram, self._stages.first[writer], self._stages.last[writer])
             yield store, buffer.bytes, self._movement.least_store_use(dram, buffer.bytes)
 
-    def stays(self) -> dict[Stay, Bytes]:
+    def kept(self) -> dict[Kept, Bytes]:
         """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
-        found: dict[Stay, Bytes] = defaultdict(int)
+        found: dict[Kept, Bytes] = defaultdict(int)
         for buffer, readers in sorted(self._readers.items()):
             writer = self._writers[buffer]
             if writer is None:
@@ -152,7 +152,7 @@ class _Buffers:
             )
             if self._stages.last[writer] < read:
                 first, written = self._stages.first[writer], self._stages.last[writer]
-                found[Stay(first, written, read, last)] += size
+                found[Kept(first, written, read, last)] += size
         return dict(found)
 
 

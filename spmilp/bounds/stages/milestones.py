@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spmilp.bounds.chains import Paths
+from spmilp.bounds.critical_path import Paths
 from spmilp.problem.problem import Problem
 from spmilp.units import Cycles, TaskIdx
 

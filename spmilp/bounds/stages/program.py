@@ -5,9 +5,9 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TypeAlias
 
-from spmilp.bounds.chains import Paths
+from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.stages.demands import Demands, Load, Stay, Store, demands_of
+from spmilp.bounds.stages.demands import Demands, Kept, Load, Store, demands_of
 from spmilp.bounds.stages.dual import LinearProgram, proven_minimum
 from spmilp.bounds.stages.milestones import Stages, stages_along
 from spmilp.bounds.work import unions
@@ -81,8 +81,8 @@ class _Program:
             self._load(load, size, use)
         for store, (size, use) in sorted(self._demands.stores.items()):
             self._store(store, size, use)
-        for stay, size in sorted(self._demands.stays.items()):
-            self._stay(stay, size)
+        for kept, size in sorted(self._demands.kept.items()):
+            self._keep(kept, size)
         self._traffic_takes_the_links()
         self._memories_hold_what_outlives_a_stage()
         return self._program
@@ -94,7 +94,7 @@ class _Program:
         """Return cycles that no stage needs more of: all paths, work and traffic in turn."""
         demands, rates = self._demands, self._rates()
         uses = [use for _, use in (*demands.loads.values(), *demands.stores.values())]
-        uses += [Fraction(2 * size) for size in demands.stays.values()]
+        uses += [Fraction(2 * size) for size in demands.kept.values()]
         slowest = min(
             (rate for pair in rates.values() for rate in pair if rate), default=Fraction(1)
         )
@@ -151,19 +151,19 @@ class _Program:
             self._fixed[stage] += size
             self._on_chip[stage].append((stored[stage - store.first], -1.0))
 
-    def _stay(self, stay: Stay, size: Bytes) -> None:
+    def _keep(self, kept: Kept, size: Bytes) -> None:
         """Let a part of what outlives a stage be stored and loaded again, through any DRAM."""
-        for stage in range(stay.written, stay.read):
+        for stage in range(kept.written, kept.read):
             self._fixed[stage] += size
         if not self._problem.machine.drams:
             return
         spilled = self._program.variable(float(size))
-        for stage in range(stay.written, stay.read):
+        for stage in range(kept.written, kept.read):
             self._on_chip[stage].append((spilled, -1.0))
         for side in (self._out, self._in):
-            parts = [self._program.variable(float(size)) for _ in range(stay.first, stay.last + 1)]
+            parts = [self._program.variable(float(size)) for _ in range(kept.first, kept.last + 1)]
             self._program.at_least(0.0, [*((part, 1.0) for part in parts), (spilled, -1.0)])
-            for stage, part in enumerate(parts, start=stay.first):
+            for stage, part in enumerate(parts, start=kept.first):
                 side[ANY_DRAM][stage].append((part, 1.0))
 
     def _amounts(

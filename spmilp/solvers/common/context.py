@@ -8,7 +8,7 @@ from threading import Lock, get_ident
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from spmilp.bounds.best import best_bound, quick_bound
+from spmilp.bounds.best import best_bound, fast_bound
 from spmilp.bounds.bound import Bound
 from spmilp.checker.check import Verdict
 from spmilp.machine.routes import Routes
@@ -83,10 +83,10 @@ class SearchContext:
         return self.bound_on(self.problem.objective.first)
 
     @property
-    def quick_bound(self) -> Bound:
+    def fast_bound(self) -> Bound:
         """The best bound that is known, at least one that takes next to no time."""
         known = self._known.get(self.problem.objective.first)
-        return known or self._known.once("quick bound", lambda: quick_bound(self.problem))
+        return known or self._known.once("quick bound", lambda: fast_bound(self.problem))
 
     def bound_on(self, quantity: Quantity) -> Bound:
         """Return the best bound on a quantity that takes no search."""

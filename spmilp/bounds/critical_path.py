@@ -1,9 +1,9 @@
-"""Heads and tails from single chains of tasks and transfers."""
+"""Heads and tails from single chains of tasks and transfers: the critical path."""
 
 from dataclasses import dataclass
 
+from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.ways import Ways
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Cycles, TaskIdx
 
@@ -32,20 +32,20 @@ class Paths:
         return max((h + t for h, t in zip(self.head, self.tail, strict=True)), default=0)
 
 
-class Chains:
-    """The steps of which chains consist: tasks, and what must be between and around them.
+class PrecedenceGraph:
+    """The tasks in their order, with least cycles between and around them.
 
     Proof: a task starts after each predecessor has ended. What it reads of a buffer that lies in
     DRAM at first has to come from there, by one transfer or several that follow one another. What
     it reads of a buffer that another task has written has to come from a memory in which that one
     can work, if the two have none in common. A buffer that must end in DRAM is brought there after
-    its task has ended. Each of these takes at least the cycles of its fastest way.
+    its task has ended. Each of these takes at least the cycles of its fastest option.
     """
 
     def __init__(self, problem: Problem, movement: Movement) -> None:
         self._problem = problem
         self._movement = movement
-        self.ways = Ways(problem)
+        self.distances = Distances(problem)
         self.before = problem.predecessors()
         self.order = tuple(problem.topological_order())
         self.cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
@@ -57,8 +57,11 @@ class Chains:
             for read in task.reads:
                 writer = writers[problem.slices[read].buffer]
                 if writer is not None:
-                    ends = self.ways.writable(problem.tasks[writer]), self.ways.readable(task)
-                    lag = self.ways.cycles(*ends, problem.slices[read].bytes)
+                    ends = (
+                        self.distances.writable(problem.tasks[writer]),
+                        self.distances.readable(task),
+                    )
+                    lag = self.distances.cycles(*ends, problem.slices[read].bytes)
                     pair = writer, task.index
                     self._lags[pair] = max(lag, self._lags.get(pair, 0))
 
@@ -72,10 +75,10 @@ class Chains:
         for read in task.reads:
             slice_ = self._problem.slices[read]
             start = self._problem.buffers[slice_.buffer].starts_in
-            if start is not None and self.ways.starts_in_dram(slice_.buffer):
+            if start is not None and self.distances.starts_in_dram(slice_.buffer):
                 cycles = max(
                     self._movement.least_load(start, slice_.bytes),
-                    self.ways.cycles((start,), self.ways.readable(task), slice_.bytes),
+                    self.distances.cycles((start,), self.distances.readable(task), slice_.bytes),
                 )
                 found[slice_.buffer] = max(cycles, found.get(slice_.buffer, 0))
         return found
@@ -84,26 +87,28 @@ class Chains:
         slowest = 0
         for written in task.writes:
             buffer = self._problem.buffers[written]
-            if buffer.ends_in is not None and self.ways.ends_in_dram(written):
+            if buffer.ends_in is not None and self.distances.ends_in_dram(written):
                 slowest = max(
                     slowest,
                     self._movement.least_store(buffer.ends_in, buffer.bytes),
-                    self.ways.cycles(self.ways.writable(task), (buffer.ends_in,), buffer.bytes),
+                    self.distances.cycles(
+                        self.distances.writable(task), (buffer.ends_in,), buffer.bytes
+                    ),
                 )
         return slowest
 
 
-def longest_chains(chains: Chains) -> Paths:
+def critical_paths(graph: PrecedenceGraph) -> Paths:
     """Return heads and tails from single chains: the critical path."""
-    head = list(chains.loads)
-    for task in chains.order:
-        for earlier in chains.before[task]:
-            sooner = head[earlier] + chains.cycles[earlier] + chains.lag(earlier, task)
+    head = list(graph.loads)
+    for task in graph.order:
+        for earlier in graph.before[task]:
+            sooner = head[earlier] + graph.cycles[earlier] + graph.lag(earlier, task)
             head[task] = max(head[task], sooner)
-    after = list(chains.stores)
-    for task in reversed(chains.order):
-        for earlier in chains.before[task]:
-            rest = chains.lag(earlier, task) + chains.cycles[task] + after[task]
+    after = list(graph.stores)
+    for task in reversed(graph.order):
+        for earlier in graph.before[task]:
+            rest = graph.lag(earlier, task) + graph.cycles[task] + after[task]
             after[earlier] = max(after[earlier], rest)
-    tail = (own + rest for own, rest in zip(chains.cycles, after, strict=True))
-    return Paths(tuple(head), chains.cycles, tuple(tail))
+    tail = (own + rest for own, rest in zip(graph.cycles, after, strict=True))
+    return Paths(tuple(head), graph.cycles, tuple(tail))

@@ -1,10 +1,10 @@
-"""The linear relaxation of who computes what: tasks in shares on several kinds of core."""
+"""The linear relaxation of the assignment: tasks in shares on several kinds of core."""
 
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
-from spmilp.bounds.chains import Paths
+from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.prices import prices_of_shares
 from spmilp.problem.problem import Problem
 from spmilp.units import Cycles, TaskIdx
@@ -13,7 +13,7 @@ MOST_SETS = 4
 """Sets of tasks with large heads, and with large tails, for each of which one program is solved."""
 
 
-def shares_bound(problem: Problem, paths: Paths) -> Cycles:
+def fractional_assignment_bound(problem: Problem, paths: Paths) -> Cycles:
     """Return the bound on the makespan from tasks that may be split over kinds of core.
 
     Let Q be some tasks, ``x[t, k]`` the share of task ``t`` that the cores of kind ``k`` run, all

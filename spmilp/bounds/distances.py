@@ -1,4 +1,4 @@
-"""What it takes at least to bring a value from some memories to others, over any transfers."""
+"""Least cycles and energy of bringing a value from some memories to others, over any transfers."""
 
 from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
@@ -17,12 +17,12 @@ MOST_MEMORIES = 48
 FAR = 1 << 90
 """Where no chain of transfers leads."""
 
-Distances: TypeAlias = list[list[int]]
+Table: TypeAlias = list[list[int]]
 Cost: TypeAlias = Callable[[Cycles, Fraction, int], int]
 """Of a transfer, from its fixed cycles, rate and energy per byte."""
 
 
-class Ways:
+class Distances:
     """Least cycles and energy of chains of transfers on one machine.
 
     A value gets from one memory to another by transfers that follow one another (the next one
@@ -36,7 +36,7 @@ class Ways:
         self._problem = problem
         self._machine = problem.machine
         self._routes = Routes(problem.machine)
-        self._cycles: dict[Bytes, Distances] = {}
+        self._cycles: dict[Bytes, Table] = {}
         self._readable: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
         self._written: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
 
@@ -113,9 +113,9 @@ class Ways:
         return min(
             (
                 fixed + ceil(Fraction(size) / rate)
-                for (source, target), ways in self._edges.items()
+                for (source, target), options in self._edges.items()
                 if (target in self.used) == into and (source in self.used) != into
-                for fixed, rate, _ in ways
+                for fixed, rate, _ in options
             ),
             default=0,
         )
@@ -132,7 +132,7 @@ class Ways:
         return len(self._machine.memories) <= MOST_MEMORIES
 
     @cached_property
-    def _energies(self) -> Distances:
+    def _energies(self) -> Table:
         return self._closed(lambda fixed, rate, energy: energy)
 
     @cached_property
@@ -154,12 +154,12 @@ class Ways:
                 }
         return found
 
-    def _closed(self, cost: Cost) -> Distances:
+    def _closed(self, cost: Cost) -> Table:
         """Return the least sums of a cost over chains (Floyd, CACM 5(6), 1962)."""
         memories = range(len(self._machine.memories))
         best = [[0 if a == b else FAR for b in memories] for a in memories]
-        for (a, b), ways in self._edges.items():
-            best[a][b] = min(cost(*way) for way in ways)
+        for (a, b), options in self._edges.items():
+            best[a][b] = min(cost(*option) for option in options)
         for middle in memories:
             onward = best[middle]
             for row in best:
@@ -178,9 +178,7 @@ def _able(task: Task) -> tuple[bool, ...]:
     return tuple(cycles is not None for cycles in task.cycles)
 
 
-def _least(
-    distances: Distances, sources: Iterable[MemoryIdx], targets: Collection[MemoryIdx]
-) -> int:
+def _least(distances: Table, sources: Iterable[MemoryIdx], targets: Collection[MemoryIdx]) -> int:
     """Return the least distance; 0 where there is none, for then no plan exists anyway."""
     least = min(distances[a][b] for a in sources for b in targets)
     return least if least < FAR else 0
