@@ -21,9 +21,8 @@ from typing import Any
 import pulp
 
 from spmilp.errors import SpmilpError
-from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.outcome import Limits, Outcome
-from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.program import Linear, Program
 
 HIGHS = "HiGHS"
 CLASSES = {

@@ -4,19 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spmilp.problem.objective import Quantity
+from spmilp.solvers.milp.address_model import AddressModel
 from spmilp.solvers.milp.congruence import Congruences
 from spmilp.solvers.milp.constraints import Constraints
-from spmilp.solvers.milp.linear import Linear
-from spmilp.solvers.milp.lookup import Lookup
-from spmilp.solvers.milp.memory import Room
 from spmilp.solvers.milp.multicast import add_multicasts
 from spmilp.solvers.milp.objective import Quantities
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.orders import Orders
-from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.program import Linear, Program
 from spmilp.solvers.milp.resources import add_resources
-from spmilp.solvers.milp.stays import Structure
 from spmilp.solvers.milp.strengthen import strengthen
+from spmilp.solvers.milp.structure import Structure
+from spmilp.solvers.milp.tables import MilpTables
 from spmilp.solvers.milp.variables import Variables
 from spmilp.units import Cycles
 
@@ -54,36 +53,36 @@ class Model:
 
     def __init__(
         self,
-        lookup: Lookup,
+        tables: MilpTables,
         structure: Structure,
         options: MilpOptions,
         aim: Aim,
         growing: bool = False,
     ) -> None:
-        self.lookup = lookup
+        self.tables = tables
         self.structure = structure
         self.program = Program()
-        self.variables = Variables(self.program, lookup, structure, aim.horizon)
+        self.variables = Variables(self.program, tables, structure, aim.horizon)
         orders = Orders(self.variables)
-        self.room = Room(self.variables, orders, growing)
-        self.room.add_items()
-        self.room.add_pairs_in_place()
+        self.addresses = AddressModel(self.variables, orders, growing)
+        self.addresses.add_items()
+        self.addresses.add_pairs_in_place()
         Constraints(self.variables).add_all()
         add_multicasts(self.variables)
         add_resources(self.variables, orders)
-        self.room.add_all()
-        if lookup.modulus > 1:
-            Congruences(self.variables, self.room).add_all()
-        strengthen(self.variables, self.room, options)
+        self.addresses.add_all()
+        if tables.modulus > 1:
+            Congruences(self.variables, self.addresses).add_all()
+        strengthen(self.variables, self.addresses, options)
         self._aim_at(aim, growing)
 
     def _aim_at(self, aim: Aim, growing: bool) -> None:
-        memories = self.lookup.machine.memories
+        memories = self.tables.machine.memories
         if growing:
-            grown = (memories[m].alignment * more for m, more in self.room.growth.items())
+            grown = (memories[m].alignment * more for m, more in self.addresses.growth.items())
             self.program.objective = sum(grown, Linear())
             return
-        quantities = Quantities(self.variables, self.room)
+        quantities = Quantities(self.variables, self.addresses)
         for other, limit in aim.ceilings.items():
             self.program.at_most(quantities.of(other), limit)
         objective = quantities.of(aim.quantity)
@@ -93,32 +92,32 @@ class Model:
         self.program.objective = objective
 
 
-def cycles_in_turn(lookup: Lookup, structure: Structure) -> Cycles:
+def cycles_in_turn(tables: MilpTables, structure: Structure) -> Cycles:
     """Return the cycles of all tasks and transfers one after another, at their slowest.
 
     A plan in which nothing runs at some cycle can be shortened, so some best plan for any quantity
     has ended by then.
     """
     most = 0
-    for task in lookup.problem.tasks:
-        pools = lookup.tables.pools_of(task.index)
-        most += max((lookup.tables.cycles_on(task.index, pool) for pool in pools), default=0)
+    for task in tables.problem.tasks:
+        pools = tables.pools_of(task.index)
+        most += max((tables.cycles_on(task.index, pool) for pool in pools), default=0)
         for position, read in enumerate(task.reads):
             servers = structure.servers[task.index, position]
             extra = (
-                lookup.tables.remote_cycles(read, server.stay.memory, server.local) or 0
+                tables.remote_cycles(read, server.key.memory, server.local) or 0
                 for server in servers
             )
             most += max(extra, default=0)
     for shape in structure.shapes.values():
         latency = max(
             (
-                ride.own.latency
+                member.own.latency
                 for s in structure.shapes.values()
-                for ride in s.rides
-                if ride.leader == shape.stay
+                for member in s.multicasts
+                if member.root == shape.key
             ),
             default=0,
         )
-        most += max((fill.way.cycles for fill in shape.fills), default=0) + latency
+        most += max((fill.option.cycles for fill in shape.fills), default=0) + latency
     return most

@@ -1,66 +1,68 @@
 """Transfers with several destinations.
 
-The transfer belongs to the stay in the lowest memory among its destinations, the *leader*; the
-others ride on it. It lasts ``set-up + greatest latency + cycles of moving``, holds one channel, and
-each link of the union of the routes once. Only routes of one rate are joined: where an engine has
-others, the structure is marked as restricted.
+The transfer belongs to the candidate in the lowest memory among its destinations, the *root*; the
+other destinations are its *members*. It lasts ``set-up + greatest latency + cycles of moving``, and
+holds one channel, and each link of the union of the routes once. Only routes of one rate are
+joined: where an engine has others, the structure is marked as restricted.
 """
 
 from collections import defaultdict
 from fractions import Fraction
 
+from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.constraints import own_cycles
-from spmilp.solvers.milp.linear import Linear
-from spmilp.solvers.milp.program import total
-from spmilp.solvers.milp.stays import Ride, Stay
-from spmilp.solvers.milp.variables import StayVars, Variables
+from spmilp.solvers.milp.program import Linear, total
+from spmilp.solvers.milp.structure import MulticastOption
+from spmilp.solvers.milp.variables import CandidateVars, Variables
 from spmilp.units import LinkIdx
 
 
 def add_multicasts(variables: Variables) -> None:
-    """Tie riders to their leaders, in time and on the links."""
-    together: dict[tuple[Stay, int], list[Linear]] = defaultdict(list)
-    for key, stay in variables.stays.items():
-        for ride, rides in stay.rides.items():
-            _tie(variables, stay, ride, rides)
-            together[ride.leader, key.memory].append(rides)
+    """Tie members to their leaders, in time and on the links."""
+    together: dict[tuple[CandidateResidency, int], list[Linear]] = defaultdict(list)
+    for key, candidate in variables.candidates.items():
+        for member, joins in candidate.multicasts.items():
+            _tie(variables, candidate, member, joins)
+            together[member.root, key.memory].append(joins)
     for some in together.values():
         if len(some) > 1:
             variables.program.at_most(total(some), 1)
     _hold_the_links_of_all_routes(variables)
 
 
-def _tie(variables: Variables, stay: StayVars, ride: Ride, rides: Linear) -> None:
-    """A rider is there from the start of the transfer, and valid from its end."""
-    program, leader = variables.program, variables.stays[ride.leader]
+def _tie(
+    variables: Variables, candidate: CandidateVars, member: MulticastOption, joins: Linear
+) -> None:
+    """A member is there from the start of the transfer, and valid from its end."""
+    program, root = variables.program, variables.candidates[member.root]
     chosen = [
         found
-        for fill, found in leader.transfers()
-        if fill.way == ride.way and fill.source in ride.sources
+        for fill, found in root.transfers()
+        if fill.option == member.option and fill.source in member.sources
     ]
-    program.at_most(rides, total(chosen))
-    program.at_most(stay.start, leader.start, 1 - rides)
-    program.at_least(stay.valid, leader.valid, 1 - rides)
-    longer = max(0, ride.own.latency - ride.way.latency)
-    program.at_least(leader.valid, leader.start + own_cycles(leader) + longer, 1 - rides)
+    program.at_most(joins, total(chosen))
+    program.at_most(candidate.start, root.start, 1 - joins)
+    program.at_least(candidate.valid, root.valid, 1 - joins)
+    longer = max(0, member.own.latency - member.option.latency)
+    program.at_least(root.valid, root.start + own_cycles(root) + longer, 1 - joins)
 
 
 def _hold_the_links_of_all_routes(variables: Variables) -> None:
-    for stay in variables.stays.values():
-        for ride, rides in stay.rides.items():
-            held = variables.extra_links.setdefault(ride.leader, {})
-            for link in ride.own.links:
-                if link not in ride.way.links:
-                    _hold(variables, held, ride, (link, ride.way.rate))
-                    variables.program.at_least(held[link, ride.way.rate], rides)
+    for candidate in variables.candidates.values():
+        for member, joins in candidate.multicasts.items():
+            held = variables.extra_links.setdefault(member.root, {})
+            for link in member.own.links:
+                if link not in member.option.links:
+                    _hold(variables, held, member, (link, member.option.rate))
+                    variables.program.at_least(held[link, member.option.rate], joins)
 
 
 def _hold(
     variables: Variables,
     held: dict[tuple[LinkIdx, Fraction], Linear],
-    ride: Ride,
+    member: MulticastOption,
     key: tuple[LinkIdx, Fraction],
 ) -> None:
     if key not in held:
-        name = f"slice{ride.leader.slice}_{ride.leader.memory}_{ride.leader.number}_also{key[0]}"
+        name = f"slice{member.root.slice}_{member.root.memory}_{member.root.number}_also{key[0]}"
         held[key] = variables.program.binary(name)

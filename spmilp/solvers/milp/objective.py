@@ -2,19 +2,18 @@
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.milp.linear import Linear, Number
-from spmilp.solvers.milp.memory import Room
-from spmilp.solvers.milp.program import total
-from spmilp.solvers.milp.variables import StayVars, Variables
+from spmilp.solvers.milp.address_model import AddressModel
+from spmilp.solvers.milp.program import Linear, Number, total
+from spmilp.solvers.milp.variables import CandidateVars, Variables
 
 
 class Quantities:
     """Builds the expression of each quantity; the peak needs every address in a scratchpad."""
 
-    def __init__(self, variables: Variables, room: Room) -> None:
+    def __init__(self, variables: Variables, addresses: AddressModel) -> None:
         self._vars = variables
-        self._lookup = variables.lookup
-        self._room = room
+        self._tables = variables.tables
+        self._addresses = addresses
 
     def of(self, quantity: Quantity) -> Linear:
         """Return an expression of a quantity; of the peak, one that is at least as large."""
@@ -29,43 +28,43 @@ class Quantities:
     def _traffic(self) -> Linear:
         """Bytes of transfers, once at the source and once at each destination, if a DRAM."""
         parts: list[Number] = []
-        for key, stay in self._vars.stays.items():
-            parts += [fill.way.traffic * found for fill, found in stay.transfers()]
-            if self._lookup.machine.memories[key.memory].kind is MemoryKind.DRAM:
-                size = self._lookup.problem.slices[key.slice].bytes
-                parts += [size * rides for rides in stay.rides.values()]
+        for key, candidate in self._vars.candidates.items():
+            parts += [fill.option.traffic * found for fill, found in candidate.transfers()]
+            if self._tables.machine.memories[key.memory].kind is MemoryKind.DRAM:
+                size = self._tables.problem.slices[key.slice].bytes
+                parts += [size * joins for joins in candidate.multicasts.values()]
         return total(parts)
 
     def _energy(self) -> Linear:
         """Of each task in its pool, and of the transfers' memories and links."""
         parts: list[Number] = []
-        pools = self._lookup.tables.pools
-        for task, times in zip(self._lookup.problem.tasks, self._vars.tasks, strict=True):
+        pools = self._tables.pools
+        for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
             for pool, here in times.pools.items():
                 if task.energy:
                     parts.append((task.energy[pools[pool].kind] or 0) * here)
-        for stay in self._vars.stays.values():
-            parts += [fill.way.energy * found for fill, found in stay.transfers()]
-            parts += self._energy_of_multicasts(stay)
+        for candidate in self._vars.candidates.values():
+            parts += [fill.option.energy * found for fill, found in candidate.transfers()]
+            parts += self._energy_of_multicasts(candidate)
         return total(parts)
 
-    def _energy_of_multicasts(self, stay: StayVars) -> list[Number]:
-        machine, key = self._lookup.machine, stay.shape.stay
-        size = self._lookup.problem.slices[key.slice].bytes
+    def _energy_of_multicasts(self, candidate: CandidateVars) -> list[Number]:
+        machine, key = self._tables.machine, candidate.shape.key
+        size = self._tables.problem.slices[key.slice].bytes
         own = machine.memories[key.memory].energy_per_byte or 0
-        parts: list[Number] = [size * own * rides for rides in stay.rides.values()]
+        parts: list[Number] = [size * own * joins for joins in candidate.multicasts.values()]
         for (link, _), held in self._vars.extra_links.get(key, {}).items():
             parts.append(size * (machine.links[link].energy_per_byte or 0) * held)
         return parts
 
     def _peak(self) -> Linear:
         program = self._vars.program
-        scratchpads = self._lookup.machine.spms
+        scratchpads = self._tables.machine.spms
         peak = program.number(
             "peak", 0, max((memory.size or 0 for memory in scratchpads), default=0)
         )
         for memory in scratchpads:
-            for item in self._room.items.get(memory.index, []):
+            for item in self._addresses.items.get(memory.index, []):
                 if item.key is not None:
                     top = memory.alignment * item.offset + item.bytes
                     program.at_least(peak, top, 1 - item.present)

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from spmilp.solvers.milp.linear import Linear
-from spmilp.solvers.milp.stays import Stay
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.milp.program import Linear
 from spmilp.solvers.milp.variables import NONE, ONE, Variables
 from spmilp.units import TaskIdx
 
@@ -44,23 +44,21 @@ class Orders:
     def task(self, task: TaskIdx) -> Span:
         """Return the run of a task."""
         times = self._vars.tasks[task]
-        before = self._vars.lookup.before[task]
+        before = self._vars.tables.before[task]
         return Span(f"task{task}", times.start, times.end, task, before)
 
-    def transfer(self, key: Stay) -> Span:
-        """Return the transfer that fills a stay."""
-        stay = self._vars.stays[key]
+    def transfer(self, key: CandidateResidency) -> Span:
+        """Return the transfer that fills a candidate."""
+        candidate = self._vars.candidates[key]
         name = f"transfer{key.slice}_{key.memory}_{key.number}"
-        return Span(name, stay.start, stay.valid, None, self.after_writer(key))
+        return Span(name, candidate.start, candidate.valid, None, self.after_writer(key))
 
-    def after_writer(self, key: Stay) -> frozenset[TaskIdx]:
+    def after_writer(self, key: CandidateResidency) -> frozenset[TaskIdx]:
         """Return the tasks that have ended when a transfer of a slice begins."""
-        writer = self._vars.lookup.tables.writers[
-            self._vars.lookup.problem.slices[key.slice].buffer
-        ]
+        writer = self._vars.tables.writers[self._vars.tables.problem.slices[key.slice].buffer]
         if writer is None:
             return frozenset()
-        return self._vars.lookup.before[writer] | {writer}
+        return self._vars.tables.before[writer] | {writer}
 
     def before(self, one: Span, other: Span) -> Linear:
         """Return a variable that implies that one span has ended when the other begins."""

@@ -13,8 +13,7 @@ the plan's quantities are measured anew, and the checker has the last word.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spmilp.solvers.milp.linear import Linear
-from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.program import Linear, Program
 
 
 class Step(NamedTuple):

@@ -23,10 +23,9 @@ from itertools import combinations, islice
 from math import lcm
 from typing import NamedTuple
 
-from spmilp.solvers.milp.linear import Linear
+from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.orders import Orders, Span
-from spmilp.solvers.milp.program import total
-from spmilp.solvers.milp.stays import Stay
+from spmilp.solvers.milp.program import Linear, total
 from spmilp.solvers.milp.variables import Variables
 from spmilp.units import EngineIdx, LinkIdx
 
@@ -51,7 +50,7 @@ class _Resources:
     def __init__(self, variables: Variables, orders: Orders) -> None:
         self._vars = variables
         self._orders = orders
-        self._tables = variables.lookup.tables
+        self._tables = variables.tables
 
     def add_all(self) -> None:
         self._cores_run_one_task_at_a_time()
@@ -69,10 +68,10 @@ class _Resources:
 
     def _engines_have_so_many_channels(self) -> None:
         users: dict[EngineIdx, list[User]] = defaultdict(list)
-        for key, stay in self._vars.stays.items():
+        for key, candidate in self._vars.candidates.items():
             uses: dict[EngineIdx, list[Linear]] = defaultdict(list)
-            for fill, found in stay.transfers():
-                uses[fill.way.engine].append(found)
+            for fill, found in candidate.transfers():
+                uses[fill.option.engine].append(found)
             for engine, some in uses.items():
                 users[engine].append(User(self._orders.transfer(key), Fraction(1), total(some)))
         for engine, some_users in sorted(users.items()):
@@ -81,19 +80,19 @@ class _Resources:
 
     def _links_carry_their_rate(self) -> None:
         users: dict[LinkIdx, list[User]] = defaultdict(list)
-        for key in self._vars.stays:
+        for key in self._vars.candidates:
             for (link, rate), uses in self._held(key).items():
                 users[link].append(User(self._orders.transfer(key), rate, uses))
         for link, some in sorted(users.items()):
             known = self._tables.machine.links[link]
             self._never_overdrawn(some, known.rate)
 
-    def _held(self, key: Stay) -> dict[tuple[LinkIdx, Fraction], Linear]:
-        """Return what the transfer of a stay may hold of which link."""
+    def _held(self, key: CandidateResidency) -> dict[tuple[LinkIdx, Fraction], Linear]:
+        """Return what the transfer of a candidate may hold of which link."""
         found: dict[tuple[LinkIdx, Fraction], list[Linear]] = defaultdict(list)
-        for fill, chosen in self._vars.stays[key].transfers():
-            for link in fill.way.links:
-                found[link, fill.way.rate].append(chosen)
+        for fill, chosen in self._vars.candidates[key].transfers():
+            for link in fill.option.links:
+                found[link, fill.option.rate].append(chosen)
         for (link, rate), extra in self._vars.extra_links.get(key, {}).items():
             found[link, rate].append(extra)
         return {held: total(some) for held, some in found.items()}

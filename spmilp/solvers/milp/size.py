@@ -6,7 +6,7 @@ from spmilp.errors import SpmilpError
 from spmilp.problem.problem import Problem
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.program import Program
-from spmilp.solvers.milp.stays import Structure
+from spmilp.solvers.milp.structure import Structure
 
 ADVICE = "use the solver cpsat, or a smaller problem (about ten tasks)"
 
@@ -35,12 +35,14 @@ def refuse_structure(structure: Structure, settings: MilpOptions) -> None:
     Raises
     ------
     TooLargeError
-        If what may fill and serve stays, and which of two stays in one memory comes first or lies
-        lower, needs too many variables.
+        If the fills and servers of candidates, and the orders of those in one memory in time and
+        by address, need too many variables.
     """
-    fills = sum(len(shape.fills) + len(shape.rides) for shape in structure.shapes.values())
+    fills = sum(len(shape.fills) + len(shape.multicasts) for shape in structure.shapes.values())
     servers = sum(map(len, structure.servers.values()))
-    items = Counter(stay.memory for stay, shape in structure.shapes.items() if not shape.lasting)
+    items = Counter(
+        candidate.memory for candidate, shape in structure.shapes.items() if not shape.lasting
+    )
     pairs = sum(count * (count - 1) for count in items.values())
     _refuse(fills + servers + pairs, settings, "about")
 

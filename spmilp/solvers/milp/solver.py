@@ -8,7 +8,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import backend_name
-from spmilp.solvers.milp.session import Session
+from spmilp.solvers.milp.search import NAME, MilpSearch
 from spmilp.solvers.milp.size import TooLargeError, refuse_problem
 
 DEFAULTS = MilpOptions()
@@ -18,10 +18,10 @@ class MilpSolver(Solver):
     """Decides cores, residencies, transfers, times and addresses together.
 
     The list scheduler's plan is the start: its makespan is the horizon and so every big-M, and only
-    what is better is searched for. See :mod:`spmilp.solvers.milp` for the model and its proofs.
+    better plans are searched for. See :mod:`spmilp.solvers.milp` for the model and its proofs.
     """
 
-    name = "milp"
+    name = NAME
 
     def __init__(self, settings: MilpOptions = DEFAULTS) -> None:
         self._settings = settings
@@ -40,23 +40,24 @@ class MilpSolver(Solver):
         backend = backend_name(self._settings.backend)
         try:
             refuse_problem(context.problem, self._settings)
-            return self._search(context, backend)
+            return self._solve(context, backend)
         except TooLargeError as error:
             return context.unknown(str(error))
 
-    def _search(self, context: SearchContext, backend: str) -> SolverResult:
+    def _solve(self, context: SearchContext, backend: str) -> SolverResult:
         start = ListScheduler().search(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
-        session = Session(context, self._settings, backend, start)
+        search = MilpSearch(context, self._settings, backend)
         for plan in (start.plan, context.hint):
             if plan is not None:
-                session.offer(plan)
+                search.offer(plan)
         interrupted = False
         try:
-            session.search()
+            search.run()
         except KeyboardInterrupt:
-            if session.incumbent.plan is None:
+            if search.incumbent.plan is None:
                 raise
             interrupted = True
-        return replace(session.result(), interrupted=interrupted)
+        reason = start.reason or "a limit was reached before a plan was found"
+        return replace(search.result(reason), interrupted=interrupted)

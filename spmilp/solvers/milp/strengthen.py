@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from math import lcm
 from typing import NamedTuple
 
-from spmilp.solvers.milp.linear import Linear, Number
-from spmilp.solvers.milp.memory import Room
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.milp.address_model import AddressModel
 from spmilp.solvers.milp.options import MilpOptions
-from spmilp.solvers.milp.program import total
-from spmilp.solvers.milp.stays import Origin, Stay
+from spmilp.solvers.milp.program import Linear, Number, total
+from spmilp.solvers.milp.structure import Origin
 from spmilp.solvers.milp.variables import Variables
 from spmilp.units import Cycles
 
@@ -25,20 +25,20 @@ class Share(NamedTuple):
     amount: Number
 
 
-def strengthen(variables: Variables, room: Room, options: MilpOptions) -> None:
+def strengthen(variables: Variables, addresses: AddressModel, options: MilpOptions) -> None:
     """Add the rows that the options ask for."""
     if options.heads:
         _tasks_leave_their_tails(variables)
     if options.energy:
         _cores_have_time_for_their_work(variables)
         _engines_and_links_have_time_for_their_transfers(variables)
-        _memories_have_room_over_time(variables, room)
+        _memories_have_room_over_time(variables, addresses)
     if options.used:
         _what_nothing_uses_does_not_exist(variables)
 
 
 def _tasks_leave_their_tails(variables: Variables) -> None:
-    for task, tail in zip(variables.tasks, variables.lookup.paths.tail, strict=True):
+    for task, tail in zip(variables.tasks, variables.tables.paths.tail, strict=True):
         variables.program.at_least(variables.makespan, task.start + tail)
 
 
@@ -48,7 +48,7 @@ def _cores_have_time_for_their_work(variables: Variables) -> None:
     Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
     schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses.
     """
-    tables, paths = variables.lookup.tables, variables.lookup.paths
+    tables, paths = variables.tables, variables.tables.paths
     for pool in tables.pools:
         shares = [
             Share(
@@ -64,17 +64,19 @@ def _cores_have_time_for_their_work(variables: Variables) -> None:
 
 def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> None:
     """What some transfers hold, times their cycles, fits between what comes before and after."""
-    machine, windows = variables.lookup.machine, variables.lookup.windows
-    rates = [fill.way.rate for stay in variables.stays.values() for fill in stay.fills]
+    machine, windows = variables.tables.machine, variables.tables.windows
+    rates = [
+        fill.option.rate for candidate in variables.candidates.values() for fill in candidate.fills
+    ]
     unit = lcm(*(rate.denominator for rate in (*rates, *(link.rate for link in machine.links))))
     engines: dict[int, list[Share]] = defaultdict(list)
     links: dict[int, list[Share]] = defaultdict(list)
-    for key, stay in variables.stays.items():
+    for key, candidate in variables.candidates.items():
         head, tail = windows.start(key[:2]), windows.rest(key[:2])
-        for fill, found in stay.transfers():
-            cycles, rate = fill.way.cycles, int(fill.way.rate * unit)
-            engines[fill.way.engine].append(Share(head, tail, cycles * found))
-            for link in fill.way.links:
+        for fill, found in candidate.transfers():
+            cycles, rate = fill.option.cycles, int(fill.option.rate * unit)
+            engines[fill.option.engine].append(Share(head, tail, cycles * found))
+            for link in fill.option.links:
                 links[link].append(Share(head, tail, cycles * rate * found))
     for engine, shares in sorted(engines.items()):
         _fit(variables, shares, machine.engines[engine].channels)
@@ -93,7 +95,7 @@ def _fit(variables: Variables, shares: Sequence[Share], capacity: int) -> None:
     tails = _tops(items, [share.tail for share in shares])
     for some in sorted(heads | tails, key=sorted):
         apart = min(shares[i].head for i in some) + min(shares[i].tail for i in some)
-        apart = min(apart, variables.lookup.paths.longest)
+        apart = min(apart, variables.tables.paths.longest)
         amount = total(shares[i].amount for i in sorted(some))
         variables.program.at_most(amount, capacity * (variables.makespan - apart))
 
@@ -105,32 +107,32 @@ def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
     return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
 
 
-def _memories_have_room_over_time(variables: Variables, room: Room) -> None:
+def _memories_have_room_over_time(variables: Variables, addresses: AddressModel) -> None:
     """Bytes times cycles of all that lies in a memory fit its bytes until the makespan."""
-    for memory, items in room.items.items():
-        capacity = variables.lookup.tables.capacity[memory]
-        if capacity is None or memory in room.growth:
+    for memory, items in addresses.items.items():
+        capacity = variables.tables.capacity[memory]
+        if capacity is None or memory in addresses.growth:
             continue
         held = [
             item.blocks * (item.span.end - item.span.start)
             for item in items
-            if isinstance(item.key, Stay)
+            if isinstance(item.key, CandidateResidency)
         ]
         variables.program.at_most(total(held), capacity * variables.makespan)
 
 
 def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
-    """A stay that a transfer fills serves a read, a transfer, or the end."""
-    uses: dict[Stay, list[Linear]] = defaultdict(list)
+    """A candidate that a transfer fills serves a read, a transfer, or the end."""
+    uses: dict[CandidateResidency, list[Linear]] = defaultdict(list)
     for read in variables.reads.values():
         for server, found in read.on.items():
-            uses[server.stay].append(found)
-    for stay in variables.stays.values():
-        for fill, found in stay.fills.items():
+            uses[server.key].append(found)
+    for candidate in variables.candidates.values():
+        for fill, found in candidate.fills.items():
             uses[fill.source].append(found)
-    buffers = variables.lookup.problem.buffers
-    for key, stay in variables.stays.items():
-        buffer = variables.lookup.problem.slices[key.slice].buffer
+    buffers = variables.tables.problem.buffers
+    for key, candidate in variables.candidates.items():
+        buffer = variables.tables.problem.slices[key.slice].buffer
         wanted = key.slice == buffer and buffers[buffer].ends_in == key.memory
-        if stay.shape.origin is Origin.MOVED and not wanted:
-            variables.program.at_least(total(uses[key]), stay.present)
+        if candidate.shape.origin is Origin.TRANSFERRED and not wanted:
+            variables.program.at_least(total(uses[key]), candidate.present)

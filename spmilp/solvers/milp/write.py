@@ -9,12 +9,12 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import model_file
 from spmilp.solvers.milp.size import refuse_problem, refuse_structure
-from spmilp.solvers.milp.stays import structure_of
+from spmilp.solvers.milp.structure import structure_of
+from spmilp.solvers.milp.tables import MilpTables
 
 SUFFIXES = (".mps", ".lp")
 
@@ -22,7 +22,7 @@ DEFAULTS = MilpOptions()
 
 
 def write_model(
-    problem: Problem, path: Path, *, stays: int = 2, settings: MilpOptions = DEFAULTS
+    problem: Problem, path: Path, *, candidates: int = 2, settings: MilpOptions = DEFAULTS
 ) -> None:
     """Write the model of a problem's first objective.
 
@@ -34,9 +34,9 @@ def write_model(
     ----------
     path
         Its suffix says in what format: ``.mps`` or ``.lp``.
-    stays
-        How often a transfer may bring a slice into one memory where room is short. The optimum of
-        the file is that of the problem unless the best plans all need more.
+    candidates
+        How often a transfer may bring a slice into one memory that is not large enough for all.
+        The optimum of the file is that of the problem unless the best plans all need more.
 
     Raises
     ------
@@ -49,27 +49,27 @@ def write_model(
     if path.suffix.lower() not in SUFFIXES:
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")
     refuse_problem(problem, settings)
-    model = _model(problem, stays, settings)
+    model = _model(problem, candidates, settings)
     if model.program.is_impossible:
         raise SpmilpError(f"{problem.name}: no plan exists, so there is no model to write")
     write_atomically(path, model_file(model.program, path.suffix.lower()))
 
 
-def _model(problem: Problem, stays: int, settings: MilpOptions) -> Model:
+def _model(problem: Problem, candidates: int, settings: MilpOptions) -> Model:
     quantity = problem.objective.first
-    lookup = Lookup(problem)
+    tables = MilpTables(problem)
     structure = structure_of(
-        lookup,
-        dict.fromkeys(lookup.pairs, stays),
+        tables,
+        dict.fromkeys(tables.pairs, candidates),
         relaxed=False,
         addressed=quantity is Quantity.PEAK_SPM,
     )
     refuse_structure(structure, settings)
     start = ListScheduler().solve(problem, SolveOptions())
-    horizon, ceiling = cycles_in_turn(lookup, structure), None
+    horizon, ceiling = cycles_in_turn(tables, structure), None
     if start.plan is not None:
         ceiling = claimed(start.plan.claim).of(quantity)
         if quantity is Quantity.MAKESPAN:
             horizon = ceiling
     aim = Aim(quantity=quantity, ceilings={}, floor=start.bound, ceiling=ceiling, horizon=horizon)
-    return Model(lookup, structure, settings, aim)
+    return Model(tables, structure, settings, aim)

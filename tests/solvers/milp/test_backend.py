@@ -10,10 +10,9 @@ import pytest
 from spmilp.errors import SpmilpError
 from spmilp.solvers.milp import backend as inside
 from spmilp.solvers.milp import process
-from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.outcome import Limits, Outcome
 from spmilp.solvers.milp.process import run
-from spmilp.solvers.milp.program import Program
+from spmilp.solvers.milp.program import Linear, Program
 from spmilp.solvers.milp.repair import repaired
 
 LIMITS = Limits(seconds=10.0, threads=1, seed=0)

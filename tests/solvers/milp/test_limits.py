@@ -12,12 +12,12 @@ from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
-from spmilp.solvers.milp.lookup import Lookup
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.outcome import Limits
 from spmilp.solvers.milp.reasons import why_impossible
 from spmilp.solvers.milp.solver import MilpSolver
-from spmilp.solvers.milp.stays import structure_of
+from spmilp.solvers.milp.structure import structure_of
+from spmilp.solvers.milp.tables import MilpTables
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -103,11 +103,11 @@ def test_a_solver_that_pulp_does_not_know_is_refused_with_those_that_it_knows() 
 
 def test_infeasible_comes_with_the_memory_and_the_bytes_short() -> None:
     problem = tiny_problem(1)
-    lookup = Lookup(problem)
-    structure = structure_of(lookup, {}, relaxed=True, addressed=False)
+    tables = MilpTables(problem)
+    structure = structure_of(tables, {}, relaxed=True, addressed=False)
     limits = Limits(seconds=10.0, threads=1, seed=0)
 
-    reason = why_impossible(lookup, structure, MilpOptions(), "HiGHS", limits)
+    reason = why_impossible(tables, structure, MilpOptions(), "HiGHS", limits)
 
     assert reason.startswith("no plan exists: spm0 is 8 B short for all operands and results")
 

@@ -6,11 +6,11 @@ from itertools import combinations
 from typing import TypeAlias
 
 from spmilp.machine.machine import Memory
+from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import first_blocks
-from spmilp.solvers.milp.linear import Linear
 from spmilp.solvers.milp.orders import Orders, Span
-from spmilp.solvers.milp.program import Program, total
-from spmilp.solvers.milp.stays import Origin, Stay
+from spmilp.solvers.milp.program import Linear, Program, total
+from spmilp.solvers.milp.structure import Origin
 from spmilp.solvers.milp.variables import NONE, ONE, Variables
 from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
 
@@ -25,13 +25,13 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateUse:
-    """The bytes of a later residency, for which an open stay stands, while a task reads it."""
+    """The bytes of a later residency, for which an open candidate stands, while a task reads it."""
 
     task: TaskIdx
-    stay: Stay
+    candidate: CandidateResidency
 
 
-Key: TypeAlias = Stay | Scratch | LateUse | TensorIdx
+Key: TypeAlias = CandidateResidency | Scratch | LateUse | TensorIdx
 """What has an address."""
 
 
@@ -60,20 +60,20 @@ class Item:
     may_share: frozenset[Key] = frozenset()
 
 
-class Room:
+class AddressModel:
     """The items of all memories whose addresses count.
 
     Attributes
     ----------
     offsets
-        The block with which a stay, a task's scratch or a tensor begins.
+        The block with which a candidate, a task's scratch or a tensor begins.
     items
         Of each memory.
     """
 
     def __init__(self, variables: Variables, orders: Orders, growing: bool) -> None:
         self._vars = variables
-        self._lookup = variables.lookup
+        self._tables = variables.tables
         self._program: Program = variables.program
         self._orders = orders
         self._growing = growing
@@ -83,10 +83,10 @@ class Room:
         self._rests: list[tuple[MemoryIdx, Item]] = []
 
     def add_items(self) -> None:
-        """Give everything that may lie in a memory where room is short an offset."""
-        for memory in self._lookup.machine.memories:
+        """Give everything that may lie in a memory where addresses is short an offset."""
+        for memory in self._tables.machine.memories:
             found = [
-                *self._stays_in(memory),
+                *self._candidates_in(memory),
                 *self._scratch_in(memory),
                 *self._late_uses_in(memory),
                 *self._tensors_in(memory),
@@ -102,8 +102,8 @@ class Room:
         has beyond the result is kept apart for that time. An operand gives its bytes to one result,
         and a result takes those of one operand: two of either would share bytes with each other.
         """
-        takers: dict[tuple[str, TaskIdx, Stay], list[Linear]] = {}
-        for task in self._lookup.problem.tasks:
+        takers: dict[tuple[str, TaskIdx, CandidateResidency], list[Linear]] = {}
+        for task in self._tables.problem.tasks:
             for read, written in task.in_place:
                 for old, new, found in self._pair(task.index, read, written):
                     takers.setdefault(("old", task.index, old), []).append(found)
@@ -123,12 +123,12 @@ class Room:
 
     def _pair(
         self, task: TaskIdx, read: SliceIdx, written: SliceIdx
-    ) -> Iterator[tuple[Stay, Stay, Linear]]:
-        position = self._lookup.problem.tasks[task].reads.index(read)
+    ) -> Iterator[tuple[CandidateResidency, CandidateResidency, Linear]]:
+        position = self._tables.problem.tasks[task].reads.index(read)
         times = self._vars.tasks[task]
         for server, served in self._vars.reads[task, position].on.items():
-            old = server.stay
-            new = Stay(written, old.memory, 0)
+            old = server.key
+            new = CandidateResidency(written, old.memory, 0)
             if old.slice != read or server.local != old.memory:
                 continue
             if old not in self.offsets or new not in self.offsets:
@@ -136,18 +136,21 @@ class Room:
             name = f"task{task}_slice{written}_over_slice{read}_{old.memory}_{old.number}"
             found = self._program.binary(name)
             self._program.at_most(found, served)
-            end = self._vars.stays[old].end
+            end = self._vars.candidates[old].end
             if end is not None:
                 self._program.at_most(end, times.start, 1 - found)
             self._program.at_least(self.offsets[new], self.offsets[old], 1 - found)
             self._program.at_most(self.offsets[new], self.offsets[old], 1 - found)
             self._vars.in_place[task, old, new] = found
-            self._keep_the_rest(task, old, new, found)
+            self._keep_the_rest((task, old, new), found)
             yield old, new, found
 
-    def _keep_the_rest(self, task: TaskIdx, old: Stay, new: Stay, found: Linear) -> None:
-        memory = self._lookup.machine.memories[old.memory]
-        sizes = [self._lookup.problem.slices[stay.slice].bytes for stay in (old, new)]
+    def _keep_the_rest(
+        self, pair: tuple[TaskIdx, CandidateResidency, CandidateResidency], found: Linear
+    ) -> None:
+        task, old, new = pair
+        memory = self._tables.machine.memories[old.memory]
+        sizes = [self._tables.problem.slices[candidate.slice].bytes for candidate in (old, new)]
         kept, taken = (-(-size // memory.alignment) for size in sizes)
         if kept > taken:
             span = self._orders.task(task)
@@ -162,30 +165,30 @@ class Room:
             )
             self._rests.append((memory.index, rest))
 
-    def _stays_in(self, memory: Memory) -> Iterator[Item]:
-        for key, stay in self._vars.stays.items():
-            packed = self._lookup.home(key.slice, key.memory) is None
-            if key.memory != memory.index or stay.end is None or not packed:
+    def _candidates_in(self, memory: Memory) -> Iterator[Item]:
+        for key, candidate in self._vars.candidates.items():
+            packed = self._tables.home(key.slice, key.memory) is None
+            if key.memory != memory.index or candidate.end is None or not packed:
                 continue
-            size = self._lookup.problem.slices[key.slice].bytes
-            self.offsets[key] = self._offset(memory, size, stay.present, _name(key))
-            yield self._item(memory, key, self.span(key), stay.present, size)
+            size = self._tables.problem.slices[key.slice].bytes
+            self.offsets[key] = self._offset(memory, size, candidate.present, _name(key))
+            yield self._item(memory, key, self.span(key), candidate.present, size)
 
-    def span(self, key: Stay) -> Span:
-        """Return the time in which the bytes of a stay are its own."""
-        stay = self._vars.stays[key]
-        writer, after = stay.shape.writer, frozenset[TaskIdx]()
+    def span(self, key: CandidateResidency) -> Span:
+        """Return the time in which the bytes of a candidate are its own."""
+        candidate = self._vars.candidates[key]
+        writer, after = candidate.shape.writer, frozenset[TaskIdx]()
         if writer is not None:
-            after = self._lookup.before[writer]
-        elif stay.shape.origin is Origin.MOVED:
+            after = self._tables.before[writer]
+        elif candidate.shape.origin is Origin.TRANSFERRED:
             after = self._orders.after_writer(key)
-        end = stay.start + self._vars.horizon if stay.end is None else stay.end
-        return Span(_name(key), stay.start, end, writer, after)
+        end = candidate.start + self._vars.horizon if candidate.end is None else candidate.end
+        return Span(_name(key), candidate.start, end, writer, after)
 
     def _scratch_in(self, memory: Memory) -> Iterator[Item]:
-        if memory.index in self._vars.structure.roomy:
+        if memory.index in self._vars.structure.unconstrained:
             return
-        for task, times in zip(self._lookup.problem.tasks, self._vars.tasks, strict=True):
+        for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
             if task.scratch and memory.index in times.memories:
                 key = Scratch(task=task.index, memory=memory.index)
                 here = times.memories[memory.index]
@@ -198,29 +201,29 @@ class Room:
 
         It may be the same for several tasks at one time, and a result may take its place.
         """
-        uses: dict[tuple[TaskIdx, Stay], list[Linear]] = {}
+        uses: dict[tuple[TaskIdx, CandidateResidency], list[Linear]] = {}
         for (task, _), read in self._vars.reads.items():
             for server, late in read.late.items():
-                if server.stay.memory == memory.index == server.local:
-                    uses.setdefault((task, server.stay), []).append(late)
-        keys = [LateUse(task=task, stay=stay) for task, stay in uses]
+                if server.key.memory == memory.index == server.local:
+                    uses.setdefault((task, server.key), []).append(late)
+        keys = [LateUse(task=task, candidate=candidate) for task, candidate in uses]
         for key, late_uses in zip(keys, uses.values(), strict=True):
-            if self._lookup.home(key.stay.slice, memory.index) is not None:
+            if self._tables.home(key.candidate.slice, memory.index) is not None:
                 continue
-            wanted = self._lookup.problem.tasks[key.task]
-            shared: set[Key] = {other for other in keys if other.stay == key.stay}
+            wanted = self._tables.problem.tasks[key.task]
+            shared: set[Key] = {other for other in keys if other.candidate == key.candidate}
             shared |= {
-                Stay(written, memory.index, 0)
+                CandidateResidency(written, memory.index, 0)
                 for read, written in wanted.in_place
-                if read == key.stay.slice
+                if read == key.candidate.slice
             }
             here = late_uses[0]
             if len(late_uses) > 1:
-                here = self._program.binary(f"task{key.task}_uses_{_name(key.stay)}_late")
+                here = self._program.binary(f"task{key.task}_uses_{_name(key.candidate)}_late")
                 for late in late_uses:
                     self._program.at_least(here, late)
-            size = self._lookup.problem.slices[key.stay.slice].bytes
-            name = f"late{key.task}_{_name(key.stay)}"
+            size = self._tables.problem.slices[key.candidate.slice].bytes
+            name = f"late{key.task}_{_name(key.candidate)}"
             self.offsets[key] = self._offset(memory, size, here, name)
             run = self._orders.task(key.task)
             item = self._item(memory, key, run, here, size)
@@ -228,8 +231,13 @@ class Room:
 
     def _tensors_in(self, memory: Memory) -> Iterator[Item]:
         """Tensors lie in their DRAM from beginning to end."""
-        for tensor in self._lookup.problem.tensors:
-            if tensor.memory == memory.index and memory.index not in self._vars.structure.roomy:
+        if memory.index in self._vars.structure.unconstrained:
+            return
+        for tensor in self._tables.problem.tensors:
+            if (
+                tensor.memory == memory.index
+                and memory.index not in self._vars.structure.unconstrained
+            ):
                 name = f"tensor{tensor.index}"
                 self.offsets[tensor.index] = self._offset(memory, tensor.bytes, ONE, name)
                 end = Linear(constant=self._vars.horizon + 1)
@@ -261,7 +269,7 @@ class Room:
         if not ranges:
             self._program.at_most(present, 0)
             return NONE
-        whole = self._lookup.modulus > 1
+        whole = self._tables.modulus > 1
         offset = self._program.number(f"{name}_at", ranges[0][0], ranges[-1][1], whole=whole)
         if len(ranges) > 1:
             chosen = [self._program.binary(f"{name}_in{n}") for n in range(len(ranges))]
@@ -279,8 +287,8 @@ class Room:
         blocks = -(-size // memory.alignment)
         capacity = (memory.size or 0) // memory.alignment
         if memory.index not in self.growth:
-            most = sum(-(-s.bytes // memory.alignment) for s in self._lookup.problem.slices)
-            most += sum(-(-t.scratch // memory.alignment) for t in self._lookup.problem.tasks)
+            most = sum(-(-s.bytes // memory.alignment) for s in self._tables.problem.slices)
+            most += sum(-(-t.scratch // memory.alignment) for t in self._tables.problem.tasks)
             name_of_growth = f"growth{memory.index}"
             self.growth[memory.index] = self._program.number(name_of_growth, 0, most)
         growth = self.growth[memory.index]
@@ -293,16 +301,16 @@ class Room:
     def _share_no_bytes(self, one: Item, other: Item) -> None:
         if one.key in other.may_share or other.key in one.may_share:
             return
-        ways = [
+        alternatives = [
             self._orders.before(one.span, other.span),
             self._orders.before(other.span, one.span),
         ]
-        if all(not way.terms and way.constant == 0 for way in ways):
-            ways = []
-        elif any(not way.terms and way.constant == 1 for way in ways):
+        if all(not each.terms and each.constant == 0 for each in alternatives):
+            alternatives = []
+        elif any(not each.terms and each.constant == 1 for each in alternatives):
             return
-        ways += [self._below(one, other), self._below(other, one)]
-        self._program.at_least(total(ways), one.present + other.present - 1)
+        alternatives += [self._below(one, other), self._below(other, one)]
+        self._program.at_least(total(alternatives), one.present + other.present - 1)
 
     def _below(self, one: Item, other: Item) -> Linear:
         """Return a variable that implies that one item ends below the other."""
@@ -313,14 +321,16 @@ class Room:
         return found
 
     def _places_hold_one_thing_at_a_time(self) -> None:
-        placed = [key for key in self._vars.stays if key[:2] in self._lookup.contested]
+        placed = [key for key in self._vars.candidates if key[:2] in self._tables.contested]
         for one, other in combinations(placed, 2):
-            if other[:2] in self._lookup.contested[one[:2]]:
+            if other[:2] in self._tables.contested[one[:2]]:
                 spans = self.span(one), self.span(other)
-                ways = [self._orders.before(*spans), self._orders.before(*reversed(spans))]
-                wanted = self._vars.stays[one].present + self._vars.stays[other].present - 1
-                self._program.at_least(total(ways), wanted)
+                alternatives = [self._orders.before(*spans), self._orders.before(*reversed(spans))]
+                wanted = (
+                    self._vars.candidates[one].present + self._vars.candidates[other].present - 1
+                )
+                self._program.at_least(total(alternatives), wanted)
 
 
-def _name(stay: Stay) -> str:
-    return f"slice{stay.slice}_{stay.memory}_{stay.number}"
+def _name(candidate: CandidateResidency) -> str:
+    return f"slice{candidate.slice}_{candidate.memory}_{candidate.number}"
