@@ -19,27 +19,40 @@
 # What `spmilp solve` prints is computed from the same functions.
 
 # %%
-from dataclasses import asdict
-
 import pandas as pd
+from IPython.display import display
 
-from spmilp.pipeline import map_model, map_problem, problem_from_model
-from spmilp.plan.frames import task_frame, transfer_frame
-from spmilp.report.memory_map import memory_map
-from spmilp.report.summary import summarise
-from spmilp.report.timeline import timeline
+import spmilp
 
 # %matplotlib inline
 
 # %% [markdown]
-# ## The problem
+# ## The plan
 #
 # Loading cleans the graph up and fuses operators; lowering cuts each fused operator into tiles. The
-# result is all that a solver sees: tasks with their cycles, buffers with their bytes, and the
+# list scheduler then decides cores, start cycles, addresses, lifetimes and transfers in one forward
+# pass per rule that it tries, and the checker computes everything again from the problem and the
+# plan alone: `result.plan` is `None` unless it accepts.
+
+# %%
+result = spmilp.solve("../models/resnet8_int8.onnx", "mesh4x4", solver="list")
+display(result)
+
+# %% [markdown]
+# The gap is `(objective - bound) / objective`: no plan for this problem can be better by more than
+# that. Who does how much:
+
+# %%
+result.cores[["name", "tasks", "busy", "utilisation"]].round(3)
+
+# %% [markdown]
+# ## The problem
+#
+# This is all that a solver sees: tasks with their cycles, buffers with their bytes, and the
 # machine.
 
 # %%
-problem = problem_from_model("../models/resnet8_int8.onnx", "mesh4x4")
+problem = result.problem
 pd.Series(
     {
         "tasks": len(problem.tasks),
@@ -50,26 +63,6 @@ pd.Series(
 )
 
 # %% [markdown]
-# ## The plan
-#
-# The list scheduler decides cores, start cycles, addresses, lifetimes and transfers in one forward
-# pass per rule that it tries. The checker then computes everything again from the problem and the
-# plan alone; `mapped.plan` is `None` unless it accepts.
-
-# %%
-mapped = map_problem(problem, solver="list")
-assert mapped.plan is not None, mapped.violations
-summary = summarise(problem, mapped.plan, mapped.result.bound, mapped.result.bound_source)
-pd.Series(asdict(summary)).drop(["cores", "memories", "unverified"]).to_frame("value")
-
-# %% [markdown]
-# The gap is `(objective - bound) / objective`: no plan for this problem can be better by more than
-# that. Who does how much:
-
-# %%
-pd.DataFrame([asdict(core) for core in summary.cores]).round(3)
-
-# %% [markdown]
 # ## The memory map
 #
 # Every residency of a slice in a scratchpad is a rectangle of time by address. The red line is the
@@ -77,11 +70,11 @@ pd.DataFrame([asdict(core) for core in summary.cores]).round(3)
 # these lifetimes can be.
 
 # %%
-used = [use.memory for use in sorted(summary.memories, key=lambda use: -use.peak)]
-memory_map(problem, mapped.plan, used[:1], zoom=True)
+spms = result.memories.query("kind == 'spm'").sort_values("peak", ascending=False)
+result.memory_map(spms["name"].head(1), zoom=True)
 
 # %%
-memory_map(problem, mapped.plan)
+result.memory_map()
 
 # %% [markdown]
 # ## The timeline
@@ -89,7 +82,7 @@ memory_map(problem, mapped.plan)
 # Tasks per core (one colour per fused operator) above transfers per DMA channel.
 
 # %%
-timeline(problem, mapped.plan)
+result.timeline()
 
 # %% [markdown]
 # ## The tables behind it
@@ -97,25 +90,33 @@ timeline(problem, mapped.plan)
 # Every plan is three tables: tasks, residencies, transfers.
 
 # %%
-task_frame(problem, mapped.plan).head()
+result.tasks.head()
 
 # %%
-transfer_frame(problem, mapped.plan).head()
+result.transfers.head()
 
 # %% [markdown]
 # ## Other machines
 #
-# A machine is the name of a preset or a file. Tile sizes follow the machine: an Epiphany core has
-# 32 KiB, and so the same network becomes more and smaller tasks there.
+# A machine is the name of a preset or a file, or one of these with a few numbers changed. Tile
+# sizes follow the machine: an Epiphany core has 32 KiB, and so the same network becomes more and
+# smaller tasks there.
 
 # %%
-rows = []
-for machine in ("mesh4x4", "edge16", "epiphany3"):
-    answer = map_model("../models/resnet8_int8.onnx", machine, solver="list")
-    figures = summarise(
-        answer.problem, answer.plan, answer.result.bound, answer.result.bound_source
-    )
-    rows.append(asdict(figures))
-pd.DataFrame(rows).set_index("machine")[
-    ["tasks", "transfers", "makespan", "bound", "gap", "dram_traffic", "peak_spm"]
-]
+small = spmilp.load_machine("mesh4x4").replace(spm="32KiB", dram_rate=8)
+answers = {
+    machine: spmilp.solve("../models/resnet8_int8.onnx", machine, solver="list")
+    for machine in ("mesh4x4", small, "edge16", "epiphany3")
+}
+pd.DataFrame(
+    {
+        "tasks": len(answer.tasks),
+        "transfers": len(answer.transfers),
+        "makespan": answer.makespan,
+        "bound": answer.bound,
+        "gap": answer.gap,
+        "dram_traffic": answer.dram_traffic,
+        "peak_spm": answer.peak_spm,
+    }
+    for answer in answers.values()
+).set_index(pd.Index([answer.problem.machine.name for answer in answers.values()], name="machine"))

@@ -27,30 +27,24 @@
 
 # %%
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
+import spmilp
 from spmilp.comparison.profiles import performance_profile, profile_figure
-from spmilp.comparison.run import compare
 from spmilp.comparison.table import run_frame, summary_frame
-from spmilp.pipeline import map_problem
-from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.read import read_problem
-from spmilp.report.summary import use_of_cores
-from spmilp.report.timeline import timeline
-from spmilp.solvers.base import SolveOptions
 
 # %matplotlib inline
 
 FOLDER = Path("../instances/problems")
 WORDS = os.environ.get("SPMILP_INSTANCES", "").split()
-OPTIONS = SolveOptions(
-    time_limit=float(os.environ.get("SPMILP_SECONDS", "60")),
-    workers=int(os.environ.get("SPMILP_WORKERS", "2")),
-)
+LIMITS = {
+    "time_limit": float(os.environ.get("SPMILP_SECONDS", "60")),
+    "workers": int(os.environ.get("SPMILP_WORKERS", "2")),
+}
 GREEDY = [
     "greedy:contiguous/layer_by_layer",
     "greedy:round_robin/layer_by_layer",
@@ -96,19 +90,14 @@ features.set_index("instance")
 # ## The runs
 
 # %%
-runs = [
-    *compare(problems, SOLVERS, OPTIONS),
-    *compare(
-        {
-            name: problem
-            for name, problem in problems.items()
-            if len(problem.tasks) <= MOST_TASKS_OF_MILP
-        },
-        ["milp"],
-        OPTIONS,
-    ),
+small = {
+    name: problem for name, problem in problems.items() if len(problem.tasks) <= MOST_TASKS_OF_MILP
+}
+comparisons = [
+    spmilp.compare(problems, solvers=SOLVERS, **LIMITS),
+    spmilp.compare(small, solvers=["milp"], **LIMITS),
 ]
-table = run_frame(runs)
+table = run_frame([run for each in comparisons for run in each.all_runs])
 table.pivot(index="instance", columns="solver", values="ratio_to_bound").astype(float).round(3)
 
 # %% [markdown]
@@ -161,34 +150,33 @@ joined.pivot_table(
 worst = ratios["best greedy"].idxmax()
 rule = ratios.loc[worst, GREEDY].idxmin()
 exact = ratios.loc[worst, ["list", "cpsat"]].idxmin()
-plans = {
-    solver: map_problem(problems[worst], solver=solver, options=OPTIONS).plan
+answers = {
+    solver: spmilp.solve(problems[worst], solver=solver, **LIMITS)
     for solver in dict.fromkeys((rule, exact))
 }
 
 
-def figures_of(problem, plan):
+def figures_of(result):
     """Return what a plan does with its cycles and bytes."""
-    cores = pd.DataFrame([asdict(core) for core in use_of_cores(problem.machine, plan)])
     return {
-        "makespan": plan.claim.makespan,
-        "busiest core, cycles": cores["busy"].max(),
-        "mean utilisation": cores["utilisation"].mean(),
-        "avoidable DRAM traffic, B": plan.claim.dram_traffic - compulsory_dram_traffic(problem),
-        "transfers": len(plan.transfers),
-        "first task starts": min(placement.start for placement in plan.placements),
-        "last task ends": max(placement.end for placement in plan.placements),
+        "makespan": result.makespan,
+        "busiest core, cycles": result.cores["busy"].max(),
+        "mean utilisation": result.cores["utilisation"].mean(),
+        "avoidable DRAM traffic, B": result.dram_traffic - result.summary.compulsory_dram_traffic,
+        "transfers": len(result.transfers),
+        "first task starts": result.tasks["start"].min(),
+        "last task ends": result.tasks["end"].max(),
     }
 
 
 print(worst)
-pd.DataFrame({solver: figures_of(problems[worst], plan) for solver, plan in plans.items()}).round(3)
+pd.DataFrame({solver: figures_of(answer) for solver, answer in answers.items()}).round(3)
 
 # %%
-timeline(problems[worst], plans[rule])
+answers[rule].timeline()
 
 # %%
-timeline(problems[worst], plans[exact])
+answers[exact].timeline()
 
 # %% [markdown]
 # Over all instances: what the best greedy plan wastes, beside how much it loses.
@@ -196,12 +184,12 @@ timeline(problems[worst], plans[exact])
 # %%
 rows = []
 for name, problem in problems.items():
-    greedy = map_problem(problem, solver=ratios.loc[name, GREEDY].idxmin(), options=OPTIONS).plan
+    greedy = spmilp.solve(problem, solver=ratios.loc[name, GREEDY].idxmin(), **LIMITS)
     rows.append(
         {
             "instance": name,
             "ratio to best": ratios.loc[name, "best greedy"],
-            **figures_of(problem, greedy),
+            **figures_of(greedy),
         }
     )
 losses = pd.DataFrame(rows).set_index("instance")

@@ -1,6 +1,72 @@
 """Map neural networks onto many-core machines with scratchpad memories.
 
-The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`.
+>>> import spmilp
+>>> result = spmilp.solve("net.onnx", "mesh4x4", time_limit="60s")
+>>> result.timeline()
+
+:func:`solve`
+    From a model, or a problem, and a machine to a checked plan: a :class:`Result`.
+:class:`Result`, :func:`read`
+    Figures, tables and pictures of a plan; saving, replaying and exporting it; reading it again.
+:func:`load_machine`
+    A machine by name or from a file; its ``replace`` sets some of its numbers anew.
+:class:`ProblemBuilder`
+    A problem by hand, by names.
+:func:`compare`, :func:`check`, :func:`bound`
+    Solvers side by side; what is wrong with a plan; what no plan can beat.
+:class:`SpmilpError`
+    The base of all errors that say that something given cannot be used.
+
+The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`. Names are imported
+when they are first used.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from spmilp.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from spmilp.bounds.best import best_bound as bound
+    from spmilp.checker.check import check
+    from spmilp.comparison.compare import compare
+    from spmilp.errors import SpmilpError
+    from spmilp.machine.read import load_machine
+    from spmilp.pipeline import solve
+    from spmilp.problem.builder import ProblemBuilder
+    from spmilp.result import Result, read
+
+__all__ = [
+    "ProblemBuilder",
+    "Result",
+    "SpmilpError",
+    "bound",
+    "check",
+    "compare",
+    "load_machine",
+    "read",
+    "solve",
+]
+
+_HOMES = {
+    "ProblemBuilder": "spmilp.problem.builder:ProblemBuilder",
+    "Result": "spmilp.result:Result",
+    "SpmilpError": "spmilp.errors:SpmilpError",
+    "bound": "spmilp.bounds.best:best_bound",
+    "check": "spmilp.checker.check:check",
+    "compare": "spmilp.comparison.compare:compare",
+    "load_machine": "spmilp.machine.read:load_machine",
+    "read": "spmilp.result:read",
+    "solve": "spmilp.pipeline:solve",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spmilp' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

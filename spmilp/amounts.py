@@ -25,11 +25,14 @@ def duration(given: str | float) -> float:
     text = str(given)
     if text.strip().lower() in ("none", "inf"):
         return math.inf
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", text)
-    if match is None or match[2] not in SECONDS:
-        raise ValueError(f"{text!r} is no duration; write 60s, 5m, 1h, 500ms or none")
-    seconds = float(match[1]) * SECONDS[match[2]]
-    if seconds <= 0:
+    if isinstance(given, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", text)
+        if match is None or match[2] not in SECONDS:
+            raise ValueError(f"{text!r} is no duration; write 60s, 5m, 1h, 500ms or none")
+        seconds = float(match[1]) * SECONDS[match[2]]
+    else:
+        seconds = float(given)
+    if not seconds > 0:
         raise ValueError(f"{text!r} is no time at all; write 60s, 5m, 1h, 500ms or none")
     return seconds
 

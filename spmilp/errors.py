@@ -25,6 +25,30 @@ class SpmilpError(Exception):
     exit_code = ExitCode.INVALID_INPUT
 
 
+class ArgumentError(SpmilpError, ValueError):
+    """An argument has a value that it cannot have.
+
+    Parameters
+    ----------
+    message
+        Begins with the argument's name where it is an option of the command line too.
+    is_option
+        Whether it does.
+    """
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, *, is_option: bool = False) -> None:
+        super().__init__(message)
+        self.is_option = is_option
+
+
+class NoPlanError(SpmilpError):
+    """There is no plan that the checker accepts, and so nothing to show or to make from it."""
+
+    exit_code = ExitCode.LIMIT_WITHOUT_PLAN
+
+
 class FileError(SpmilpError):
     """A file is missing, unreadable, or not of the format that its reader expects."""
 

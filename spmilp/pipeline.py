@@ -1,170 +1,250 @@
-"""The line from a model to a checked plan, written out: load, lower, solve, check.
+"""The line from a model to a checked plan, written out: load, choose tiles, solve, check.
 
-This is the library's public face and the file to read first. Each step is one function from one
-frozen value to the next; the command line adds options, tables and exit codes and nothing else.
+This is the file to read first. :func:`solve` is the line: the command line, the benchmarks, the
+comparisons and the notebooks all call it, so that the same arguments give the same plan everywhere.
+Each step is one function from one frozen value to the next.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
 
-from spmilp.beside import written_beside
-from spmilp.checker.check import check
-from spmilp.checker.values.compare import Difference, compare, reference_outputs
-from spmilp.checker.values.delayed import replay_with_delays
-from spmilp.checker.values.inputs import random_inputs, read_inputs
-from spmilp.checker.values.replay import replay
-from spmilp.checker.violation import Violation
-from spmilp.commands.build import build_commands
-from spmilp.errors import FileError
-from spmilp.export.errors import InvalidPlanError
-from spmilp.export.formats import Exported, export
-from spmilp.export.stamp import stamp_of
-from spmilp.export.subject import Subject
-from spmilp.files import read_bytes
+from spmilp.amounts import duration, share
+from spmilp.errors import ArgumentError
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
-from spmilp.machine.read import MachineFile, load_machine
+from spmilp.machine.machine import Machine
+from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.plan.plan import Plan
-from spmilp.plan.write import write_plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.write import write_problem
-from spmilp.solvers.base import SolveOptions, SolverResult
-from spmilp.solvers.registry import find_solver
+from spmilp.problem.read import read_problem
+from spmilp.result import Origin, Result, checked
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult
+from spmilp.solvers.registry import find_solver, solver_names
 from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
-DEFAULT_OPTIONS = SolveOptions()
 
-PAIR = ("problem.json", "plan.json")
-REJECTED = "rejected-"
-MUCH_TO_WRITE = 10_000
-"""Residencies from which on a plan is written by a process of its own."""
+SHARE_OF_TILES = 0.4
+"""Of the time limit, for the search for tile sizes that goes before the solver."""
+
+LEAST_SECONDS = 1.0
+"""For the solver, when everything before it has taken all the time."""
+
+E = TypeVar("E", bound=StrEnum)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Loaded:
-    """A network that is ready to be tiled, and the machine it is for."""
+class Stage(StrEnum):
+    """What the line is doing."""
 
-    network: Network
-    target: MachineFile
+    READING = "reading"
+    TILING = "choosing tiles and lowering"
+    SOLVING = "solving"
+    CHECKING = "checking the plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapped:
-    """A problem, a solver's answer to it, and the checker's verdict.
+class Observer:
+    """Callbacks that hear how a solve gets on.
 
     Parameters
     ----------
-    violations
-        What the checker found wrong with the plan; empty when it accepts the plan, and when there
-        is none.
+    on_stage
+        Called when a stage begins.
+    on_tiles
+        Called with each better value that the search for tiles finds, and its number of tasks.
+    on_problem
+        Called with the problem before it is solved.
+    on_progress
+        Called with each improvement of a plan or a bound.
     """
 
-    problem: Problem
-    result: SolverResult
-    violations: tuple[Violation, ...]
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan, if there is one and the checker accepts it."""
-        return None if self.violations else self.result.plan
+    on_stage: Callable[[Stage], None] = lambda stage: None
+    on_tiles: Callable[[int, int], None] = lambda value, tasks: None
+    on_problem: Callable[[Problem], None] = lambda problem: None
+    on_progress: Callable[[Progress], None] | None = None
 
 
-def map_model(
-    model: str | Path,
-    machine: str | Path = DEFAULT_MACHINE,
+SILENT = Observer()
+
+
+def solve(
+    model: str | Path | Problem,
+    machine: str | Path | MachineFile | Machine | None = None,
     *,
-    dims: Mapping[str, int] | None = None,
-    objective: Quantity = Quantity.MAKESPAN,
-    tile_search: TileSearch | None = None,
+    dim: Mapping[str, int] | None = None,
     solver: str = DEFAULT_SOLVER,
-    options: SolveOptions = DEFAULT_OPTIONS,
-) -> Mapped:
-    """Map an ONNX model onto a machine.
+    tiles: str | None = None,
+    objective: str | None = None,
+    time_limit: str | float | None = 60.0,
+    gap: str | float = 0.0,
+    seed: int = 0,
+    workers: int = 1,
+    observer: Observer = SILENT,
+) -> Result:
+    """Map a network onto a machine: load, choose tiles, solve, check.
+
+    The arguments are the options of ``spmilp solve``. The same ones give the same plan, with one
+    worker and unless the time limit cuts a search short. A ``KeyboardInterrupt`` (in a notebook:
+    stop) ends the search; the best plan so far is the answer, if there is one.
 
     Parameters
     ----------
     model
-        An ONNX file, or ``onnx:NAME`` for one of the graphs in the ``onnx`` package.
+        An ONNX file, ``onnx:NAME`` for one of the graphs in the ``onnx`` package, a problem file
+        (``.json``), or a problem.
     machine
-        The name of a preset, or a YAML file.
-    dims
-        Sizes of the model's dynamic dimensions by name.
-    tile_search
-        How long to look for better tile sizes than the first choice; ``None`` keeps that.
+        A preset's name, a YAML file, or a machine; ``mesh4x4`` by default. A problem carries its
+        own.
+    dim
+        Sizes of the model's dynamic dimensions by name: ``{"batch": 1}``.
+    solver
+        ``auto``, ``list``, ``search``, ``lns``, ``residency``, ``cpsat``, ``milp``, ``bruteforce``
+        or another one that ``docs/cli.md`` names.
+    tiles
+        ``first``: tile sizes by a first estimate; ``search``: by a search that takes up to 40 % of
+        the time. By default ``search`` with the solver ``auto``, else ``first``.
+    objective
+        What to make small: ``makespan`` (the default), ``dram_traffic``, ``energy``, ``peak_spm``;
+        the others break ties. A problem has its own, which this replaces.
+    time_limit
+        ``"60s"``, ``"5m"``, ``"1h"``, seconds, or ``None`` for no limit.
+    gap
+        Stop when ``(objective - bound) / objective`` is at most this: ``0.01`` or ``"1%"``.
+    seed
+        Of the search.
+    workers
+        Threads; 1 makes runs repeatable.
+    observer
+        Hears how it gets on.
+
+    Returns
+    -------
+    Result
+        The plan that the checker has accepted, and everything that can be asked of it. Not finding
+        a plan is a result too: ``status`` and ``reason`` say why.
 
     Raises
     ------
+    ValueError
+        If an argument has a value that it cannot have.
     SpmilpError
         If a file cannot be used, an operator cannot be lowered, or a tile fits no scratchpad.
+
+    Examples
+    --------
+    >>> result = spmilp.solve("net.onnx", "mesh4x4", time_limit="60s")
+    >>> result.makespan, result.bound
     """
-    problem = problem_from_model(
-        model, machine, dims=dims, objective=objective, tile_search=tile_search
+    started = perf_counter()
+    if solver not in solver_names():
+        known = ", ".join(solver_names())
+        raise ArgumentError(f"solver {solver}: there are {known}", is_option=True)
+    limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
+    default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
+    how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
+    search = None
+    if how is Tiles.SEARCH:
+        seconds = None if math.isinf(limit) else limit * SHARE_OF_TILES
+        search = TileSearch(seconds=seconds, on_better=observer.on_tiles)
+    options = SolveOptions(
+        time_limit=limit,
+        gap=_read("gap", share, gap),
+        seed=seed,
+        workers=workers,
+        on_progress=observer.on_progress,
     )
-    return map_problem(problem, solver=solver, options=options)
+    tiled, origin = tiled_problem(
+        model, machine, dim=dim, objective=objective, tile_search=search, on_stage=observer.on_stage
+    )
+    answer = _answer(tiled, solver, options, started, observer)
+    observer.on_stage(Stage.CHECKING)
+    result = checked(tiled.problem, answer, asked=solver, origin=origin)
+    return replace(result, seconds=perf_counter() - started)
 
 
-def map_problem(
-    problem: Problem, *, solver: str = DEFAULT_SOLVER, options: SolveOptions = DEFAULT_OPTIONS
-) -> Mapped:
-    """Solve a problem and check the plan."""
-    return judge(problem, solve_problem(problem, solver, options))
-
-
-def problem_from_model(
-    model: str | Path,
-    machine: str | Path = DEFAULT_MACHINE,
+def problem_of(
+    model: str | Path | Problem,
+    machine: str | Path | MachineFile | Machine | None = None,
     *,
-    dims: Mapping[str, int] | None = None,
-    objective: Quantity = Quantity.MAKESPAN,
+    dim: Mapping[str, int] | None = None,
+    objective: str | None = None,
     tile_search: TileSearch | None = None,
 ) -> Problem:
-    """Load a model and a machine, and lower the network; see :func:`map_model`."""
-    return lower_network(load(model, machine, dims=dims), objective, tile_search)
+    """Return the problem that :func:`solve` would solve; see there for the arguments.
+
+    Parameters
+    ----------
+    tile_search
+        Limits of a search for tile sizes; ``None`` for the first estimate.
+    """
+    tiled, _ = tiled_problem(model, machine, dim=dim, objective=objective, tile_search=tile_search)
+    return tiled.problem
+
+
+def tiled_problem(
+    model: str | Path | Problem,
+    machine: str | Path | MachineFile | Machine | None = None,
+    *,
+    dim: Mapping[str, int] | None = None,
+    objective: str | None = None,
+    tile_search: TileSearch | None = None,
+    on_stage: Callable[[Stage], None] = lambda stage: None,
+) -> tuple[TiledProblem, Origin | None]:
+    """Return the problem to solve, and the model that it was made from if there is one."""
+    wanted = None if objective is None else _one_of(Quantity, "objective", objective)
+    if isinstance(model, Problem) or str(model).endswith(".json"):
+        name = model.name if isinstance(model, Problem) else model
+        if machine is not None or dim:
+            raise ArgumentError(
+                f"{name} is a problem, which carries its machine and its sizes; leave machine and "
+                "dim out, or give the ONNX model"
+            )
+        on_stage(Stage.READING)
+        problem = model if isinstance(model, Problem) else read_problem(model)
+        if wanted is not None:
+            problem = replace(problem, objective=Objective.of(wanted))
+        return TiledProblem(problem=problem), None
+    on_stage(Stage.READING)
+    network, target = load(model, machine, dim=dim)
+    on_stage(Stage.TILING)
+    tiled = lower_network(network, target, wanted or Quantity.MAKESPAN, tile_search)
+    return tiled, Origin(model=str(model), dim=dim or {}, network=network)
 
 
 def load(
     model: str | Path,
-    machine: str | Path = DEFAULT_MACHINE,
+    machine: str | Path | MachineFile | Machine | None = None,
     *,
-    dims: Mapping[str, int] | None = None,
-) -> Loaded:
+    dim: Mapping[str, int] | None = None,
+) -> tuple[Network, MachineFile]:
     """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
-    target = load_machine(str(machine))
-    network = load_network(find_model(str(model)), dims or {}, target.machine.kinds)
-    return Loaded(network=network, target=target)
+    target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
+    return load_network(find_model(str(model)), dim or {}, target.machine.kinds), target
 
 
 def lower_network(
-    loaded: Loaded,
-    objective: Quantity = Quantity.MAKESPAN,
-    tile_search: TileSearch | None = None,
-) -> Problem:
-    """Choose tile sizes and lower to a problem that carries the hashes of both files.
-
-    The first choice is by an estimate; with a ``tile_search`` others are tried and judged by the
-    list scheduler's plans.
-    """
-    return draft_network(loaded, objective, tile_search).problem
-
-
-def draft_network(
-    loaded: Loaded,
+    network: Network,
+    target: MachineFile,
     objective: Quantity = Quantity.MAKESPAN,
     tile_search: TileSearch | None = None,
 ) -> TiledProblem:
-    """Lower a network as :func:`lower_network` does, and keep the schedule that the tiles have.
+    """Choose tile sizes and lower to a problem that carries the hashes of both files.
 
-    An interrupt ends the search for tile sizes; before the first schedule it passes on.
+    The first choice is by an estimate; with a ``tile_search`` others are tried and evaluated by the
+    list scheduler's plans, the best of which is kept. An interrupt ends that search; before the
+    first schedule it passes on.
     """
-    network, target = loaded.network, loaded.target
     wanted = Objective.of(objective)
     sources = (("model", network.sha256), ("machine", target.sha256))
     quick: TiledProblem | None = None
@@ -190,168 +270,43 @@ def solve_problem(
     return find_solver(solver).solve(problem, options, hint)
 
 
-def judge(problem: Problem, result: SolverResult) -> Mapped:
-    """Let the checker decide about the plan of a result, if it has one."""
-    return Mapped(problem=problem, result=result, violations=result.violations(problem))
-
-
-def judge_and_write(
-    problem: Problem, result: SolverResult, folder: Path
-) -> tuple[Mapped, tuple[Path, ...]]:
-    """Let the checker decide about a plan, and write it as :func:`write_outputs` does.
-
-    Where there is much to write, a copy of this process does so under other names in the meantime.
-
-    Raises
-    ------
-    FileError
-        If the folder cannot be written.
-    """
-    plan = result.plan
-    if plan is None or len(plan.residencies) < MUCH_TO_WRITE:
-        mapped = judge(problem, result)
-        return mapped, write_outputs(mapped, folder)
-    with written_beside(lambda hidden: _write_pair(problem, plan, hidden), folder) as writing:
-        mapped = judge(problem, result)
-        written = None if writing is None else writing.finished()
-        if written is None:
-            return mapped, write_outputs(mapped, folder)
-        prefix = REJECTED if mapped.plan is None else ""
-        return mapped, tuple((written / name).replace(folder / (prefix + name)) for name in PAIR)
-
-
-def write_outputs(mapped: Mapped, folder: Path) -> tuple[Path, ...]:
-    """Write ``problem.json`` and ``plan.json``, and return what was written.
-
-    An accepted plan replaces what the folder held. A rejected one is kept beside it as
-    ``rejected-plan.json`` with ``rejected-problem.json``, for the report of the defect, as far as
-    it can be written at all. Without a plan nothing is written.
-
-    Raises
-    ------
-    FileError
-        If the folder cannot be written.
-    """
-    if mapped.plan is not None:
-        return _write_pair(mapped.problem, mapped.plan, folder)
-    if mapped.result.plan is not None:
-        # The format holds no plan whose indices lead nowhere; the violations say enough of those.
-        with suppress(ValueError, IndexError):
-            return _write_pair(mapped.problem, mapped.result.plan, folder, REJECTED)
-    return ()
-
-
-def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
-    problem_file, plan_file = (folder / (prefix + name) for name in PAIR)
-    sha256 = write_problem(problem, problem_file)
-    write_plan(plan, problem, plan_file, problem_sha256=sha256)
-    return problem_file, plan_file
-
-
-def replay_plan(
-    problem: Problem,
-    plan: Plan,
-    model: str | Path,
-    *,
-    dims: Mapping[str, int] | None = None,
-    values: Path | None = None,
-    seed: int = 0,
-    delay_seeds: Sequence[int] = (),
-) -> tuple[Difference, ...]:
-    """Run a plan on real numbers, and compare each output with onnxruntime's.
-
-    For each of ``delay_seeds`` it is run again by its command lists, with random delays on every
-    task and transfer; the outputs must stay the same, bit for bit.
+def _answer(
+    tiled: TiledProblem, solver: str, options: SolveOptions, started: float, observer: Observer
+) -> SolverResult:
+    """Solve in what is left of the time; after an interrupt, take the schedule that there is.
 
     Parameters
     ----------
-    model
-        The one that the problem was made from, with the same ``dims``.
-    values
-        An ``.npz`` file with the network's inputs; without it they are random.
-
-    Raises
-    ------
-    ReplayError
-        If the plan reads bytes that are not there, or changes bytes while they are read; or if
-        delays change an output.
-    SpmilpError
-        If a file cannot be used, the model is another one, or onnxruntime is missing.
+    started
+        When the whole solve began, by ``perf_counter``.
     """
-    file, network = _network_of(problem, model, dims or {})
-    inputs = read_inputs(values, network) if values else random_inputs(network, seed)
-    reference = reference_outputs(file, inputs)
-    outputs = replay(problem, plan, network, inputs)
-    if delay_seeds:
-        lists = build_commands(problem, plan)
-        replay_with_delays(problem, plan, network, inputs, outputs, lists, delay_seeds)
-    return compare(outputs, reference, network)
+    known = tiled.result() if tiled.interrupted else None
+    if known is not None:
+        return known
+    try:
+        observer.on_problem(tiled.problem)
+        hint = tiled.plan()
+        observer.on_stage(Stage.SOLVING)
+        limit = math.inf if options.time_limit is None else options.time_limit
+        left = max(started + limit - perf_counter(), min(LEAST_SECONDS, limit))
+        seconds = LEAST_SECONDS if tiled.interrupted else left
+        limited = replace(options, time_limit=None if math.isinf(seconds) else seconds)
+        return solve_problem(tiled.problem, solver, limited, hint)
+    except KeyboardInterrupt:
+        known = tiled.result()
+        if known is None:
+            raise
+        return known
 
 
-def export_plan(
-    problem: Problem,
-    plan: Plan,
-    wanted: Iterable[str],
-    only_if_possible: Iterable[str] = (),
-    *,
-    model: str | Path | None = None,
-    dims: Mapping[str, int] | None = None,
-    prefix: str = "spmilp",
-    controllers: Iterable[tuple[str, str]] = (),
-) -> Exported:
-    """Make the files of export formats, in memory; see :mod:`spmilp.export.formats`.
-
-    Parameters
-    ----------
-    model
-        The one that the problem was made from, with the same ``dims``; some formats need it.
-    prefix
-        What the names of C objects begin with.
-    controllers
-        ``(pattern of engine names, controller)``; by default what the machine says.
-
-    Raises
-    ------
-    InvalidPlanError
-        If the checker does not accept the plan.
-    ExportError
-        If a wanted format cannot take the plan.
-    FileError
-        If the model cannot be used or is another one.
-    """
-    violations = check(problem, plan)
-    if violations:
-        raise InvalidPlanError(violations)
-    network, content = None, None
-    if model is not None:
-        file, network = _network_of(problem, model, dims or {})
-        content = read_bytes(file)
-    subject = Subject(
-        problem=problem,
-        plan=plan,
-        stamp=stamp_of(problem, plan),
-        network=network,
-        model=content,
-        prefix=prefix,
-        controllers=tuple(controllers),
-    )
-    return export(subject, wanted, only_if_possible)
+def _one_of(kind: type[E], name: str, given: str) -> E:
+    if given not in list(kind):
+        raise ArgumentError(f"{name} {given}: there are {', '.join(kind)}", is_option=True)
+    return kind(given)
 
 
-def _network_of(
-    problem: Problem, model: str | Path, dims: Mapping[str, int]
-) -> tuple[Path, Network]:
-    """Return the file and the network that a problem was made from."""
-    file = find_model(str(model))
-    network = load_network(file, dims, problem.machine.kinds)
-    _is_its_model(problem, network, file)
-    return file, network
-
-
-def _is_its_model(problem: Problem, network: Network, file: Path) -> None:
-    wanted = dict(problem.sources).get("model")
-    if wanted is not None and wanted != network.sha256:
-        raise FileError(
-            f"{file} is not the model of this problem: SHA-256 {network.sha256[:12]}…, expected "
-            f"{wanted[:12]}…"
-        )
+def _read(name: str, reader: Callable[[str | float], float], given: str | float) -> float:
+    try:
+        return reader(given)
+    except ValueError as error:
+        raise ArgumentError(f"{name}: {error}") from error

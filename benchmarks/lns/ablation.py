@@ -15,7 +15,7 @@ from time import process_time
 from typing import Any
 
 from spmilp.checker.check import check
-from spmilp.pipeline import problem_from_model
+from spmilp.pipeline import problem_of
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions
@@ -82,7 +82,7 @@ def _problem_of(row: str) -> Problem:
     if row.endswith(".json"):
         return read_problem(row)
     model, machine = row.split("@")
-    return problem_from_model(model if ":" in model else MODELS / f"{model}.onnx", machine)
+    return problem_of(model if ":" in model else MODELS / f"{model}.onnx", machine)
 
 
 if __name__ == "__main__":

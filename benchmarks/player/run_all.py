@@ -20,8 +20,7 @@ import numpy as np
 from benchmarks.player import programs
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.pipeline import map_model
-from spmilp.solvers.base import SolveOptions
+from spmilp.pipeline import solve
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ("resnet8_int8", "ds_cnn_int8", "mobilenetv1_025_int8", "autoencoder_int8")
@@ -57,11 +56,11 @@ def cells(model: str, machine: str, folder: Path) -> Iterator[str]:
     """Yield what the table says of one plan."""
     began = time.monotonic()
     path = ROOT / "models" / f"{model}.onnx"
-    mapped = map_model(path, machine, solver="list", options=SolveOptions(time_limit=20.0))
-    if mapped.plan is None:
-        yield f"no plan: {mapped.result.status.value}"
+    result = solve(path, machine, solver="list", time_limit=20.0)
+    if result.plan is None:
+        yield f"no plan: {result.status.value}"
         return
-    problem, plan = mapped.problem, mapped.plan
+    problem, plan = result.problem, result.plan
     network = load_network(path, kinds=problem.machine.kinds)
     programs.export_player(problem, plan, network, folder)
     yield from sizes(folder)

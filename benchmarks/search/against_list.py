@@ -11,12 +11,11 @@ import argparse
 from math import exp, log
 from statistics import mean
 from time import monotonic
+from typing import Any
 
 from benchmarks.search.problems import problem_named, short
-from spmilp.pipeline import map_problem
-from spmilp.plan.measures import claimed
+from spmilp.pipeline import solve
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions
 
 
 def main() -> None:
@@ -27,16 +26,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    options = SolveOptions(time_limit=given.seconds, workers=given.workers, seed=given.seed)
+    limits = {"time_limit": given.seconds, "workers": given.workers, "seed": given.seed}
     print("| problem | tasks | bound | list | search | list / bound | search / bound | seconds |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     ratios: list[tuple[float, float]] = []
     for name in given.problems:
         problem = problem_named(name)
         started = monotonic()
-        bound, by_list = objective(problem, "list", options)
+        bound, by_list = objective(problem, "list", limits)
         between = monotonic()
-        _, by_search = objective(problem, "search", options)
+        _, by_search = objective(problem, "search", limits)
         seconds = f"{between - started:.0f} + {monotonic() - between:.0f}"
         ratios.append((by_list / bound, by_search / bound))
         print(
@@ -48,12 +47,12 @@ def main() -> None:
     print("| geometric mean | | | | |", " | ".join(f"{value:.3f}" for value in means), "| |")
 
 
-def objective(problem: Problem, solver: str, options: SolveOptions) -> tuple[int, int]:
+def objective(problem: Problem, solver: str, limits: dict[str, Any]) -> tuple[int, int]:
     """Return the bound and the first quantity of a solver's plan, which the checker accepts."""
-    mapped = map_problem(problem, solver=solver, options=options)
-    if mapped.plan is None:
-        raise SystemExit(f"{solver}: no valid plan ({mapped.result.reason}{mapped.violations[:1]})")
-    return mapped.result.bound, claimed(mapped.plan.claim).of(problem.objective.first)
+    result = solve(problem, solver=solver, **limits)
+    if result.objective is None:
+        raise SystemExit(f"{solver}: no valid plan ({result.reason})")
+    return result.bound, result.objective
 
 
 if __name__ == "__main__":

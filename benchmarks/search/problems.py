@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from spmilp.pipeline import problem_from_model
+from spmilp.pipeline import problem_of
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 
@@ -12,7 +12,7 @@ def problem_named(name: str) -> Problem:
     if name.endswith(".json"):
         return read_problem(Path(name))
     model, _, machine = name.rpartition("@")
-    return problem_from_model(model, machine)
+    return problem_of(model, machine)
 
 
 def short(name: str) -> str:

@@ -12,11 +12,12 @@ from math import exp, log
 from statistics import mean
 from time import process_time
 
-from spmilp.bench.make import load_source
 from spmilp.bench.read import load_suite
 from spmilp.bench.suite import ModelOnMachine
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
+from spmilp.machine.read import load_machine
+from spmilp.pipeline import load
 from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
 from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import first_choice
@@ -49,16 +50,17 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     """Return the roofline, the values of the first and the best tiles, and the tasks of these."""
     if not isinstance(source, ModelOnMachine):
         raise SystemExit(f"{source}: only networks have tiles to search for")
-    loaded = load_source(source)
-    network, machine = loaded.network, loaded.target.machine
+    target = load_machine(source.machine, source.scale)
+    network, _ = load(source.model, target, dim=dict(source.dims))
+    machine = target.machine
     first = first_choice(network, machine)
     # Once before the clock starts, which loads compiled code.
     value = TilingEvaluator(machine)(lower(network, machine, first.tilings))
     limits = tile_search.TileSearch(seconds=seconds, tasks=NO_LIMIT)
-    draft = tile_search.search_tilings(first, limits)
-    if value is None or draft.value is None:
+    tiled = tile_search.search_tilings(first, limits)
+    if value is None or tiled.value is None:
         raise SystemExit(f"{network.name} on {machine.name}: no schedule")
-    return roofline(network, machine).cycles, value, draft.value, len(draft.problem.tasks)
+    return roofline(network, machine).cycles, value, tiled.value, len(tiled.problem.tasks)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from spmilp.bench.suite import Tiles
 from spmilp.machine.fields import Amount, Count, FileModel, Rate
 from spmilp.problem.objective import Quantity
+from spmilp.tile_selection.mode import Tiles
 
 T = TypeVar("T")
 

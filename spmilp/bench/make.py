@@ -7,18 +7,18 @@ from pathlib import Path
 from spmilp.bench.builders import BUILDERS
 from spmilp.bench.generated import generated_problem
 from spmilp.bench.kinds import character_of
-from spmilp.bench.suite import Built, Generated, ModelOnMachine, ProblemFile, Source, Tiles
+from spmilp.bench.suite import Built, Generated, ModelOnMachine, ProblemFile, Source
 from spmilp.bounds.roofline import roofline
 from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import sha256_of
-from spmilp.frontend.load import load_network
 from spmilp.frontend.read import find_model
 from spmilp.machine.read import load_machine, machine_bytes
-from spmilp.pipeline import Loaded, lower_network
+from spmilp.pipeline import tiled_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_text
+from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.search import TileSearch
 
 
@@ -64,31 +64,23 @@ def make_problem(
         If it cannot be made for another reason.
     """
     if isinstance(source, ModelOnMachine):
-        loaded = load_source(source)
-        wanted = objective or Quantity.MAKESPAN
         # The limit of the search is in tasks and not in seconds: the same tiles each time.
         tile_search = TileSearch() if source.tiles is Tiles.SEARCH else None
-        problem = lower_network(loaded, wanted, tile_search)
-        return problem, roofline_of(loaded, wanted)
+        tiled, origin = tiled_problem(
+            source.model,
+            load_machine(source.machine, source.scale),
+            dim=dict(source.dims),
+            objective=objective,
+            tile_search=tile_search,
+        )
+        problem = tiled.problem
+        if origin is None or problem.objective.first is not Quantity.MAKESPAN:
+            return problem, None
+        return problem, roofline(origin.network, problem.machine).cycles
     made = _without_network(source, data)
     if objective is not None:
         made = replace(made, objective=Objective.of(objective))
     return made, None
-
-
-def load_source(source: ModelOnMachine) -> Loaded:
-    """Read the model and the machine of a row."""
-    target = load_machine(source.machine, source.scale)
-    file = find_model(source.model)
-    network = load_network(file, dict(source.dims), target.machine.kinds)
-    return Loaded(network=network, target=target)
-
-
-def roofline_of(loaded: Loaded, objective: Quantity) -> int | None:
-    """Return the cycles that no tiling is below, if cycles are what is minimised."""
-    if objective is not Quantity.MAKESPAN:
-        return None
-    return roofline(loaded.network, loaded.target.machine).cycles
 
 
 def facts_of(problem: Problem, ceiling: int | None) -> tuple[Facts, str]:

@@ -22,7 +22,6 @@ from spmilp.bench.suite import (
     Row,
     Source,
     Suite,
-    Tiles,
 )
 from spmilp.errors import FileError, SpmilpError
 from spmilp.files import read_bytes
@@ -30,6 +29,7 @@ from spmilp.machine.fields import field_names, what_is_wrong
 from spmilp.machine.parse import fields_of
 from spmilp.machine.scaled import Scale
 from spmilp.solvers.registry import solver_names
+from spmilp.tile_selection.mode import Tiles
 
 SUITES = files("spmilp.bench") / "suites"
 SUFFIXES = (".yaml", ".yml")

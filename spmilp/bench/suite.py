@@ -1,26 +1,19 @@
 """What a benchmark runs: rows, each a problem with the solvers, seeds and limits for it."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
 from spmilp.machine.scaled import AS_IT_IS, Scale, shown
 from spmilp.problem.objective import Quantity
+from spmilp.tile_selection.mode import Tiles
 
 SOLVE = "solve"
 """Stands among solvers for the command ``spmilp solve``: tile search and solver in one limit."""
 
 GREEDY = "greedy:"
 """How the names of one-pass rules begin."""
-
-
-class Tiles(StrEnum):
-    """How the tile sizes of a row's problem are chosen, before any clock starts."""
-
-    FIRST = "first"
-    SEARCH = "search"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,25 +13,25 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any, TypeAlias
 
-from spmilp.bench.make import facts_of, load_source, make_problem
+from spmilp.bench.make import facts_of, make_problem
 from spmilp.bench.memory import is_killed_first, peak_bytes
 from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
 from spmilp.bench.warm_up import warm_up
-from spmilp.comparison.run import Watched, judged, watch
+from spmilp.comparison.run import run_of, watch
 from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import write_atomically
-from spmilp.pipeline import draft_network, solve_problem
-from spmilp.problem.objective import Quantity
+from spmilp.machine.read import load_machine
+from spmilp.pipeline import DEFAULT_SOLVER, Observer, Stage, solve
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult
-from spmilp.tile_selection.search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
+from spmilp.result import Result
+from spmilp.solvers.base import SolveOptions
 
 Send: TypeAlias = Callable[..., None]
 
@@ -65,61 +65,50 @@ def _make(request: MakeRequest, send: Send) -> None:
 
 
 def _run(request: RunRequest, send: Send) -> None:
-    warm_up("auto" if request.solver == SOLVE else request.solver)
-    if request.solver == SOLVE:
-        watched, problem = _solve_like_the_command(request, send)
-        sha256 = problem_sha256(problem)
-    else:
-        loaded: Problem = pickle.loads(request.pickled.read_bytes())
-        problem, sha256 = loaded, request.problem_sha256
-        send("started")
-        watched = watch(
-            lambda options: solve_problem(loaded, request.solver, options),
-            request.options,
-            lambda moment: send("moment", **asdict(moment)),
-        )
-    peak = peak_bytes()
-    send("solved")
-    run = judged(request.instance, problem, request.solver, request.options.seed, watched)
+    """Solve, the whole line or the problem that was made, and tell what comes of it."""
+    whole = request.solver == SOLVE
+    warm_up(DEFAULT_SOLVER if whole else request.solver)
+    search = _line_of(request) if whole else _solver_of(request)
+    peak: list[int | None] = []
+
+    def on_stage(stage: Stage) -> None:
+        if stage is Stage.CHECKING:
+            peak.append(peak_bytes())
+            send("solved")
+
+    send("started")
+    observer = Observer(on_stage=on_stage)
+    watched = watch(search, observer, lambda moment: send("moment", **asdict(moment)))
+    problem = watched.result.problem
+    run = run_of(request.instance, request.options.seed, watched)
     names = ("status", "objective", "bound", "bound_source", "transfers", "busy", "dram_ratio")
     others = ("violations", "seconds", "cpu_seconds", "reason")
     outcome = {name: getattr(run, name) for name in (*names, *others)}
     course = [asdict(moment) for moment in run.course]
+    sha256 = problem_sha256(problem) if whole else request.problem_sha256
     own = {"problem_sha256": sha256, "tasks": len(problem.tasks)}
-    send("ended", own=own, peak_bytes=peak, course=course, **outcome)
+    send("ended", own=own, peak_bytes=peak[-1], course=course, **outcome)
 
 
-def _solve_like_the_command(request: RunRequest, send: Send) -> tuple[Watched, Problem]:
-    """Map a network within one limit, as ``spmilp solve`` does: tile sizes first, then a plan."""
+def _line_of(request: RunRequest) -> Callable[..., Result]:
+    """Return what ``spmilp solve`` does: tile sizes first, then a plan, within one limit."""
     source = request.source
     if not isinstance(source, ModelOnMachine):
         raise SpmilpError(f"{SOLVE} maps networks; {request.instance} is a problem already")
-    found: list[Problem] = []
-    wanted = request.objective or Quantity.MAKESPAN
-
-    def search(options: SolveOptions) -> SolverResult:
-        started = perf_counter()
-        limit = options.time_limit
-        loaded = load_source(source)
-        tiles = TileSearch(
-            seconds=None if limit is None else limit * SHARE_OF_TILES,
-            on_better=lambda value, tasks: _tell(options, value),
-        )
-        draft = draft_network(loaded, wanted, tiles)
-        found.append(draft.problem)
-        first = draft.plan()
-        left = None if limit is None else max(limit - (perf_counter() - started), LEAST_SECONDS)
-        return solve_problem(draft.problem, "auto", replace(options, time_limit=left), first)
-
-    send("started")
-    watched = watch(search, request.options, lambda moment: send("moment", **asdict(moment)))
-    return watched, found[0]
+    machine = load_machine(source.machine, source.scale)
+    what: dict[str, Any] = {"dim": dict(source.dims), "objective": request.objective}
+    return partial(solve, source.model, machine, **what, **_limits(request.options))
 
 
-def _tell(options: SolveOptions, value: int) -> None:
-    """Tell of a schedule that tiles were judged by: the plan of who interrupts the command now."""
-    if options.on_progress is not None:
-        options.on_progress(Progress(incumbent=value, bound=0, source="tiles"))
+def _solver_of(request: RunRequest) -> Callable[..., Result]:
+    """Return what runs one solver on the problem that another process has made."""
+    problem: Problem = pickle.loads(request.pickled.read_bytes())
+    return partial(solve, problem, solver=request.solver, **_limits(request.options))
+
+
+def _limits(options: SolveOptions) -> dict[str, Any]:
+    names = ("time_limit", "gap", "seed", "workers")
+    return {name: getattr(options, name) for name in names}
 
 
 def _channel() -> Send:

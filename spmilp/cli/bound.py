@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from spmilp.bounds.bound import Bound
     from spmilp.problem.problem import Problem
 
-UNITS = {"makespan": "cycles", "dram_traffic": "B", "energy": "fJ", "peak_spm": "B"}
-
 
 def bound(
     source: Annotated[
@@ -49,21 +47,9 @@ def bound(
     from spmilp.bounds.bound import Bound
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
-    from spmilp.problem.read import read_problem
 
-    ceiling = None
-    if source.endswith(".json"):
-        if machine is not None or dim:
-            raise typer.BadParameter(
-                f"{source} is a problem file, which carries its machine and its sizes; leave "
-                "--machine and --dim out, or give the ONNX model"
-            )
-        problem = read_problem(source)
-    else:
-        dims = read.dimensions(dim or ())
-        loaded = pipeline.load(source, machine or pipeline.DEFAULT_MACHINE, dims=dims)
-        problem = pipeline.lower_network(loaded)
-        ceiling = roofline(loaded.network, loaded.target.machine).cycles
+    tiled, origin = pipeline.tiled_problem(source, machine, dim=read.dimensions(dim or ()))
+    problem = tiled.problem
     bounds = list(all_bounds(problem))
     if search is not None:
         from spmilp.bounds.relaxation import relaxation_bound
@@ -71,13 +57,15 @@ def bound(
         known = max(b.value for b in bounds if b.quantity is Quantity.MAKESPAN)
         value = relaxation_bound(problem, search, workers=workers, known=known, seed=seed)
         bounds.append(Bound("search", Quantity.MAKESPAN, value))
-    if ceiling is not None:
+    if origin is not None:
+        ceiling = roofline(origin.network, problem.machine).cycles
         bounds.append(Bound("roofline", Quantity.MAKESPAN, ceiling))
     _print(problem, bounds, as_json=as_json)
 
 
 def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
     from spmilp.cli import output as out
+    from spmilp.report.answer_table import UNITS
 
     best: dict[str, Bound] = {}
     for each in bounds:
@@ -106,7 +94,7 @@ def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
             str(each.quantity),
             each.name,
             f"{each.value:,}",
-            UNITS[str(each.quantity)],
+            UNITS[each.quantity],
             "best" if best[str(each.quantity)] is each else "",
         )
         for each in bounds

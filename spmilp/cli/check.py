@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.errors import ExitCode
 
@@ -38,7 +39,7 @@ def check(
     """
     from spmilp.checker.check import check as violations_of
     from spmilp.cli import output as out
-    from spmilp.cli.plans import open_plan
+    from spmilp.result import open_plan
 
     opened, answer = open_plan(plan, problem)
     violations = violations_of(opened, answer)
@@ -70,16 +71,17 @@ def check(
     else:
         for found in violations:
             typer.echo(f"{found.rule}: {found.message}")
-        count = out.count(len(violations), "violation")
+        count = amounts.count(len(violations), "violation")
         size = (
-            f"{out.count(len(answer.placements), 'task')}, "
-            f"{out.count(len(answer.transfers), 'transfer')}"
+            f"{amounts.count(len(answer.placements), 'task')}, "
+            f"{amounts.count(len(answer.transfers), 'transfer')}"
         )
         typer.echo(f"{plan}: {count}" if violations else f"{plan}: valid ({size})")
         if commands is not None and not violations:
             typer.echo(
-                f"commands: {out.count(commands.waits, 'wait')}, "
-                f"{out.count(commands.signals, 'signal')}, {out.count(commands.events, 'event')} "
+                f"commands: {amounts.count(commands.waits, 'wait')}, "
+                f"{amounts.count(commands.signals, 'signal')}, "
+                f"{amounts.count(commands.events, 'event')} "
                 f"({commands.scheme}); no race, no deadlock"
             )
     if violations:

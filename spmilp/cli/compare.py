@@ -1,12 +1,46 @@
 """``spmilp compare``: solvers side by side on the same problems."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.errors import ExitCode
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from spmilp.comparison.compare import Comparison
+
+TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
+"""How the columns of a table are written."""
+
+RUN_COLUMNS = {
+    "instance": ("instance", TEXT),
+    "tasks": ("tasks", COUNT),
+    "solver": ("solver", TEXT),
+    "status": ("status", TEXT),
+    "objective": ("objective", COUNT),
+    "bound": ("bound", COUNT),
+    "gap": ("gap", SHARE),
+    "ratio_to_best": ("× best", RATIO),
+    "seconds": ("s", SECONDS),
+}
+SUMMARY_COLUMNS = {
+    "solver": ("solver", TEXT),
+    "runs": ("runs", COUNT),
+    "plans": ("plans", COUNT),
+    "proven": ("proven", COUNT),
+    "ratio_to_bound": ("× bound", RATIO),
+    "ratio_to_best": ("× best", RATIO),
+    "worst_ratio_to_best": ("worst × best", RATIO),
+    "median_gap": ("median gap", SHARE),
+    "seconds": ("s", SECONDS),
+}
 
 
 def compare(
@@ -41,19 +75,62 @@ def compare(
     Each run starts anew and has the same limits. The bound of an instance is
     the best that any of the solvers proved.
     """
-    from spmilp.cli.comparing import Request, run
+    from spmilp.cli import output as out
+    from spmilp.cli.interrupts import interrupts_noted
+    from spmilp.cli.progress import progress_line
+    from spmilp.comparison.compare import compare as compared
+    from spmilp.files import write_atomically
+    from spmilp.pipeline import Observer
 
-    request = Request(
-        sources=tuple(sources),
-        machine=machine,
-        dims=read.dimensions(dim or ()),
-        solvers=read.names(solvers),
-        objective=objective,
-        time_limit=time_limit,
-        gap=gap,
-        seed=seed,
-        workers=workers,
-        output=output,
-        as_json=as_json,
-    )
-    raise typer.Exit(run(request))
+    with interrupts_noted() as interrupts, progress_line() as progress:
+        found = compared(
+            sources,
+            machine,
+            solvers=read.names(solvers),
+            dim=read.dimensions(dim or ()),
+            objective=objective,
+            time_limit=time_limit,
+            gap=gap,
+            seed=seed,
+            workers=workers,
+            observer=Observer(on_stage=progress.say, on_progress=progress.improved),
+            on_start=progress.starts,
+        )
+    if output is not None:
+        write_atomically(output, found.runs.to_csv(index=False, lineterminator="\n"))
+    if as_json:
+        tables = {"runs": out.records(found.runs), "summary": out.records(found.summary)}
+        out.print_json(tables)
+    else:
+        _print_tables(found, output)
+    for defect in found.defects:
+        out.print_error(f"{defect}. This is a defect of spmilp, please report it")
+    if not found.is_sound:
+        raise typer.Exit(ExitCode.INTERNAL)
+    raise typer.Exit(interrupts.code or ExitCode.OK)
+
+
+def _print_tables(found: "Comparison", written: Path | None) -> None:
+    from spmilp.cli import output as out
+
+    to = out.console()
+    to.print(_table(found.runs, RUN_COLUMNS))
+    to.print()
+    to.print(_table(found.summary, SUMMARY_COLUMNS))
+    if written is not None:
+        to.print(f"written: {written}", markup=False)
+
+
+def _table(frame: "pd.DataFrame", columns: Mapping[str, tuple[str, str]]) -> "Table":
+    """Return the named columns under their headings; what is missing is a dash."""
+    from spmilp.cli import output as out
+
+    rows = [
+        [
+            "–" if row[name] is None else format(row[name], form)
+            for name, (_, form) in columns.items()
+        ]
+        for row in out.records(frame)
+    ]
+    numbers = [at for at, (_, form) in enumerate(columns.values()) if form != TEXT]
+    return out.table([heading for heading, _ in columns.values()], rows, numbers=numbers)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp import amounts
 from spmilp.cli import options as read
 from spmilp.errors import SpmilpError
 
@@ -167,9 +168,8 @@ def _buffers_text(problem: "Problem") -> str:
 
 
 def _description(problem: "Problem") -> str:
-    from spmilp.cli import output as out
 
     tasks, cores = len(problem.tasks), len(problem.machine.cores)
-    return f"{out.count(tasks, 'task')} on {out.count(cores, 'core')}, " + out.count(
+    return f"{amounts.count(tasks, 'task')} on {amounts.count(cores, 'core')}, " + amounts.count(
         len(problem.buffers), "buffer"
     )

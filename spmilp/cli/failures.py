@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from spmilp.cli.interrupts import Interrupted
 from spmilp.cli.output import print_error, print_json
-from spmilp.errors import ExitCode, SpmilpError, UnsupportedOperatorError
+from spmilp.errors import ArgumentError, ExitCode, SpmilpError, UnsupportedOperatorError
 
 
 class FailuresGroup(TyperGroup):
@@ -20,7 +20,9 @@ class FailuresGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except SpmilpError as error:
-            raise _ending(error, str(error), error.exit_code, as_json) from error
+            is_option = isinstance(error, ArgumentError) and error.is_option
+            message = f"--{error}" if is_option else str(error)
+            raise _ending(error, message, error.exit_code, as_json) from error
         except KeyboardInterrupt as error:
             code = error.code if isinstance(error, Interrupted) else ExitCode.INTERRUPTED
             raise _ending(error, "interrupted; nothing was written", code, as_json) from error

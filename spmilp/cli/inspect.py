@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 
@@ -42,9 +43,9 @@ def inspect(
     from spmilp.report.inspection import inspect_network
     from spmilp.tile_selection.first_choice import choose_tilings
 
-    loaded = pipeline.load(model, machine, dims=read.dimensions(dim or ()))
-    network, target = loaded.network, loaded.target.machine
-    found = inspect_network(network, target, choose_tilings(network, target))
+    network, target = pipeline.load(model, machine, dim=read.dimensions(dim or ()))
+    tilings = choose_tilings(network, target.machine)
+    found = inspect_network(network, target.machine, tilings)
     if as_json:
         out.print_json(asdict(found))
         return
@@ -64,11 +65,11 @@ def _whole(found: "Inspection") -> "Table":
         ("inputs", _shapes(found.inputs)),
         ("outputs", _shapes(found.outputs)),
         ("operators", operators),
-        ("groups", f"{out.count(groups, 'fused group')} in {out.count(tiles, 'tile')}"),
+        ("groups", f"{amounts.count(groups, 'fused group')} in {amounts.count(tiles, 'tile')}"),
         ("work", f"{found.macs:,} MAC"),
-        ("parameters", out.size(found.parameters)),
-        ("intermediates", out.size(found.intermediates)),
-        ("DRAM traffic", f"{out.size(found.compulsory_dram_traffic)} at least"),
+        ("parameters", amounts.size(found.parameters)),
+        ("intermediates", amounts.size(found.intermediates)),
+        ("DRAM traffic", f"{amounts.size(found.compulsory_dram_traffic)} at least"),
         (
             "roofline",
             f"{found.roofline_cycles:,} cycles at least for any tiling: compute "
@@ -87,9 +88,9 @@ def _groups(found: "Inspection") -> "Table":
             " ".join(group.operators),
             "x".join(map(str, group.output_shape)),
             f"{group.macs:,}",
-            out.size(group.reads),
-            out.size(group.constants),
-            out.size(group.writes),
+            amounts.size(group.reads),
+            amounts.size(group.constants),
+            amounts.size(group.writes),
             group.tiling,
             f"{group.tiles:,}",
             f"{max(group.compute_cycles, group.dram_cycles):,.0f}",

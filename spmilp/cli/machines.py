@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp import amounts
 from spmilp.cli import arguments
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _list(presets: "list[Machine]", *, as_json: bool) -> None:
             machine.name,
             f"{len(machine.cores):,}",
             _sizes(machine),
-            out.frequency(machine.frequency) if machine.frequency else "",
+            amounts.frequency(machine.frequency) if machine.frequency else "",
             f"{len(machine.unverified):,}",
             machine.description.split(". ")[0],
         )
@@ -157,11 +158,10 @@ def _core(machine: "Machine", kind: int) -> str:
 
 
 def _memory(memory: "Memory") -> str:
-    from spmilp.cli import output as out
 
-    size = "no limit" if memory.size is None else out.size(memory.size)
+    size = "no limit" if memory.size is None else amounts.size(memory.size)
     reserved = sum(taken.end - taken.start for taken in memory.reserved)
-    kept = f", {out.size(reserved)} reserved" if reserved else ""
+    kept = f", {amounts.size(reserved)} reserved" if reserved else ""
     return f"{memory.kind}: {size}{kept}, aligned to {memory.alignment} B"
 
 
@@ -176,7 +176,6 @@ def _engine(engine: "Engine") -> str:
 
 def _sizes(machine: "Machine") -> str:
     """Return the sizes of the scratchpads, each once."""
-    from spmilp.cli import output as out
 
     sizes = Counter(spm.size for spm in machine.spms)
-    return ", ".join(f"{n} × {out.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)
+    return ", ".join(f"{n} × {amounts.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)

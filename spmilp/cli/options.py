@@ -1,98 +1,30 @@
 """How words on the command line become values; each reader says what it expected."""
 
-import math
-import re
-from collections.abc import Iterable
-from enum import StrEnum
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import typer
 
+from spmilp import amounts
 
-class Tiles(StrEnum):
-    """How tile sizes are chosen."""
-
-    FIRST = "first"
-    SEARCH = "search"
+T = TypeVar("T")
 
 
-SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-"""Seconds of each unit of time."""
-BYTES = {"": 1, "b": 1} | {
-    unit: 2 ** (10 * power)
-    for power, letter in enumerate("kmgt", start=1)
-    for unit in (letter, f"{letter}i", f"{letter}ib")
-}
-"""Bytes of each unit of memory, as memories are counted."""
-MOST_BYTES = 2**60 - 1
+def _reader(read: Callable[[Any], T]) -> Callable[[str], T]:
+    """Return a reader that complains as the command line does."""
+
+    def read_or_complain(given: str) -> T:
+        try:
+            return read(given)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return read_or_complain
 
 
-def duration(given: str | float) -> float:
-    """Read ``60s``, ``5m``, ``1.5h``, ``200ms``, plain seconds, or ``none``, in seconds.
-
-    Raises
-    ------
-    BadParameter
-        If the text is nothing of that, or no time at all.
-    """
-    text = str(given)
-    if text.strip().lower() in ("none", "inf"):
-        return math.inf
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", text)
-    if match is None or match[2] not in SECONDS:
-        raise typer.BadParameter(f"{text!r} is no duration; write 60s, 5m, 1h, 500ms or none")
-    seconds = float(match[1]) * SECONDS[match[2]]
-    if seconds <= 0:
-        raise typer.BadParameter(f"{text!r} is no time at all; write 60s, 5m, 1h, 500ms or none")
-    return seconds
-
-
-def byte_count(given: str | int) -> int:
-    """Read ``1048576``, ``0x100000``, ``64K``, ``1MiB`` or ``1.5 MiB`` as bytes.
-
-    Raises
-    ------
-    BadParameter
-        If the text is nothing of that, no whole number of bytes, or out of range.
-    """
-    text = str(given).strip()
-    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text):
-        return _in_range(int(text, 16), text)
-    match = re.fullmatch(r"([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*([a-zA-Z]*)", text)
-    if match is not None and match[3].lower() in ("kb", "mb", "gb", "tb"):
-        unit = f"{match[3][0].upper()}iB"
-        raise typer.BadParameter(f"{text!r} may count by 1000 or by 1024; write {unit} or bytes")
-    if match is None or match[3].lower() not in BYTES:
-        raise typer.BadParameter(f"{text!r} is no size in bytes; write 1048576, 0x100000 or 1MiB")
-    decimals = match[2] or ""
-    whole, rest = divmod(int(match[1] + decimals) * BYTES[match[3].lower()], 10 ** len(decimals))
-    if rest:
-        raise typer.BadParameter(f"{text!r} is no whole number of bytes")
-    return _in_range(whole, text)
-
-
-def _in_range(number: int, text: str) -> int:
-    if not 1 <= number <= MOST_BYTES:
-        raise typer.BadParameter(f"{text!r} is {number} B, expected 1 to {MOST_BYTES}")
-    return number
-
-
-def share(given: str | float) -> float:
-    """Read ``0.01`` or ``1%`` as a number from 0 to 1.
-
-    Raises
-    ------
-    BadParameter
-        If the text is no such number.
-    """
-    text = str(given)
-    number, scale = (text.removesuffix("%"), 0.01) if text.endswith("%") else (text, 1.0)
-    try:
-        value = float(number) * scale
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value <= 1.0:
-        raise typer.BadParameter(f"{text!r} is no share; write 0.01 or 1%")
-    return value
+duration = _reader(amounts.duration)
+byte_count = _reader(amounts.byte_count)
+share = _reader(amounts.share)
 
 
 def dimensions(texts: Iterable[str]) -> dict[str, int]:

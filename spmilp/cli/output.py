@@ -66,38 +66,3 @@ def table(
     for row in rows:
         made.add_row(*(escape(cell) for cell in row))
     return made
-
-
-def count(number: int, unit: str) -> str:
-    """Return ``1 task``, ``2,000 tasks``."""
-    return f"{number:,} {unit}" + ("" if number == 1 else "s")
-
-
-def size(number: int) -> str:
-    """Return bytes as people read them, exact below 10 KiB."""
-    value = float(number)
-    if number < 10 * 1024:
-        return f"{number:,} B"
-    for unit in ("KiB", "MiB", "GiB"):
-        value /= 1024
-        if value < 1024 or unit == "GiB":
-            break
-    return f"{value:,.1f} {unit}"
-
-
-def time(seconds: float) -> str:
-    """Return seconds with a unit that gives one to three digits before the point."""
-    for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * scale >= 1.0:
-            return f"{seconds * scale:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
-
-
-def percent(part: float) -> str:
-    """Return a share as a percentage with one decimal."""
-    return f"{part:.1%}"
-
-
-def frequency(hertz: int) -> str:
-    """Return cycles per second as MHz or GHz."""
-    return f"{hertz / 1e9:g} GHz" if hertz >= 10**9 else f"{hertz / 1e6:g} MHz"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
+from spmilp import amounts
 from spmilp.cli import output as out
 from spmilp.cli.crowded import busiest, why_infeasible
 from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
@@ -61,7 +62,7 @@ def _failure(answer: Answer) -> str:
     """Say why there are no offsets to show."""
     if answer.violations:
         lines = [f"  {found.rule}: {found.message}" for found in answer.violations[:10]]
-        count = out.count(len(answer.violations), "violation")
+        count = amounts.count(len(answer.violations), "violation")
         head = (
             f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
             "defect of spmilp, please report it with the file; nothing was written"
@@ -113,7 +114,7 @@ def _as_object(answer: Answer) -> dict[str, object]:
 
 def _print_tables(to: Console, answer: Answer) -> None:
     how = ", interrupted" if answer.interrupted else ""
-    buffers = out.count(len(answer.table.ids), "buffer")
+    buffers = amounts.count(len(answer.table.ids), "buffer")
     to.print(
         f"[bold]{escape(answer.name)}[/]: {buffers}, {_verdict(answer)}{how}, [green]checked[/]",
         soft_wrap=True,
@@ -145,10 +146,10 @@ def _figures(answer: Answer) -> list[tuple[str, str, str]]:
     return [
         ("height", f"{height:,} B", share),
         ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
-        ("gap", out.percent(gap), "optimal" if gap == 0 else ""),
+        ("gap", amounts.percent(gap), "optimal" if gap == 0 else ""),
         ("live bytes", f"{live.size:,} B", f"at most, from {live.start} to {live.end}"),
         *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
-        ("search", f"{spent.nodes:,} nodes", f"{out.time(spent.seconds)}, found by {source}"),
+        ("search", f"{spent.nodes:,} nodes", f"{amounts.time(spent.seconds)}, found by {source}"),
     ]
 
 

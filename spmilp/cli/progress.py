@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from rich.console import RenderableType
 from rich.text import Text
 
-from spmilp.cli.output import console, percent
+from spmilp.amounts import percent
+from spmilp.cli.output import console
 from spmilp.report.summary import relative_gap
 from spmilp.solvers.base import Progress
 

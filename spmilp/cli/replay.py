@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.errors import ExitCode
@@ -61,12 +62,12 @@ def replay(
     Exit code 7 when an output differs by more than the tolerance, when the plan
     reads bytes that are not there, or when delays change an output.
     """
-    from spmilp import pipeline
-    from spmilp.cli.plans import open_plan
+    from spmilp.checker.values.with_model import replay_plan
+    from spmilp.result import open_plan
 
     delay_seeds = range(0) if delays is None else range(delays, delays + runs)
     opened, answer = open_plan(plan, problem)
-    differences = pipeline.replay_plan(
+    differences = replay_plan(
         opened,
         answer,
         model,
@@ -110,5 +111,5 @@ def _print(plan: Path, differences: "Sequence[Difference]", delayed: int, *, as_
     headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
     out.console().print(out.table(headings, rows, numbers={3, 4, 5}))
     if delayed:
-        runs = out.count(delayed, "run")
+        runs = amounts.count(delayed, "run")
         typer.echo(f"{runs} with random delays: the same outputs, bit for bit")

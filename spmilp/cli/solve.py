@@ -7,7 +7,7 @@ import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
-from spmilp.cli.options import Tiles
+from spmilp.tile_selection.mode import Tiles
 
 
 def solve(
@@ -71,16 +71,18 @@ def solve(
 
     request = Request(
         source=source,
-        machine=machine,
-        dims=read.dimensions(dim or ()),
-        solver=solver,
-        tiles=tiles or (Tiles.SEARCH if solver == "auto" else Tiles.FIRST),
-        objective=objective,
-        time_limit=time_limit,
-        gap=gap,
-        strict_gap=strict_gap,
-        seed=seed,
-        workers=workers,
+        arguments={
+            "machine": machine,
+            "dim": read.dimensions(dim or ()),
+            "solver": solver,
+            "tiles": tiles,
+            "objective": objective,
+            "time_limit": time_limit,
+            "gap": gap,
+            "seed": seed,
+            "workers": workers,
+        },
+        strict_gap=gap if strict_gap else None,
         outdir=outdir,
         write_model=write_model,
         as_json=as_json,

@@ -1,151 +1,111 @@
-"""What ``spmilp solve`` does once its options are read."""
+"""What ``spmilp solve`` does once its options are read, and how it shows the answer."""
 
 import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-from spmilp import pipeline
-from spmilp.cli.interrupts import Interrupts, interrupts_noted
-from spmilp.cli.options import Tiles
-from spmilp.cli.progress import ProgressLine, progress_line
-from spmilp.cli.solved import Answer, figures_of, print_answer
-from spmilp.cli.sources import read_source
+from spmilp import amounts, pipeline
+from spmilp.cli import output as out
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
+from spmilp.machine.read import list_presets
+from spmilp.pipeline import Stage
 from spmilp.problem.documents import collector_paused
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.report.summary import network_name
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.registry import solver_names
-from spmilp.tile_selection.search import LEAST_SECONDS, SHARE_OF_TILES, TileSearch
-from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.report import answer_table
+from spmilp.report.summary import Summary, network_name
+from spmilp.result import Result, write_outputs
+from spmilp.solvers.base import SolveStatus
+
+MOST_CORES = 20
+"""Cores that get a row of their own; of more, the table shows the spread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The options of the command, read; ``None`` where the user said nothing."""
+    """The options of the command, read; ``None`` where the user said nothing.
+
+    Parameters
+    ----------
+    arguments
+        Those of :func:`spmilp.pipeline.solve`.
+    strict_gap
+        The gap above which the exit code says so.
+    """
 
     source: str
-    machine: str | None
-    dims: Mapping[str, int]
-    solver: str
-    tiles: Tiles
-    objective: Quantity | None
-    time_limit: float
-    gap: float
-    strict_gap: bool
-    seed: int
-    workers: int
+    arguments: Mapping[str, Any]
+    strict_gap: float | None
     outdir: Path | None
     write_model: Path | None
     as_json: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the command has found out.
+
+    Parameters
+    ----------
+    files
+        What was written.
+    seconds
+        Wall time of the command.
+    """
+
+    result: Result
+    files: tuple[Path, ...]
+    seconds: float
+    interrupted: bool
+
+
 def run(request: Request) -> ExitCode:
     """Solve, check, write, print; return the exit code."""
     started = time.perf_counter()
-    _solver_exists(request.solver)
+    models: list[Path] = []
     with interrupts_noted() as interrupts, progress_line() as progress:
-        progress.ends_at(started + request.time_limit)
-        source = read_source(
-            request.source,
-            request.machine,
-            request.dims,
-            request.objective,
-            progress.say,
-            _tile_search(request, progress),
+        progress.ends_at(started + request.arguments["time_limit"])
+
+        def on_stage(stage: Stage) -> None:
+            if stage is Stage.CHECKING:
+                interrupts.finishing = True
+                progress.ends_at(math.inf)
+            progress.say(f"reading {request.source}" if stage is Stage.READING else stage)
+
+        def on_problem(problem: Problem) -> None:
+            if request.write_model is not None:
+                from spmilp.solvers.milp.write import write_model
+
+                progress.say(f"writing {request.write_model}")
+                write_model(problem, request.write_model)
+                models.append(request.write_model)
+
+        observer = pipeline.Observer(
+            on_stage=on_stage,
+            on_tiles=progress.better_tiles,
+            on_problem=on_problem,
+            on_progress=progress.improved,
         )
-        draft = source.draft
-        outdir = request.outdir or Path("out") / _folder_name(request.source, draft.problem)
-        models, result = _solved(request, draft, progress, started, interrupts)
-        interrupts.finishing = True
-        progress.ends_at(math.inf)
-        progress.say("checking the plan")
         with collector_paused():
-            mapped, files = pipeline.judge_and_write(draft.problem, result, outdir)
+            result = pipeline.solve(request.source, **request.arguments, observer=observer)
+            outdir = request.outdir or Path("out") / _folder_name(request.source, result.problem)
             answer = Answer(
-                mapped=mapped,
-                summary=figures_of(mapped),
-                roofline=None if interrupts.code is not None else source.roofline(),
-                files=(*models, *files),
-                solver=request.solver,
+                result=result,
+                files=(*models, *write_outputs(result, outdir)),
                 seconds=time.perf_counter() - started,
                 interrupted=interrupts.code is not None,
             )
-    print_answer(answer, as_json=request.as_json)
-    return _exit_code(request, answer, interrupts.code)
-
-
-def _solved(
-    request: Request,
-    draft: TiledProblem,
-    progress: ProgressLine,
-    started: float,
-    interrupts: Interrupts,
-) -> tuple[tuple[Path, ...], SolverResult]:
-    """Write what is to be written before, and solve; who was interrupted takes what there is."""
-    known = draft.result() if interrupts.code is not None else None
-    if known is not None:
-        return (), known
-    models: tuple[Path, ...] = ()
-    try:
-        models = _written_model(request, draft.problem, progress)
-        first = draft.plan()
-        options = _options(request, progress, started, interrupts.code is not None)
-        return models, pipeline.solve_problem(draft.problem, request.solver, options, first)
-    except KeyboardInterrupt:
-        known = draft.result()
-        if known is None:
-            raise
-        return models, known
-
-
-def _solver_exists(name: str) -> None:
-    """Refuse an unknown solver before the model is read."""
-    if name not in solver_names():
-        raise typer.BadParameter(f"--solver {name}: there are {', '.join(solver_names())}")
-
-
-def _written_model(request: Request, problem: Problem, progress: ProgressLine) -> tuple[Path, ...]:
-    """Write the problem as a MILP if the user wants that."""
-    if request.write_model is None:
-        return ()
-    from spmilp.solvers.milp.write import write_model
-
-    progress.say(f"writing {request.write_model}")
-    write_model(problem, request.write_model)
-    return (request.write_model,)
-
-
-def _tile_search(request: Request, progress: ProgressLine) -> TileSearch | None:
-    if request.tiles is Tiles.FIRST:
-        return None
-    limit = request.time_limit
-    return TileSearch(
-        seconds=None if math.isinf(limit) else limit * SHARE_OF_TILES,
-        on_better=progress.better_tiles,
-    )
-
-
-def _options(
-    request: Request, progress: ProgressLine, started: float, interrupted: bool
-) -> SolveOptions:
-    """Return what is left of the limits; after an interrupt, time for little more than one plan."""
-    progress.say("solving")
-    left = started + request.time_limit - time.perf_counter()
-    limit = LEAST_SECONDS if interrupted else max(left, LEAST_SECONDS)
-    return SolveOptions(
-        time_limit=None if math.isinf(limit) else limit,
-        gap=request.gap,
-        seed=request.seed,
-        workers=request.workers,
-        on_progress=progress.improved,
-    )
+        _show(answer, as_json=request.as_json)
+    return _exit_code(answer, request.strict_gap, interrupts.code)
 
 
 def _folder_name(source: str, problem: Problem) -> str:
@@ -159,16 +119,125 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip("._") or "unnamed"
 
 
-def _exit_code(request: Request, answer: Answer, signal: ExitCode | None) -> ExitCode:
+def _exit_code(answer: Answer, strict_gap: float | None, signal: ExitCode | None) -> ExitCode:
     """Return the code: a defect of ours first, then a signal, then what the solver says."""
-    if answer.mapped.violations:
+    result = answer.result
+    if result.violations:
         return ExitCode.INTERNAL
     if signal is not None:
         return signal
-    if answer.mapped.result.status is SolveStatus.INFEASIBLE:
+    if result.status is SolveStatus.INFEASIBLE:
         return ExitCode.INFEASIBLE
-    if answer.summary is None:
+    if result.gap is None:
         return ExitCode.LIMIT_WITHOUT_PLAN
-    if request.strict_gap and answer.summary.gap > request.gap:
+    if strict_gap is not None and result.gap > strict_gap:
         return ExitCode.GAP_NOT_REACHED
     return ExitCode.OK
+
+
+def _show(answer: Answer, *, as_json: bool) -> None:
+    """Print the answer on stdout, and what is wrong on stderr."""
+    summary = answer.result.summary
+    if summary is None:
+        out.print_error(_failure(answer))
+    if as_json:
+        out.print_json(_as_object(answer, summary))
+    elif summary is not None:
+        _print_tables(out.console(), answer, summary)
+
+
+def _failure(answer: Answer) -> str:
+    """Say why there is no plan to show."""
+    result, violations = answer.result, answer.result.violations
+    if violations:
+        lines = [f"  {violation.rule}: {violation.message}" for violation in violations[:10]]
+        more = [f"  and {len(violations) - 10} more"] if len(violations) > 10 else []
+        kept = f"; the plan is kept in {answer.files[-1]}" if answer.files else ""
+        head = (
+            f"the checker rejects the plan of the solver {result.solver} "
+            f"({amounts.count(len(violations), 'violation')}). This is a defect of spmilp, please "
+            f"report it{kept}"
+        )
+        return "\n".join([head, *lines, *more])
+    if result.answer.reason:
+        return f"{result.status}: {result.reason}"
+    return result.reason
+
+
+def _as_object(answer: Answer, summary: Summary | None) -> dict[str, object]:
+    """Return the answer for ``--json``; what there is not is null."""
+    result = answer.result
+    figures = asdict(summary) if summary is not None else dict.fromkeys(Summary.__slots__)
+    roofline = _roofline(answer)
+    names = {
+        "network": network_name(result.problem),
+        "machine": result.problem.machine.name,
+        "quantity": str(result.problem.objective.first),
+        "bound": result.bound,
+        "bound_source": result.bound_source,
+        "roofline": None if roofline is None else roofline.cycles,
+        "unverified": list(result.problem.machine.unverified),
+    }
+    how = {
+        "status": str(result.status),
+        "reason": result.answer.reason or None,
+        "interrupted": answer.interrupted,
+        "solver": result.solver,
+        "seconds": round(answer.seconds, 3),
+        "checked": summary is not None,
+        "violations": [
+            {"rule": found.rule, "objects": list(found.objects), "message": found.message}
+            for found in result.violations
+        ],
+        "files": [str(file) for file in answer.files],
+    }
+    return figures | names | how
+
+
+def _roofline(answer: Answer) -> Any:
+    """Return the roofline; after an interrupt nobody wants to wait for it."""
+    return None if answer.interrupted else answer.result.roofline
+
+
+def _print_tables(to: Console, answer: Answer, summary: Summary) -> None:
+    result = answer.result
+    how = ", interrupted" if answer.interrupted else ""
+    to.print(answer_table.title(result.problem, result.status, True, how), markup=False)
+    rows = answer_table.rows(summary, _roofline(answer), result.solver, answer.seconds)
+    to.print(out.table(("", "", ""), rows, numbers={1}, show_headings=False))
+    to.print()
+    to.print(_cores(summary))
+    if summary.unverified:
+        to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
+    for file in answer.files:
+        to.print(f"written: {escape(str(file))}", soft_wrap=True)
+
+
+def _unverified(summary: Summary) -> str:
+    """Return one line that names the parameters of the machine that no source confirms."""
+    names = summary.unverified
+    count = amounts.count(len(names), "machine parameter")
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    shown = f"; spmilp machines {summary.machine} lists them" * (summary.machine in list_presets())
+    return f"{count} ({', '.join(names[:3])}{more}){shown}"
+
+
+def _cores(summary: Summary) -> Table:
+    """Return a row per core, or the spread over them when they are many."""
+    if len(summary.cores) <= MOST_CORES:
+        return out.table(
+            ("core", "tasks", "busy cycles", "utilisation"),
+            [
+                (core.core, f"{core.tasks:,}", f"{core.busy:,}", amounts.percent(core.utilisation))
+                for core in summary.cores
+            ],
+            numbers={1, 2, 3},
+        )
+    shares = sorted(core.utilisation for core in summary.cores)
+    spread = (shares[0], sum(shares) / len(shares), shares[-1])
+    busy = f"{sum(1 for core in summary.cores if core.tasks)} of {len(shares)}"
+    return out.table(
+        ("cores in use", "utilisation: least", "mean", "most"),
+        [(busy, *(amounts.percent(share) for share in spread))],
+        numbers={1, 2, 3},
+    )

@@ -1,16 +1,17 @@
 """One solver on one problem, watched and checked."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from spmilp.pipeline import judge, solve_problem
-from spmilp.plan.measures import claimed, compulsory_dram_traffic
+from spmilp.pipeline import SILENT, Observer, Stage
+from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult
+from spmilp.result import Result
+from spmilp.solvers.base import Progress
 
 REJECTED = "rejected"
 """The status of a run whose plan the checker does not accept."""
@@ -37,19 +38,19 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A solver's answer, and how it came about.
+    """The result of a solve, and how it came about.
 
     Parameters
     ----------
     seconds
-        Wall time until the answer.
+        Wall time until the solver's answer, before the check.
     cpu_seconds
         Of this process and of those that it started and that ended within this time.
     course
-        Every improvement that the solver reported, in order of time.
+        Every improvement that was reported, in order of time.
     """
 
-    result: SolverResult
+    result: Result
     seconds: float
     cpu_seconds: float
     course: tuple[Moment, ...]
@@ -110,112 +111,65 @@ class Run:
         return next(moment.seconds for moment in self.course if moment.objective == self.objective)
 
 
-def compare(
-    problems: Mapping[str, Problem],
-    solvers: Sequence[str],
-    options: SolveOptions,
-    on_start: Callable[[str, str], None] = lambda instance, solver: None,
-) -> Iterator[Run]:
-    """Run every solver on every problem, and yield each run when it is over.
-
-    The compiled code of the list scheduler is loaded before the first clock starts.
-
-    Parameters
-    ----------
-    problems
-        By the name of the instance.
-    options
-        The same for every run.
-    on_start
-        Called with the instance and the solver before each run.
-
-    Yields
-    ------
-    Run
-        One for each pair, the solvers of the first problem first.
-
-    Raises
-    ------
-    SpmilpError
-        If no solver has one of the names.
-    """
-    _load_compiled_code(problems.values())
-    for instance, problem in problems.items():
-        for solver in solvers:
-            on_start(instance, solver)
-            yield run_one(instance, problem, solver, options)
-
-
-def _load_compiled_code(problems: Iterable[Problem]) -> None:
-    smallest = min(problems, key=lambda problem: len(problem.tasks), default=None)
-    if smallest is not None:
-        solve_problem(smallest, "list", SolveOptions(time_limit=0.001))
-
-
-def run_one(instance: str, problem: Problem, solver: str, options: SolveOptions) -> Run:
-    """Run one solver, note its course, and let the checker decide about its plan.
-
-    Raises
-    ------
-    SpmilpError
-        If no solver has that name.
-    """
-    watched = watch(lambda noted: solve_problem(problem, solver, noted), options)
-    return judged(instance, problem, solver, options.seed, watched)
-
-
 def watch(
-    search: Callable[[SolveOptions], SolverResult],
-    options: SolveOptions,
+    solve: Callable[..., Result],
+    observer: Observer = SILENT,
     on_moment: Callable[[Moment], None] = lambda moment: None,
 ) -> Watched:
-    """Let a search run under a clock, and note what it reports.
+    """Let a solve run under a clock, and note what it reports.
 
     Parameters
     ----------
-    search
-        Called with the options, whose ``on_progress`` is watched and then called.
+    solve
+        Called with an ``observer`` that it must report to.
+    observer
+        Hears all of that too.
     on_moment
         Called with each moment as it comes.
     """
     course: list[Moment] = []
-    cpu_before = _cpu_seconds()
-    started = perf_counter()
+    clocks = [(0.0, 0.0)]
+    cpu_before, started = _cpu_seconds(), perf_counter()
 
-    def note(progress: Progress) -> None:
+    def note(incumbent: int | None, bound: int) -> None:
         seconds = perf_counter() - started
-        course.append(Moment(seconds=seconds, objective=progress.incumbent, bound=progress.bound))
+        course.append(Moment(seconds=seconds, objective=incumbent, bound=bound))
         on_moment(course[-1])
-        if options.on_progress is not None:
-            options.on_progress(progress)
 
-    result = search(replace(options, on_progress=note))
-    return Watched(
-        result=result,
-        seconds=perf_counter() - started,
-        cpu_seconds=_cpu_seconds() - cpu_before,
-        course=tuple(course),
-    )
+    def on_tiles(value: int, tasks: int) -> None:
+        note(value, 0)
+        observer.on_tiles(value, tasks)
+
+    def on_progress(progress: Progress) -> None:
+        note(progress.incumbent, progress.bound)
+        if observer.on_progress is not None:
+            observer.on_progress(progress)
+
+    def on_stage(stage: Stage) -> None:
+        if stage is Stage.CHECKING:
+            clocks.append((perf_counter() - started, _cpu_seconds() - cpu_before))
+        observer.on_stage(stage)
+
+    noting = replace(observer, on_stage=on_stage, on_tiles=on_tiles, on_progress=on_progress)
+    result = solve(observer=noting)
+    seconds, cpu_seconds = clocks[-1]
+    return Watched(result=result, seconds=seconds, cpu_seconds=cpu_seconds, course=tuple(course))
 
 
-def judged(instance: str, problem: Problem, solver: str, seed: int, watched: Watched) -> Run:
-    """Return the run of an answer, once the checker has decided about its plan."""
-    result = watched.result
-    mapped = judge(problem, result)
-    quantity = problem.objective.first
-    plan = mapped.plan
-    objective = None if plan is None else claimed(plan.claim).of(quantity)
-    answer = Moment(seconds=watched.seconds, objective=objective, bound=result.bound)
-    broken = next((f"{each.rule}: {each.message}" for each in mapped.violations), "")
+def run_of(instance: str, seed: int, watched: Watched) -> Run:
+    """Return the run that a result is from."""
+    result, problem, plan = watched.result, watched.result.problem, watched.result.plan
+    answer = Moment(seconds=watched.seconds, objective=result.objective, bound=result.bound)
+    broken = next((f"{each.rule}: {each.message}" for each in result.violations), "")
     return Run(
         instance=instance,
         tasks=len(problem.tasks),
         cores=len(problem.machine.cores),
-        solver=solver,
+        solver=result.asked,
         seed=seed,
         status=REJECTED if broken else str(result.status),
-        quantity=quantity,
-        objective=objective,
+        quantity=problem.objective.first,
+        objective=result.objective,
         bound=result.bound,
         bound_source=result.bound_source,
         seconds=watched.seconds,
@@ -224,8 +178,8 @@ def judged(instance: str, problem: Problem, solver: str, seed: int, watched: Wat
         transfers=None if plan is None else len(plan.transfers),
         busy=None if plan is None else _busy(problem, plan),
         dram_ratio=None if plan is None else _dram_ratio(problem, plan),
-        violations=len(mapped.violations),
-        reason=broken or result.reason,
+        violations=len(result.violations),
+        reason=broken or result.answer.reason,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from spmilp.errors import FileError
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
 from spmilp.frontend.draft import Draft, without_dead
@@ -11,8 +12,9 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.outputs import settle_outputs
 from spmilp.frontend.quantise import integerise
-from spmilp.frontend.read import read_model
+from spmilp.frontend.read import find_model, read_model
 from spmilp.machine.machine import CoreKind
+from spmilp.problem.problem import Problem
 
 NO_DIMENSIONS: Mapping[str, int] = {}
 
@@ -44,6 +46,27 @@ def load_network(
     draft = without_dead(settle_outputs(draft))
     groups = fuse(draft, kinds)
     return _network(path.stem, draft, groups, sha256)
+
+
+def load_network_of(
+    problem: Problem, model: str | Path, dims: Mapping[str, int]
+) -> tuple[Path, Network]:
+    """Return the file and the network that a problem was made from.
+
+    Raises
+    ------
+    SpmilpError
+        If the model cannot be used, or is another one than the problem names.
+    """
+    file = find_model(str(model))
+    network = load_network(file, dims, problem.machine.kinds)
+    wanted = dict(problem.sources).get("model")
+    if wanted is not None and wanted != network.sha256:
+        raise FileError(
+            f"{file} is not the model of this problem: SHA-256 {network.sha256[:12]}…, expected "
+            f"{wanted[:12]}…"
+        )
+    return file, network
 
 
 def _network(name: str, draft: Draft, groups: tuple[Group, ...], sha256: str) -> Network:

@@ -57,15 +57,32 @@ def direction(problem: Problem, source: MemoryIdx, destination: MemoryIdx) -> st
     return "move" if nearer == 0 else "load" if nearer > 0 else "store"
 
 
-def of_cores(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
-    """Return how each core and its memory are used."""
+def of_memories(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
+    """Return how each memory is used; ``capacity`` is ``None`` without limit."""
     machine = problem.machine
     stays: list[list[Residency]] = [[] for _ in machine.memories]
     for stay in plan.residencies:
         if _is_in(stay.memory, machine.memories):
             stays[stay.memory].append(stay)
-    peaks = [max((s.offset + s.bytes for s in here), default=0) for here in stays]
-    live = [_most_live_bytes(here) for here in stays]
+    return [
+        {
+            "memory": memory.index,
+            "name": memory.name,
+            "kind": memory.kind.value,
+            "residencies": len(here),
+            "peak": max((stay.offset + stay.bytes for stay in here), default=0),
+            "live_peak": _most_live_bytes(here),
+            "reserved": sum(taken.end - taken.start for taken in memory.reserved),
+            "capacity": memory.size,
+        }
+        for memory, here in zip(machine.memories, stays, strict=True)
+    ]
+
+
+def of_cores(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
+    """Return how each core and its memory are used."""
+    machine = problem.machine
+    memories = of_memories(problem, plan)
     tasks, busy = [0] * len(machine.cores), [0] * len(machine.cores)
     for placement in plan.placements:
         if _is_in(placement.core, machine.cores):
@@ -73,20 +90,20 @@ def of_cores(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
             busy[placement.core] += placement.end - placement.start
     rows = []
     for core in machine.cores:
-        memory = machine.memories[core.memory]
+        memory = memories[core.memory]
         row: dict[str, Any] = {
             "index": core.index,
             "name": core.name,
             "memory": core.memory,
-            "memory_name": memory.name,
+            "memory_name": memory["name"],
             "tasks": tasks[core.index],
             "busy": busy[core.index],
-            "peak": peaks[core.memory],
-            "live_peak": live[core.memory],
-            "reserved": sum(taken.end - taken.start for taken in memory.reserved),
+            "peak": memory["peak"],
+            "live_peak": memory["live_peak"],
+            "reserved": memory["reserved"],
         }
-        if memory.size is not None:
-            row["capacity"] = memory.size
+        if memory["capacity"] is not None:
+            row["capacity"] = memory["capacity"]
         rows.append(row)
     return rows
 

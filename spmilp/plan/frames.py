@@ -31,6 +31,11 @@ CORES = (
     *("peak", "live_peak", "reserved", "capacity"),
 )
 
+MEMORIES = (
+    *("memory", "name", "kind", "residencies", "peak", "live_peak", "reserved", "capacity"),
+    "utilisation",
+)
+
 
 def task_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the tasks: where and when they run, and what the model calls them."""
@@ -63,6 +68,19 @@ def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
         fields = {**core, "core": core["index"], "utilisation": share}
         rows.append(tuple(fields.get(name) for name in CORES))
     return _frame(rows, CORES).astype({"capacity": "Int64"})
+
+
+def memory_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
+    """Return the memories: residencies, and bytes as in :func:`core_frame`.
+
+    ``utilisation`` is ``peak / capacity``, 0 to 1; missing without limit, as ``capacity`` is.
+    """
+    rows = []
+    for use in derived.of_memories(problem, plan):
+        size = use["capacity"]
+        fields = {**use, "utilisation": use["peak"] / size if size else None}
+        rows.append(tuple(fields[name] for name in MEMORIES))
+    return _frame(rows, MEMORIES).astype({"capacity": "Int64", "utilisation": "Float64"})
 
 
 def _task(problem: Problem, placement: Placement) -> tuple[Any, ...]:

@@ -30,12 +30,6 @@ without comparing could be made."""
 MARGIN = 1.05
 """A rule whose best schedule takes so many times as long as the best of all is asked no more."""
 
-SHARE_OF_TILES = 0.4
-"""Of the time limit of a search for a plan, for the search for tile sizes that goes before it."""
-
-LEAST_SECONDS = 1.0
-"""For the solver, when everything before it has taken all the time."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileSearch:

@@ -9,25 +9,26 @@ import numpy as np
 import pytest
 
 from cli.running import MODELS, Run
-from spmilp import pipeline
 from spmilp.checker.values.compare import reference_outputs
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists, Wait
+from spmilp.pipeline import solve
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import write_plan
 from spmilp.problem.problem import Problem
+from spmilp.result import Result
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 
 
 @pytest.fixture(scope="module")
-def mapped() -> pipeline.Mapped:
-    return pipeline.map_model(MODEL, "mesh4x4", solver="list")
+def solved() -> Result:
+    return solve(MODEL, "mesh4x4", solver="list")
 
 
 @pytest.fixture
-def plan_file(mapped: pipeline.Mapped, tmp_path: Path) -> Path:
-    _, plan = pipeline.write_outputs(mapped, tmp_path / "out")
+def plan_file(solved: Result, tmp_path: Path) -> Path:
+    _, plan = solved.save(tmp_path / "out")
     return plan
 
 
@@ -66,7 +67,7 @@ def test_an_output_that_delays_change_has_the_same_exit_code(
         )
         return replace(lists, cores=cores)
 
-    monkeypatch.setattr("spmilp.pipeline.build_commands", without_waits)
+    monkeypatch.setattr("spmilp.checker.values.with_model.build_commands", without_waits)
     ended = run("replay", plan_file, "--model", MODEL, "--delays", "0")
 
     assert (ended.code, ended.out) == (7, "")
@@ -90,7 +91,7 @@ def test_an_output_outside_the_tolerance_has_its_exit_code(
     def shifted(model: Path, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {name: values + 100 for name, values in reference_outputs(model, inputs).items()}
 
-    monkeypatch.setattr("spmilp.pipeline.reference_outputs", shifted)
+    monkeypatch.setattr("spmilp.checker.values.with_model.reference_outputs", shifted)
     ended = run("replay", plan_file, "--model", MODEL)
 
     assert ended.code == 7
@@ -98,10 +99,10 @@ def test_an_output_outside_the_tolerance_has_its_exit_code(
 
 
 def test_a_task_that_reads_too_early_has_the_same_exit_code(
-    run: Run, plan_file: Path, mapped: pipeline.Mapped
+    run: Run, plan_file: Path, solved: Result
 ) -> None:
-    assert mapped.result.plan is not None
-    write_plan(started_at_once(mapped.result.plan), mapped.problem, plan_file)
+    assert solved.plan is not None
+    write_plan(started_at_once(solved.plan), solved.problem, plan_file)
     ended = run("replay", plan_file, "--model", MODEL)
 
     assert (ended.code, ended.out) == (7, "")

@@ -1,16 +1,21 @@
 """Runs are watched, timed and checked."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM
 from cli.fakes import FakeSolver, answer
-from spmilp.comparison.run import REJECTED, compare, run_one
+from spmilp.comparison.compare import compare
+from spmilp.comparison.run import REJECTED, run_of, watch
 from spmilp.errors import SpmilpError
+from spmilp.pipeline import Observer, solve
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
+
+GREEDY = "greedy:contiguous/layer_by_layer"
 
 
 class Improving:
@@ -30,8 +35,8 @@ class Improving:
 def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: Improving())
     heard: list[int | None] = []
-    options = SolveOptions(seed=7, on_progress=lambda progress: heard.append(progress.incumbent))
-    run = run_one("example", PROBLEM, "improving", options)
+    observer = Observer(on_progress=lambda progress: heard.append(progress.incumbent))
+    run = run_of("example", 7, watch(partial(solve, PROBLEM, solver="cpsat", seed=7), observer))
 
     assert [moment.objective for moment in run.course] == [None, 300, 196, 196, 196]
     assert [moment.bound for moment in run.course] == [120, 120, 120, 120, 150]
@@ -43,30 +48,41 @@ def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatc
 def test_a_plan_that_the_checker_rejects_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(PLAN, placements=PLAN.placements[1:])
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: FakeSolver(answer(wrong)))
-    run = run_one("example", PROBLEM, "wrong", SolveOptions())
+    found = compare([PROBLEM], solvers=["list"])
 
+    (run,) = found.all_runs
     assert (run.status, run.objective, run.seconds_to_best) == (REJECTED, None, None)
     assert run.reason
+    assert not found.is_sound
 
 
 def test_every_solver_runs_on_every_problem_problem_by_problem() -> None:
     started: list[tuple[str, str]] = []
-    runs = compare(
+    found = compare(
         {"one": PROBLEM, "other": PROBLEM},
-        ("greedy:contiguous/layer_by_layer", "list"),
-        SolveOptions(),
-        lambda instance, solver: started.append((instance, solver)),
+        solvers=(GREEDY, "list"),
+        on_start=lambda instance, solver: started.append((instance, solver)),
     )
 
-    pairs = [(run.instance, run.solver) for run in runs]
-    assert pairs == [
-        (name, solver)
-        for name in ("one", "other")
-        for solver in ("greedy:contiguous/layer_by_layer", "list")
-    ]
+    pairs = [(run.instance, run.solver) for run in found.all_runs]
+    assert pairs == [(name, solver) for name in ("one", "other") for solver in (GREEDY, "list")]
     assert started == pairs
 
 
 def test_an_unknown_solver_is_named() -> None:
-    with pytest.raises(SpmilpError, match="'greedy:no/such'"):
-        run_one("example", PROBLEM, "greedy:no/such", SolveOptions())
+    with pytest.raises(SpmilpError, match="greedy:no/such"):
+        compare([PROBLEM], solvers=["greedy:no/such"])
+
+
+def test_one_problem_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"another problem is called '{PROBLEM.name}'"):
+        compare([PROBLEM, PROBLEM], solvers=["list"])
+
+
+def test_an_interrupt_leaves_the_runs_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = replace(answer(), interrupted=True)
+    monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: FakeSolver(stopped))
+    found = compare({"one": PROBLEM, "other": PROBLEM}, solvers=["list"])
+
+    assert found.interrupted
+    assert [run.instance for run in found.all_runs] == ["one"]

@@ -20,8 +20,7 @@ from spmilp.export.tables.codes import Operation
 from spmilp.export.tables.table import Table, Tables
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.pipeline import map_model
-from spmilp.solvers.base import SolveOptions
+from spmilp.pipeline import solve
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -58,7 +57,7 @@ class Planned:
 def planned(model: str, machine: str) -> Planned:
     """Map a network onto a machine, quickly."""
     path = MODELS / f"{model}.onnx"
-    mapped = map_model(path, machine, solver="list", options=SolveOptions(time_limit=3.0))
+    mapped = solve(path, machine, solver="list", time_limit=3.0)
     assert mapped.plan is not None
     network = load_network(path, kinds=mapped.problem.machine.kinds)
     subject = Subject(

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from spmilp import pipeline
 from spmilp.checker.check import check
+from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
-from spmilp.pipeline import Loaded, load, lower_network
+from spmilp.machine.read import MachineFile
+from spmilp.pipeline import load, lower_network
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.portfolio import Found
@@ -18,6 +21,8 @@ from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
+
+Loaded: TypeAlias = tuple[Network, MachineFile]
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 
@@ -29,7 +34,7 @@ def loaded() -> Loaded:
 
 @pytest.fixture(scope="module")
 def first(loaded: Loaded) -> FirstChoice:
-    return first_choice(loaded.network, loaded.target.machine)
+    return first_choice(loaded[0], loaded[1].machine)
 
 
 def search(loaded: Loaded, first: FirstChoice, limits: TileSearch) -> TiledProblem:
@@ -39,7 +44,7 @@ def search(loaded: Loaded, first: FirstChoice, limits: TileSearch) -> TiledProbl
 def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
     loaded: Loaded, first: FirstChoice
 ) -> None:
-    network, machine = loaded.network, loaded.target.machine
+    network, machine = loaded[0], loaded[1].machine
     said: list[tuple[int, int]] = []
     limits = TileSearch(tasks=12_000, on_better=lambda *better: said.append(better))
     found = search(loaded, first, limits)
@@ -56,7 +61,7 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
     said: list[int] = []
     limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
-    problem = lower_network(loaded, Quantity.DRAM_TRAFFIC, limits)
+    problem = lower_network(*loaded, Quantity.DRAM_TRAFFIC, limits).problem
 
     assert problem.objective.first is Quantity.DRAM_TRAFFIC
     assert said
@@ -66,7 +71,7 @@ def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
 def test_without_time_the_first_tiles_stay(loaded: Loaded, first: FirstChoice) -> None:
     found = search(loaded, first, TileSearch(seconds=0.0))
     assert found.schedule is None
-    assert found.problem == lower(loaded.network, loaded.target.machine, first.tilings)
+    assert found.problem == lower(loaded[0], loaded[1].machine, first.tilings)
 
 
 def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: FirstChoice) -> None:
@@ -80,6 +85,7 @@ def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: Firs
     found = search(loaded, first, TileSearch(on_better=interrupt))
     assert len(said) == 4
     assert found.value == said[-1]
+    assert found.interrupted
     result = found.result()
     assert result is not None
     assert result.interrupted
@@ -139,7 +145,7 @@ def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
 
     monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
     monkeypatch.setattr(pipeline, "first_choice", interrupted)
-    draft = pipeline.draft_network(loaded, tile_search=limits)
+    draft = lower_network(*loaded, tile_search=limits)
 
     plan = draft.plan()
     assert plan is not None
@@ -148,7 +154,7 @@ def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
 
 
 def test_where_the_first_choice_comes_as_soon_there_are_no_quick_tiles(loaded: Loaded) -> None:
-    assert fast_initial_problem(loaded.network, loaded.target.machine, TileSearch()) is None
+    assert fast_initial_problem(loaded[0], loaded[1].machine, TileSearch()) is None
 
 
 def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(
@@ -158,7 +164,7 @@ def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(
     said: list[int] = []
     limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
 
-    draft = pipeline.draft_network(loaded, tile_search=limits)
+    draft = lower_network(*loaded, tile_search=limits)
 
     assert said == sorted(said, reverse=True)
     assert len(set(said)) == len(said) > 1

@@ -37,7 +37,7 @@ def network_with_views() -> Network:
 
 def test_slabs_tell_what_every_tile_reads() -> None:
     machine = star_machine(4, 1 << 14)
-    mobilenet = load(MODELS / "ds_cnn_int8.onnx", "mesh4x4").network
+    mobilenet, _ = load(MODELS / "ds_cnn_int8.onnx", "mesh4x4")
     compared = 0
     for network in (mobilenet, network_with_views()):
         for group in network.groups:
@@ -53,22 +53,22 @@ def test_slabs_tell_what_every_tile_reads() -> None:
 
 
 def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
-    loaded = load(MODELS / "resnet8_int8.onnx", "gap8")
-    together = CandidateSpace(loaded.network, loaded.target.machine)
-    alone = CandidateSpace(loaded.network, loaded.target.machine)
+    network, target = load(MODELS / "resnet8_int8.onnx", "gap8")
+    together = CandidateSpace(network, target.machine)
+    alone = CandidateSpace(network, target.machine)
     chosen = choose(together)
     positions = {
         profile: number
-        for group in loaded.network.groups
+        for group in network.groups
         for number, profile in enumerate(together.profiles(group))
     }
     same = {
         group.index: alone.profiles(group)[positions[chosen[group.index]]]
-        for group in loaded.network.groups
+        for group in network.groups
     }
-    for group in loaded.network.groups:
+    for group in network.groups:
         for parent in together.producers(group):
-            options = alone.profiles(loaded.network.groups[parent])
+            options = alone.profiles(network.groups[parent])
             found = together.times(group, chosen[group.index], chosen, parent)
             expected = [
                 alone.time(group, same[group.index], {**same, parent: option}) for option in options
@@ -77,10 +77,10 @@ def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
 
 
 def test_a_change_of_some_groups_gives_what_all_of_them_give() -> None:
-    loaded = load(MODELS / "ds_cnn_int8.onnx", "gap9")
-    space = CandidateSpace(loaded.network, loaded.target.machine)
-    first = {g.index: space.profiles(g)[0] for g in loaded.network.groups}
-    last = {g.index: space.profiles(g)[-1] for g in loaded.network.groups}
+    network, target = load(MODELS / "ds_cnn_int8.onnx", "gap9")
+    space = CandidateSpace(network, target.machine)
+    first = {g.index: space.profiles(g)[0] for g in network.groups}
+    last = {g.index: space.profiles(g)[-1] for g in network.groups}
     times, others = group_times(space, first), group_times(space, last)
     changed = {index: others[index] for index in range(2, len(times), 3)}
     all_times = [changed.get(index, time) for index, time in enumerate(times)]

@@ -7,8 +7,7 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
-from spmilp.pipeline import map_problem
-from spmilp.solvers.base import SolveOptions
+from spmilp.pipeline import solve
 from spmilp.tile_selection.first_choice import choose_tilings
 from spmilp.tile_selection.waves import (
     batch_size,
@@ -94,11 +93,11 @@ def test_a_large_batch_computes_in_waves_with_less_traffic() -> None:
     flat = {index: replace(tiling, waves=1) for index, tiling in chosen.items()}
     results = []
     for tilings in (chosen, flat):
-        mapped = map_problem(
+        result = solve(
             lower(whole, machine, tilings),
             solver="greedy:locality/layer_by_layer",
-            options=SolveOptions(),
+            time_limit=None,
         )
-        assert mapped.plan is not None
-        results.append(mapped.plan.claim.dram_traffic)
+        assert result.dram_traffic is not None
+        results.append(result.dram_traffic)
     assert results[0] < results[1]

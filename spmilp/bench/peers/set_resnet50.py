@@ -29,11 +29,11 @@ def resnet50_on_mesh(data: Path) -> Problem:
     Tile sizes are the first choice: judging others would take minutes each.
     """
     with write_resnet50(BATCH) as folder:
-        loaded = load(Path(folder) / "resnet50.onnx", MACHINE)
-    network = in_bytes(loaded.network)
-    tilings = choose_tilings(network, loaded.target.machine)
-    sources = (("model", network.sha256), ("machine", loaded.target.sha256))
-    return lower(network, loaded.target.machine, tilings, sources=sources)
+        network, target = load(Path(folder) / "resnet50.onnx", MACHINE)
+    network = in_bytes(network)
+    tilings = choose_tilings(network, target.machine)
+    sources = (("model", network.sha256), ("machine", target.sha256))
+    return lower(network, target.machine, tilings, sources=sources)
 
 
 def in_bytes(network: Network) -> Network:

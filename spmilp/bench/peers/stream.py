@@ -12,8 +12,10 @@ from pathlib import Path
 
 from spmilp.bench.peers.adjust import lowered, share_of
 from spmilp.errors import MissingDataError
+from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
-from spmilp.pipeline import Loaded, load
+from spmilp.machine.read import MachineFile
+from spmilp.pipeline import load
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import Cycles
 
@@ -32,8 +34,8 @@ MATRIX_CORES = 4
 
 def two_convolutions(data: Path) -> Problem:
     """Two convolutions in float16, by the rules of Stream 2.1.1."""
-    loaded = _load(data, TWO_CONVOLUTIONS)
-    return lowered(loaded.network, loaded.target.machine, sources=_sources(loaded))
+    network, target = _load(data, TWO_CONVOLUTIONS)
+    return lowered(network, target.machine, sources=_sources(network, target))
 
 
 def two_convolutions_without_port(data: Path) -> Problem:
@@ -42,32 +44,32 @@ def two_convolutions_without_port(data: Path) -> Problem:
     The cycles of its slots count on each of the four matrix cores, and a tile's share of them
     counts by its elements, rounded up.
     """
-    loaded = _load(data, TWO_CONVOLUTIONS)
-    machine = without_port(loaded.target.machine)
+    network, target = _load(data, TWO_CONVOLUTIONS)
+    machine = without_port(target.machine)
 
     def costs(task: Task) -> tuple[Cycles | None, ...]:
-        part, whole = share_of(task, loaded.network)
+        part, whole = share_of(task, network)
         name = task.tile.of if task.tile is not None else task.name
         cycles = ceil(Fraction(SLOTS[name] * MATRIX_CORES * part, whole))
         return tuple(None if count is None else cycles for count in task.cycles)
 
-    return lowered(loaded.network, machine, costs, sources=_sources(loaded))
+    return lowered(network, machine, costs, sources=_sources(network, target))
 
 
 def resnet18(data: Path) -> Problem:
     """ResNet18 in float32 by the rules of Stream 2.1.1."""
-    loaded = _load(data, RESNET18)
-    return lowered(loaded.network, loaded.target.machine, sources=_sources(loaded))
+    network, target = _load(data, RESNET18)
+    return lowered(network, target.machine, sources=_sources(network, target))
 
 
 def resnet18_at_half_speed(data: Path) -> Problem:
     """The same with every task twice as long: how much the model of cycles matters."""
-    loaded = _load(data, RESNET18)
+    network, target = _load(data, RESNET18)
 
     def costs(task: Task) -> tuple[Cycles | None, ...]:
         return tuple(None if count is None else 2 * count for count in task.cycles)
 
-    return lowered(loaded.network, loaded.target.machine, costs, sources=_sources(loaded))
+    return lowered(network, target.machine, costs, sources=_sources(network, target))
 
 
 def without_port(machine: Machine) -> Machine:
@@ -79,12 +81,12 @@ def without_port(machine: Machine) -> Machine:
     return replace(machine, name=f"{machine.name}_without_port", links=tuple(links))
 
 
-def _load(data: Path, name: str) -> Loaded:
+def _load(data: Path, name: str) -> tuple[Network, MachineFile]:
     file = data / name
     if not file.exists():
         raise MissingDataError(f"{name} is not in {data}")
     return load(file, MACHINE)
 
 
-def _sources(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    return (("model", loaded.network.sha256), ("machine", loaded.target.sha256))
+def _sources(network: Network, target: MachineFile) -> tuple[tuple[str, str], ...]:
+    return (("model", network.sha256), ("machine", target.sha256))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from spmilp.checker.check import check
-from spmilp.pipeline import problem_from_model
+from spmilp.pipeline import problem_of
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions
@@ -24,7 +24,7 @@ BRIEFLY = SolveOptions(time_limit=2.0)
 
 @pytest.fixture(scope="module")
 def network() -> Problem:
-    return problem_from_model(MODELS / "resnet8_int8.onnx", "edge16")
+    return problem_of(MODELS / "resnet8_int8.onnx", "edge16")
 
 
 @settings(

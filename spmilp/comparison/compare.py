@@ -1,0 +1,199 @@
+"""Solvers side by side on the same problems."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spmilp import pipeline
+from spmilp.comparison.run import REJECTED, Run, run_of, watch
+from spmilp.errors import ArgumentError
+from spmilp.machine.machine import Machine
+from spmilp.machine.read import MachineFile
+from spmilp.pipeline import SILENT, Observer
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.registry import solver_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Source: TypeAlias = str | Path | Problem
+SOLVERS = ("greedy:contiguous/layer_by_layer", "list", "cpsat")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Comparison:
+    """What solvers made of the same problems; shows as a table.
+
+    :func:`spmilp.compare` returns it.
+
+    Parameters
+    ----------
+    all_runs
+        As they came: the solvers of the first problem first.
+    interrupted
+        Whether a ``KeyboardInterrupt`` has cut it short.
+    """
+
+    all_runs: tuple[Run, ...]
+    interrupted: bool = False
+
+    @cached_property
+    def runs(self) -> "pd.DataFrame":
+        """A row per run, judged against all runs of its instance; see :func:`run_frame`."""
+        from spmilp.comparison.table import run_frame
+
+        return run_frame(self.all_runs)
+
+    @cached_property
+    def summary(self) -> "pd.DataFrame":
+        """A row per solver: plans, proofs, means of ratios; see :func:`summary_frame`."""
+        from spmilp.comparison.table import summary_frame
+
+        return summary_frame(self.runs)
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """What cannot be: valid plans below a bound that some solver claims to have proven."""
+        from spmilp.comparison.table import contradictions
+
+        return contradictions(self.runs)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the checker accepts every plan and no bound is contradicted."""
+        return not self.defects and all(run.status != REJECTED for run in self.all_runs)
+
+    def profile(self, column: str = "ratio_to_best") -> "Figure":
+        """Draw how often each solver is within a factor of the best.
+
+        Parameters
+        ----------
+        column
+            ``ratio_to_best`` or ``ratio_to_bound``.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        from spmilp.comparison.profiles import performance_profile, profile_figure
+
+        return profile_figure(performance_profile(self.runs, column))
+
+    def __str__(self) -> str:
+        return self.runs[_SHOWN].to_string(index=False)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return str(self.runs[_SHOWN].to_html(index=False))
+
+
+_SHOWN = ["instance", "tasks", "solver", "status", "objective", "bound", "gap", "seconds"]
+
+
+def compare(
+    models: Iterable[Source] | Mapping[str, Source],
+    machine: str | Path | MachineFile | Machine | None = None,
+    *,
+    solvers: Iterable[str] = SOLVERS,
+    dim: Mapping[str, int] | None = None,
+    objective: str | None = None,
+    time_limit: str | float | None = 60.0,
+    gap: str | float = 0.0,
+    seed: int = 0,
+    workers: int = 1,
+    observer: Observer = SILENT,
+    on_start: Callable[[str, str], None] = lambda instance, solver: None,
+) -> Comparison:
+    """Run every solver on every problem, check every plan, and compare.
+
+    Each run starts anew and has the same limits; the tiles of a network are those of the first
+    estimate, so that all solvers get the same problem. The bound of an instance is the best that
+    any of the solvers proved. A ``KeyboardInterrupt`` ends it with the runs that there are.
+
+    Parameters
+    ----------
+    models
+        ONNX models, problem files or problems, as :func:`spmilp.solve` takes them; by the names
+        that they are to have, if it is a mapping.
+    solvers
+        Their names.
+    machine, dim, objective, time_limit, gap, seed, workers, observer
+        As for :func:`spmilp.solve`.
+    on_start
+        Called with the instance and the solver before each run.
+
+    Returns
+    -------
+    Comparison
+        Shows as a table of runs; ``runs`` and ``summary`` are frames.
+
+    Raises
+    ------
+    ValueError
+        If no solver has one of the names, or two problems have the same name.
+    SpmilpError
+        If a problem cannot be made.
+
+    Examples
+    --------
+    >>> spmilp.compare(["net.onnx"], "mesh4x4", solvers=["list", "cpsat"], time_limit="30s")
+    """
+    wanted = tuple(solvers)
+    for solver in wanted:
+        if solver not in solver_names():
+            known = ", ".join(solver_names())
+            raise ArgumentError(f"solvers {solver}: there are {known}", is_option=True)
+    problems: dict[str, Problem] = {}
+    for name, model in _named(models):
+        observer.on_stage(pipeline.Stage.READING)
+        problem = pipeline.problem_of(model, machine, dim=dim, objective=objective)
+        known_as = name or problem.name
+        if known_as in problems:
+            raise ArgumentError(f"{model}: another problem is called {known_as!r} as well")
+        problems[known_as] = problem
+    _load_compiled_code(problems.values())
+    runs: list[Run] = []
+    limits: dict[str, Any] = {
+        "time_limit": time_limit,
+        "gap": gap,
+        "seed": seed,
+        "workers": workers,
+    }
+    try:
+        for instance, problem in problems.items():
+            for solver in wanted:
+                on_start(instance, solver)
+                one = partial(pipeline.solve, problem, solver=solver, **limits)
+                watched = watch(one, observer)
+                runs.append(run_of(instance, seed, watched))
+                if watched.result.interrupted:
+                    return Comparison(all_runs=tuple(runs), interrupted=True)
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+        return Comparison(all_runs=tuple(runs), interrupted=True)
+    return Comparison(all_runs=tuple(runs))
+
+
+def _named(models: Iterable[Source] | Mapping[str, Source]) -> Iterable[tuple[str, Source]]:
+    """Return the models with the names that they are given: problem files have theirs."""
+    if isinstance(models, Mapping):
+        return models.items()
+    each = [models] if isinstance(models, str | Path | Problem) else models
+    return [
+        (Path(one).stem if not isinstance(one, Problem) and str(one).endswith(".json") else "", one)
+        for one in each
+    ]
+
+
+def _load_compiled_code(problems: Iterable[Problem]) -> None:
+    """Load the compiled code of the list scheduler before the first clock starts."""
+    smallest = min(problems, key=lambda problem: len(problem.tasks), default=None)
+    if smallest is not None:
+        pipeline.solve_problem(smallest, "list", SolveOptions(time_limit=0.001))

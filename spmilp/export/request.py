@@ -1,0 +1,138 @@
+"""What somebody wants exported from a plan, and the line from that to the files in memory."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from spmilp.errors import ArgumentError
+from spmilp.export.formats import FORMATS, Exported, export
+from spmilp.export.stamp import stamp_of
+from spmilp.export.subject import Subject
+from spmilp.files import read_bytes
+from spmilp.frontend.load import load_network_of
+from spmilp.machine.controllers import CONTROLLERS
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """Formats and settings of one export.
+
+    Parameters
+    ----------
+    wanted
+        Formats that must be made.
+    if_possible
+        Formats that are left out where the plan exceeds a limit of their target.
+    model, dims
+        What the problem was made from; some formats need it.
+    prefix
+        What the names of C objects begin with.
+    controllers
+        ``(pattern of engine names, controller)``; by default what the machine says.
+    """
+
+    wanted: tuple[str, ...]
+    if_possible: tuple[str, ...] = ()
+    model: str | Path | None = None
+    dims: Mapping[str, int]
+    prefix: str = "spmilp"
+    controllers: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        formats: Iterable[str],
+        *,
+        model: str | Path | None,
+        dims: Mapping[str, int],
+        prefix: str,
+        controllers: Iterable[str],
+    ) -> "ExportRequest":
+        """Read what is wanted as people write it.
+
+        Parameters
+        ----------
+        formats
+            Names, several in one with commas between them; ``all`` for each that can take the plan.
+        controllers
+            ``NAME`` for all engines, or ``ENGINE=NAME`` with ``*`` and ``?`` in the engine's name.
+
+        Raises
+        ------
+        ArgumentError
+            If something is not known, or needs a model and there is none.
+        """
+        named = _named(formats)
+        wanted = tuple(name for name in named if name != ALL)
+        for name in wanted:
+            if FORMATS[name].needs_model and model is None:
+                raise ArgumentError(
+                    f"format {name} needs the model: add --model MODEL.onnx", is_option=True
+                )
+        able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
+            raise ArgumentError(
+                f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
+                is_option=True,
+            )
+        return cls(
+            wanted=wanted,
+            if_possible=tuple(able) if ALL in named else (),
+            model=model,
+            dims=dims,
+            prefix=prefix,
+            controllers=tuple(map(_controller, controllers)),
+        )
+
+
+def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exported:
+    """Make the files in memory, from a plan that the checker has accepted.
+
+    Raises
+    ------
+    ExportError
+        If a wanted format cannot take the plan.
+    FileError
+        If the model cannot be used or is another one.
+    """
+    network, content = None, None
+    if request.model is not None:
+        file, network = load_network_of(problem, request.model, request.dims)
+        content = read_bytes(file)
+    subject = Subject(
+        problem=problem,
+        plan=plan,
+        stamp=stamp_of(problem, plan),
+        network=network,
+        model=content,
+        prefix=request.prefix,
+        controllers=request.controllers,
+    )
+    return export(subject, request.wanted, request.if_possible)
+
+
+def _named(given: Iterable[str]) -> list[str]:
+    """Read ``csv,md`` and its like; every name must be known."""
+    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    known = f"there are {', '.join(FORMATS)} and {ALL}"
+    if not names:
+        raise ArgumentError(f"format: {known}", is_option=True)
+    for name in names:
+        if name != ALL and name not in FORMATS:
+            raise ArgumentError(f"format {name}: {known}", is_option=True)
+    return names
+
+
+def _controller(text: str) -> tuple[str, str]:
+    engine, equals, name = text.rpartition("=")
+    if name not in CONTROLLERS or (equals and not engine):
+        raise ArgumentError(
+            f"controller {text}: expected NAME or ENGINE=NAME; there are {', '.join(CONTROLLERS)}",
+            is_option=True,
+        )
+    return engine or "*", name

@@ -1,0 +1,531 @@
+"""The end of the line: a problem, a plan, the checker's verdict, and what can be asked of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spmilp.checker.violation import Violation
+from spmilp.errors import FileError, NoPlanError
+from spmilp.plan.plan import Plan
+from spmilp.plan.read import read_plan
+from spmilp.plan.write import write_plan
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.problem.write import write_problem
+from spmilp.report import answer_table
+from spmilp.report.summary import Summary, summarise
+from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.units import Bytes, Cycles, Femtojoules
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from spmilp.bounds.roofline import Roofline
+    from spmilp.frontend.graph import Network
+
+PROBLEM_FILE, PLAN_FILE = PAIR = ("problem.json", "plan.json")
+REJECTED = "rejected-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Origin:
+    """The model that a problem was made from.
+
+    Parameters
+    ----------
+    model
+        As it was given: a file, or ``onnx:NAME``.
+    dim
+        Sizes of its dynamic dimensions by name.
+    network
+        What the front end has made of it.
+    """
+
+    model: str
+    dim: Mapping[str, int]
+    network: "Network"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result:
+    """The answer to a problem, as the checker has judged it.
+
+    :func:`spmilp.solve` and :func:`spmilp.read` return it. It shows as a short table; what a plan
+    does not have is ``None``, never 0.
+
+    Parameters
+    ----------
+    problem
+        Tasks, buffers and the machine.
+    answer
+        What the solver says; its plan is not to be trusted before the checker has accepted it.
+    violations
+        What the checker found wrong with the plan: each with its ``rule``, ``objects`` and a
+        ``message`` with both numbers. Empty when it accepts the plan, and when there is none.
+    asked
+        The name of the solver that was asked.
+    seconds
+        Wall seconds of the whole solve; ``None`` for a plan that was read.
+    origin
+        The model that the problem was made from; ``None`` where it is not known.
+    """
+
+    problem: Problem
+    answer: SolverResult
+    violations: tuple[Violation, ...] = ()
+    asked: str = ""
+    seconds: float | None = None
+    origin: Origin | None = None
+
+    @property
+    def status(self) -> SolveStatus:
+        """``optimal``, ``feasible``, ``infeasible`` or ``unknown``, as the solver says."""
+        return self.answer.status
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, if there is one and the checker accepts it."""
+        return None if self.violations else self.answer.plan
+
+    @property
+    def objective(self) -> int | None:
+        """Value of the problem's first objective, in cycles, bytes or femtojoules."""
+        return None if self.summary is None else self.summary.objective
+
+    @property
+    def bound(self) -> int:
+        """A proven lower bound on the objective, for every plan of this problem."""
+        return self.answer.bound
+
+    @property
+    def bound_source(self) -> str:
+        """Name of the argument that proves the bound."""
+        return self.answer.bound_source
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``: 0 when the plan is proven to be optimal."""
+        return None if self.summary is None else self.summary.gap
+
+    @property
+    def makespan(self) -> Cycles | None:
+        """The cycle at which the last task or transfer ends."""
+        return None if self.plan is None else self.plan.claim.makespan
+
+    @property
+    def dram_traffic(self) -> Bytes | None:
+        """Bytes moved to and from DRAM."""
+        return None if self.plan is None else self.plan.claim.dram_traffic
+
+    @property
+    def energy(self) -> Femtojoules | None:
+        """Femtojoules of tasks and transfers, as far as the machine states them."""
+        return None if self.plan is None else self.plan.claim.energy
+
+    @property
+    def peak_spm(self) -> Bytes | None:
+        """Bytes from address 0 to the highest end of a residency in any scratchpad."""
+        return None if self.plan is None else self.plan.claim.peak_spm
+
+    @property
+    def solver(self) -> str:
+        """The solver whose plan it is; the one that was asked, when there is no plan."""
+        return self.asked if self.answer.plan is None else self.answer.plan.solver
+
+    @property
+    def reason(self) -> str:
+        """Why there is no plan, with the numbers; empty when there is one."""
+        if self.plan is not None:
+            return ""
+        if self.violations:
+            first = self.violations[0]
+            return f"the checker rejects the plan: {first.rule}: {first.message}"
+        if self.answer.reason:
+            return self.answer.reason
+        stop = "interrupted" if self.interrupted else "limit reached"
+        return (
+            f"{stop} without a plan; bound {self.bound:,} ({self.bound_source}). Give more time "
+            "(time limit), or scratchpads more bytes in the machine"
+        )
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a ``KeyboardInterrupt`` has cut the search short."""
+        return self.answer.interrupted
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """All figures of the plan as plain data; ``None`` without a plan."""
+        if self.plan is None:
+            return None
+        return summarise(self.problem, self.plan, self.bound, self.bound_source)
+
+    @cached_property
+    def roofline(self) -> "Roofline | None":
+        """A lower bound on the makespan for every tiling; ``None`` without a model."""
+        if self.origin is None:
+            return None
+        from spmilp.bounds.roofline import roofline
+
+        return roofline(self.origin.network, self.problem.machine)
+
+    @cached_property
+    def tasks(self) -> "pd.DataFrame":
+        """A row per task: operator, core, ``start``, ``end`` and ``cycles``, bytes it touches.
+
+        Columns ``bytes_read``, ``bytes_written`` and ``scratch`` are in bytes.
+        """
+        from spmilp.plan.frames import task_frame
+
+        return task_frame(self.problem, self._there())
+
+    @cached_property
+    def transfers(self) -> "pd.DataFrame":
+        """A row per DMA transfer: what, from where to where, engine, channel, cycles, bytes."""
+        from spmilp.plan.frames import transfer_frame
+
+        return transfer_frame(self.problem, self._there())
+
+    @cached_property
+    def residencies(self) -> "pd.DataFrame":
+        """A row per stay in a memory: what, where, ``[start, end)`` in cycles, bytes, offset."""
+        from spmilp.plan.frames import residency_frame
+
+        return residency_frame(self.problem, self._there())
+
+    @cached_property
+    def cores(self) -> "pd.DataFrame":
+        """A row per core: tasks, busy cycles, utilisation 0 to 1, bytes used of its memory."""
+        from spmilp.plan.frames import core_frame
+
+        return core_frame(self.problem, self._there())
+
+    @cached_property
+    def memories(self) -> "pd.DataFrame":
+        """A row per memory: kind, residencies, ``peak``, ``live_peak``, ``capacity`` in bytes."""
+        from spmilp.plan.frames import memory_frame
+
+        return memory_frame(self.problem, self._there())
+
+    def timeline(self) -> "Figure":
+        """Draw tasks per core and transfers per DMA channel over time.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        NoPlanError
+            If there is no plan.
+        """
+        from spmilp.report.timeline import timeline
+
+        return timeline(self.problem, self._there())
+
+    def memory_map(self, memories: Sequence[str] | None = None, *, zoom: bool = False) -> "Figure":
+        """Draw what lies where in each scratchpad, and when.
+
+        Parameters
+        ----------
+        memories
+            Names of the on-chip memories to draw; by default every scratchpad that is used.
+        zoom
+            End the axis of addresses above the highest residency instead of the capacity.
+
+        Raises
+        ------
+        ValueError
+            If a name is not one of the machine's on-chip memories.
+        MissingExtraError
+            If matplotlib is not installed.
+        NoPlanError
+            If there is no plan.
+        """
+        from spmilp.report.memory_map import memory_map
+
+        return memory_map(self.problem, self._there(), memories, zoom=zoom)
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write ``problem.json`` and ``plan.json``, and return their paths.
+
+        The files of a plan that the checker rejects are called ``rejected-plan.json`` and
+        ``rejected-problem.json``: an accepted plan in the folder stays as it is.
+
+        Raises
+        ------
+        NoPlanError
+            If there is no plan.
+        FileError
+            If the folder cannot be written.
+        """
+        files = write_outputs(self, Path(folder))
+        if not files:
+            raise NoPlanError(self.reason)
+        return files
+
+    def replay(
+        self,
+        model: str | Path | None = None,
+        *,
+        dim: Mapping[str, int] | None = None,
+        input: str | Path | None = None,  # as the option of the command line
+        seed: int = 0,
+        delays: int | None = None,
+        runs: int = 1,
+    ) -> "pd.DataFrame":
+        """Run the plan on real numbers, and compare each output with onnxruntime's.
+
+        Parameters
+        ----------
+        model, dim
+            The model that the problem was made from and the sizes of its dynamic dimensions; by
+            default those that :func:`spmilp.solve` was given.
+        input
+            An ``.npz`` file with the network's inputs; without it they are random.
+        seed
+            Of the random values.
+        delays
+            Run it also by its command lists, with random delays from this seed on.
+        runs
+            Runs with random delays, each with a seed of its own.
+
+        Returns
+        -------
+        DataFrame
+            A row per output: ``shape``, ``dtype``, the largest difference (``absolute``, and
+            ``relative`` to the largest magnitude), what is ``allowed``, and whether it is
+            ``within``.
+
+        Raises
+        ------
+        ReplayError
+            If the plan reads bytes that are not there, or changes bytes while they are read; or if
+            delays change an output.
+        FileError
+            If the model is not known, cannot be used, or is another one.
+        MissingExtraError
+            If onnxruntime or pandas is not installed.
+        """
+        import pandas as pd
+
+        from spmilp.checker.values.with_model import replay_plan
+
+        plan = self._there()
+        model, dim = self._model(model, dim)
+        if model is None:
+            raise FileError("a replay needs the model that the problem was made from: model=...")
+        differences = replay_plan(
+            self.problem,
+            plan,
+            model,
+            dims=dim,
+            values=None if input is None else Path(input),
+            seed=seed,
+            delay_seeds=range(0) if delays is None else range(delays, delays + runs),
+        )
+        names = ("shape", "dtype", "absolute", "relative", "allowed", "within")
+        rows = [tuple(getattr(each, name) for name in names) for each in differences]
+        index = pd.Index([each.name for each in differences], name="output")
+        return pd.DataFrame(rows, columns=list(names), index=index)
+
+    def export(
+        self,
+        format: str | Iterable[str],  # as the option of the command line
+        folder: str | Path,
+        *,
+        model: str | Path | None = None,
+        dim: Mapping[str, int] | None = None,
+        prefix: str = "spmilp",
+        controller: str | Iterable[str] = (),
+    ) -> tuple[Path, ...]:
+        """Write tables, scripts, descriptors and traces that are made from the plan.
+
+        Parameters
+        ----------
+        format
+            One or more of ``c``, ``bin``, ``player``, ``commands``, ``dma``, ``csv``, ``md``,
+            ``minimalloc``, ``ld``, ``tflm``, ``onnx``, ``perfetto``; ``all`` for each that can take
+            the plan.
+        folder
+            Where to write; all files are written, or none.
+        model, dim
+            As for :meth:`replay`; ``onnx`` and ``player`` need it, ``c`` and ``bin`` say more with
+            it.
+        prefix
+            What the names of C objects begin with.
+        controller
+            Kinds of DMA controllers, ``NAME`` for all engines or ``ENGINE=NAME``; by default what
+            the machine says.
+
+        Returns
+        -------
+        tuple of Path
+            The files.
+
+        Raises
+        ------
+        ExportError
+            If the plan exceeds a limit of a format.
+        FileError
+            If a file cannot be used or written.
+        NoPlanError
+            If there is no plan.
+        ValueError
+            If there is no such format, or it needs the model and that is not known.
+        """
+        from spmilp.export.formats import write_export
+        from spmilp.export.request import ExportRequest, export_plan
+
+        model, dim = self._model(model, dim)
+        request = ExportRequest.of(
+            [format] if isinstance(format, str) else format,
+            model=model,
+            dims=dim,
+            prefix=prefix,
+            controllers=[controller] if isinstance(controller, str) else controller,
+        )
+        made = export_plan(self.problem, self._there(), request)
+        return write_export(made, Path(folder))
+
+    def __str__(self) -> str:
+        """Return the figures as a table for a terminal."""
+        return answer_table.as_text(self._title(), self._rows())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return answer_table.as_html(self._title(), self._rows())
+
+    def _title(self) -> str:
+        return answer_table.title(self.problem, self.status, self.summary is not None)
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        if self.summary is None:
+            return [("reason", self.reason, "")]
+        return answer_table.rows(self.summary, self.roofline, self.solver, self.seconds)
+
+    def _there(self) -> Plan:
+        if self.plan is None:
+            raise NoPlanError(self.reason)
+        return self.plan
+
+    def _model(
+        self, model: str | Path | None, dim: Mapping[str, int] | None
+    ) -> tuple[str | Path | None, Mapping[str, int]]:
+        if model is None and self.origin is not None:
+            return self.origin.model, self.origin.dim if dim is None else dim
+        return model, dim or {}
+
+
+def checked(
+    problem: Problem,
+    answer: SolverResult,
+    *,
+    asked: str = "",
+    seconds: float | None = None,
+    origin: Origin | None = None,
+) -> Result:
+    """Let the checker decide about the plan of an answer, if it has one."""
+    return Result(
+        problem=problem,
+        answer=answer,
+        violations=answer.violations(problem),
+        asked=asked,
+        seconds=seconds,
+        origin=origin,
+    )
+
+
+def write_outputs(result: Result, folder: Path) -> tuple[Path, ...]:
+    """Write ``problem.json`` and ``plan.json``, and return what was written.
+
+    An accepted plan replaces what the folder held. A rejected one is kept beside it as
+    ``rejected-plan.json`` with ``rejected-problem.json``, for the report of the defect, as far as
+    it can be written at all. Without a plan nothing is written.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be written.
+    """
+    if result.plan is not None:
+        return _write_pair(result.problem, result.plan, folder)
+    if result.answer.plan is not None:
+        # The format holds no plan whose indices lead nowhere; the violations say enough of those.
+        with suppress(ValueError, IndexError):
+            return _write_pair(result.problem, result.answer.plan, folder, REJECTED)
+    return ()
+
+
+def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
+    problem_file, plan_file = (folder / (prefix + name) for name in PAIR)
+    sha256 = write_problem(problem, problem_file)
+    write_plan(plan, problem, plan_file, problem_sha256=sha256)
+    return problem_file, plan_file
+
+
+def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
+    """Read a plan that was saved, with its problem, and check it.
+
+    Parameters
+    ----------
+    path
+        The folder of :meth:`Result.save`, or its ``plan.json``.
+    problem
+        The problem's file; by default ``problem.json`` beside the plan.
+
+    Returns
+    -------
+    Result
+        With the objective and the bound that the plan states, which the checker has recomputed. It
+        does not know the model, which :meth:`Result.replay` therefore asks for.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or the plan was made for another problem.
+
+    Examples
+    --------
+    >>> result = spmilp.read("out/net")
+    >>> result.replay("net.onnx")
+    """
+    given = Path(path)
+    plan_file = given / PLAN_FILE if given.is_dir() else given
+    opened, plan = open_plan(plan_file, None if problem is None else Path(problem))
+    claim = plan.claim
+    value = {
+        "makespan": claim.makespan,
+        "dram_traffic": claim.dram_traffic,
+        "energy": claim.energy,
+        "peak_spm": claim.peak_spm,
+    }[opened.objective.first]
+    answer = SolverResult(
+        status=SolveStatus.OPTIMAL if value == claim.bound else SolveStatus.FEASIBLE,
+        plan=plan,
+        bound=claim.bound,
+        bound_source=claim.bound_source,
+    )
+    return checked(opened, answer)
+
+
+def open_plan(plan_file: Path, problem_file: Path | None) -> tuple[Problem, Plan]:
+    """Read a plan and its problem, by default the ``problem.json`` beside it.
+
+    Raises
+    ------
+    FileError
+        If one cannot be read, or the plan was made for another problem.
+    """
+    beside = problem_file or plan_file.with_name(PROBLEM_FILE)
+    if not plan_file.exists():
+        raise FileError(f"{plan_file}: no such file")
+    if not beside.exists():
+        raise FileError(
+            f"{beside}: no such file; a plan is read with its problem: name it with --problem"
+        )
+    problem = read_problem(beside)
+    return problem, read_plan(plan_file, problem)
