@@ -137,6 +137,25 @@ class SearchContext:
         solver: str | None = None,
         options: tuple[tuple[str, str], ...] = (),
     ) -> SolverResult:
+        """Return a plan as :meth:`labelled` makes it, with the checker's verdict if it has one."""
+        bound = bound or self.bound
+        plan = self.labelled(plan, bound, solver, options)
+        is_optimal = self.values(plan)[0] == bound.value
+        return SolverResult(
+            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
+            plan=plan,
+            bound=bound.value,
+            bound_source=bound.name,
+            verdict=self._known.last_verdict_on(plan),
+        )
+
+    def labelled(
+        self,
+        plan: Plan,
+        bound: Bound | None = None,
+        solver: str | None = None,
+        options: tuple[tuple[str, str], ...] = (),
+    ) -> Plan:
         """Return a plan with the claim of a bound, by default the best one without search.
 
         A plan that has all this already stays the same object, and need not be checked again.
@@ -152,14 +171,7 @@ class SearchContext:
             plan = replace(plan, claim=claim)
         if solver is not None and (plan.solver, plan.options) != (solver, options):
             plan = replace(plan, solver=solver, options=options)
-        is_optimal = self.values(plan)[0] == bound.value
-        return SolverResult(
-            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
-            plan=plan,
-            bound=bound.value,
-            bound_source=bound.name,
-            verdict=self._known.last_verdict_on(plan),
-        )
+        return plan
 
     def better(self, one: SolverResult, other: SolverResult) -> SolverResult:
         """Return the better plan of two results, the first if they are equal, and the better bound.

@@ -62,11 +62,12 @@ class Schedules:
             position += 1
 
     def plan(self, found: Found, bound: Bound) -> Plan:
-        """Return a schedule as :func:`plan_from` does, the last one for all who ask for it."""
+        """Return a schedule as :func:`plan_from` does; the best one's plan is made only once."""
         plan = self._plans.get(found)
         if plan is None or plan.claim.bound != bound.value:
             plan = plan_from(self._problem, self._routes, found, bound, "list")
-            self._plans = {found: plan}
+            if found in self.kept[:1]:
+                self._plans = {found: plan}
         return plan
 
     def _has(self, position: int) -> bool:

@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
-from spmilp.bounds.bound import Bound
-from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.lns.helpers import Helpers
 from spmilp.solvers.lns.initial_solutions import Starts
 from spmilp.solvers.lns.options import LnsOptions
@@ -26,6 +23,8 @@ from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import plan_of
 from spmilp.solvers.partial_order.transfer_options import OptionTables, option_tables_of
 from spmilp.units import Cycles
+
+NAME = "lns"
 
 SECONDS_TO_FINISH = 1e-4
 """For each activity: to build the plan and to check it."""
@@ -57,51 +56,31 @@ class Candidate:
 
 
 class Session:
-    """Looks for a plan of the least makespan until the time is over or nothing is left to try.
+    """Looks for a plan of the least makespan until the time is over or nothing is left to try."""
 
-    Parameters
-    ----------
-    bound
-        Proven lower bound on the makespan.
-    hint
-        A plan that the checker accepts, or ``None``.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        bound: Bound,
-        options: SolveOptions,
-        clock: Clock,
-        hint: Plan | None,
-        settings: LnsOptions,
-    ) -> None:
-        self._problem = problem
-        self._bound = bound
-        self._options = options
-        self._clock = clock
-        self._hint = hint
+    def __init__(self, context: SearchContext, settings: LnsOptions) -> None:
+        self._context = context
+        self._problem = context.problem
+        self._options = context.options
+        self._clock = context.clock
         self._settings = settings
-        self._starts = Starts(problem, bound, clock)
-        self._told: Cycles | None = None
+        self._hint = context.valid_hint
+        self._bound = context.bound
+        self._starts = Starts(context)
+        self._reported: Cycles | None = None
         self._best: Candidate | None = None
-
-    @property
-    def reason(self) -> str:
-        """Why there is no plan, where there is none."""
-        return self._starts.reason
 
     @property
     def has_plan(self) -> bool:
         """Whether anything has been found."""
-        return self._told is not None
+        return self._reported is not None
 
     def search(self) -> None:
         """Choose between the starts, and improve the best."""
         if self._hint is not None:
-            self._tell(self._hint.claim.makespan, "hint")
+            self._report(self._hint.claim.makespan, "hint")
         for makespan in self._starts.schedule():
-            self._tell(makespan, "list")
+            self._report(makespan, "list")
             if self._is_done():
                 return
         candidates = self._candidates()
@@ -114,16 +93,20 @@ class Session:
         if self._best is not None:
             self._step_by_step(self._best)
 
-    def plan(self) -> Plan | None:
+    def result(self) -> SolverResult:
         """Return the best plan that the checker accepts."""
         best = self._best
         if best is not None:
-            plan = self._built(best)
-            if plan is not None and not check(self._problem, plan):
-                return plan
-            return best.context.plan
-        plans = [*self._starts.plans()] if self._hint is None else [self._hint]
-        return min(plans, key=lambda plan: plan.claim.makespan, default=None)
+            built = self._built(best)
+            plan = None if built is None else self._context.labelled(built, solver=NAME)
+            if plan is None or not self._context.accepts(plan):
+                plan = best.context.plan
+        else:
+            plans = [*self._starts.plans()] if self._hint is None else [self._hint]
+            plan = min(plans, key=lambda plan: plan.claim.makespan, default=None)
+        if plan is None:
+            return self._context.unknown(self._starts.reason)
+        return self._context.found(plan, solver=NAME)
 
     def _candidates(self) -> list[Candidate]:
         """Return what the starts promise; each is double_justified and offered."""
@@ -219,23 +202,18 @@ class Session:
     def _offer(self, candidate: Candidate, source: str) -> None:
         if self._best is None or candidate.incumbent.makespan < self._best.incumbent.makespan:
             self._best = candidate
-            self._tell(candidate.incumbent.makespan, source)
+            self._report(candidate.incumbent.makespan, source)
 
     def _makespan(self) -> Cycles:
         return 2**62 if self._best is None else self._best.incumbent.makespan
 
-    def _tell(self, makespan: Cycles, source: str) -> None:
-        if self._told is not None and makespan >= self._told:
-            return
-        self._told = makespan
-        if self._options.on_progress is not None:
-            self._options.on_progress(
-                Progress(incumbent=makespan, bound=self._bound.value, source=f"lns {source}")
-            )
+    def _report(self, makespan: Cycles, source: str) -> None:
+        if self._reported is None or makespan < self._reported:
+            self._reported = makespan
+            self._context.report(makespan, self._bound.value, f"{NAME} {source}")
 
     def _is_done(self) -> bool:
         if self._clock.is_over():
             return True
-        if self._told is None:
-            return False
-        return self._told - self._bound.value <= self._options.gap * self._told
+        reported = self._reported
+        return reported is not None and self._context.is_enough(reported, self._bound.value)

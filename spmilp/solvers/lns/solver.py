@@ -2,19 +2,12 @@
 
 from dataclasses import replace
 
-from spmilp.bounds.best import best_bound
-from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
-from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.background import Background
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.beside import Beside
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.search import Session
 
@@ -37,60 +30,20 @@ class LnsSolver(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found."""
-        problem, options, hint = context.problem, context.options, context.hint
-        clock = Clock(options.time_limit, context.clock.now)
-        if hint is not None and check(problem, hint):
-            hint = None
-        if problem.objective.first is not Quantity.MAKESPAN:
-            return _without_search(problem, options, hint)
-        bound = best_bound(problem)
-        reason = why_it_cannot_fit(problem)
-        if reason:
-            status = SolveStatus.INFEASIBLE
-            return SolverResult(
-                status=status, plan=None, bound=bound.value, bound_source=bound.name, reason=reason
-            )
-        beside = Beside(options.on_progress)
-        options = replace(options, on_progress=beside.tell)
-        session = Session(problem, bound, options, clock, hint, self._settings)
+        if context.problem.objective.first is not Quantity.MAKESPAN:
+            found, hint = ListScheduler().search(context), context.valid_hint
+            return found if hint is None else context.better(found, context.found(hint))
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        session = Session(context, self._settings)
+        background = Background(context)
         interrupted = False
         try:
-            beside.run(session.search)
+            background.run(session.search)
         except KeyboardInterrupt:
-            clock.stop()
-            beside.linger(PATIENCE)
+            context.clock.stop()
+            background.join(PATIENCE)
             if not session.has_plan:
                 raise
             interrupted = True
-        plan = session.plan()
-        if plan is None:
-            return SolverResult(
-                status=SolveStatus.UNKNOWN,
-                plan=None,
-                bound=bound.value,
-                bound_source=bound.name,
-                reason=session.reason,
-            )
-        is_optimal = plan.claim.makespan == bound.value
-        claim = replace(plan.claim, bound=bound.value, bound_source=bound.name)
-        return SolverResult(
-            status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
-            plan=replace(plan, claim=claim, solver=self.name, options=()),
-            bound=bound.value,
-            bound_source=bound.name,
-            interrupted=interrupted,
-        )
-
-
-def _without_search(problem: Problem, options: SolveOptions, hint: Plan | None) -> SolverResult:
-    """Return the better of a hint and the list scheduler's plan."""
-    found = ListScheduler().solve(problem, options)
-    if hint is None:
-        return found
-    quantities = problem.objective.order
-    if found.plan is not None:
-        own, given = claimed(found.plan.claim), claimed(hint.claim)
-        if [own.of(q) for q in quantities] <= [given.of(q) for q in quantities]:
-            return found
-    claim = replace(hint.claim, bound=found.bound, bound_source=found.bound_source)
-    return replace(found, plan=replace(hint, claim=claim), status=SolveStatus.FEASIBLE, reason="")
+        return replace(session.result(), interrupted=interrupted)

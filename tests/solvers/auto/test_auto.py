@@ -1,18 +1,28 @@
 """The portfolio: what it keeps of its members, and how it ends."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
+from spmilp.machine.routes import Routes
+from spmilp.pipeline import judge
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.auto import solver as module
 from spmilp.solvers.auto.members import SMALL, Member, members_for
 from spmilp.solvers.auto.solver import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common import context as context_module
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.list_scheduler import schedules as schedules_module
+from spmilp.solvers.list_scheduler.portfolio import Portfolio
+from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.registry import find_solver
 from tests.solvers.chains import chain, star
@@ -201,3 +211,40 @@ def test_a_hint_that_the_checker_rejects_is_no_answer(play: Callable[..., list[o
 
     assert result.plan is not None
     assert result.plan.claim.makespan == START.plan.claim.makespan
+
+
+@pytest.mark.parametrize("quantity", [Quantity.MAKESPAN, Quantity.DRAM_TRAFFIC])
+def test_what_several_members_need_is_computed_once(
+    quantity: Quantity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+    checked: list[Plan] = []
+
+    def counted(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            calls[f"{name} {arguments[1]}" if name == "bound" else name] += 1
+            if name == "check":
+                checked.append(arguments[1])
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(context_module, "best_bound", counted("bound", best_bound))
+    monkeypatch.setattr(context_module, "why_it_cannot_fit", counted("fit", why_it_cannot_fit))
+    monkeypatch.setattr(context_module, "Routes", counted("routes", Routes))
+    monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
+    monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))
+    monkeypatch.setattr("spmilp.solvers.base.check", counted("check", check))
+    problem = replace(PROBLEM, objective=Objective.of(quantity))
+    trials = sum(1 for _ in Schedules(problem, Routes(problem.machine)))
+    monkeypatch.setattr(Portfolio, "_run", counted("trial", Portfolio._run))
+    calls.clear()
+
+    mapped = judge(problem, Auto().solve(problem, SolveOptions(time_limit=3.0)))
+
+    assert mapped.plan is not None
+    assert len({id(plan) for plan in checked}) == len(checked)
+    assert (calls["fit"], calls["routes"], calls["portfolio"]) == (1, 1, 1)
+    assert 0 < calls["trial"] <= trials
+    assert calls[f"bound {quantity}"] == 1
+    assert max(calls[name] for name in calls if name.startswith("bound")) == 1
