@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from spmilp.bounds.bound import Bound
-from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import TimedPlan, extract
@@ -65,18 +65,16 @@ def _addressed(
     return Addresses(residencies=tuple(residencies), tensors=tensors)
 
 
-def shortened(problem: Problem, plan: Plan) -> Plan:
+def shortened(context: SearchContext, plan: Plan) -> Plan:
     """Return a plan with the same decisions and addresses, and times as short as they allow.
 
     The plan itself where the checker has something against that.
     """
-    context, draft, start = context_of(problem, plan, option_tables_of(problem, plan))
-    return _with(
-        context, double_justified(context, TimedSchedule(draft, start, plan.claim.makespan))
-    )
+    fixed, timed = _schedule_of(context.problem, plan)
+    return _with(context, fixed, double_justified(fixed, timed))
 
 
-def packed_anew(problem: Problem, plan: Plan, seconds: float | None) -> Plan:
+def packed_anew(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
     Parameters
@@ -84,21 +82,23 @@ def packed_anew(problem: Problem, plan: Plan, seconds: float | None) -> Plan:
     seconds
         Wall time; ``None`` for no limit.
     """
-    context, draft, start = context_of(problem, plan, option_tables_of(problem, plan))
-    best = TimedSchedule(draft, start, plan.claim.makespan)
-    for found in repacked(context, best, FillLimits(context), Clock(seconds)):
+    fixed, best = _schedule_of(context.problem, plan)
+    for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
         if found is not None and found.makespan < best.makespan:
             best = found
-    return _with(context, best)
+    return _with(context, fixed, best)
 
 
-def _with(context: ScheduleContext, timed: TimedSchedule) -> Plan:
+def _schedule_of(problem: Problem, plan: Plan) -> tuple[ScheduleContext, TimedSchedule]:
+    fixed, schedule, start = context_of(problem, plan, option_tables_of(problem, plan))
+    return fixed, TimedSchedule(schedule, start, plan.claim.makespan)
+
+
+def _with(context: SearchContext, fixed: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan at these times; the one that there was where they are of no use."""
-    problem, plan = context.problem, context.plan
+    plan, is_free = fixed.plan, fixed.dram_is_free
     try:
-        other = plan_of(
-            problem, plan, timed.schedule, timed.start, dram_is_free=context.dram_is_free
-        )
+        other = plan_of(context.problem, plan, timed.schedule, timed.start, dram_is_free=is_free)
     except DoesNotFitError:
         return plan
-    return plan if check(problem, other) else other
+    return other if context.accepts(other) else plan

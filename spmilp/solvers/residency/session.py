@@ -61,7 +61,7 @@ class Session:
             self._step_by_step(self._course or course)
         seconds, plan = self._clock.seconds_left(), self.incumbent.plan
         if self._course is not None and plan is not None and seconds != 0.0:
-            self.incumbent.offer(packed_anew(self._problem, plan, seconds))
+            self.incumbent.offer(packed_anew(self._context, plan, seconds))
 
     def _courses(self) -> Iterator[Course]:
         """Yield orders to begin with: the plan's, and simple ones in its pools."""
@@ -132,7 +132,7 @@ class Session:
         if not isinstance(found, Plan) or not self._context.accepts(found):
             return False
         self._course = solution.course
-        self.incumbent.offer(shortened(self._problem, found))
+        self.incumbent.offer(shortened(self._context, found))
         return True
 
     def _is_done(self) -> bool:
