@@ -17,7 +17,7 @@ from benchmarks.search.problems import problem_named
 from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.local_search.choice import MOVES
+from spmilp.solvers.local_search.moves import MOVES
 from spmilp.solvers.local_search.run import RunOptions
 from spmilp.solvers.local_search.solver import LocalSearch
 

@@ -1,7 +1,7 @@
 """What every solver takes and returns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from spmilp.checker.check import Verdict, check
@@ -84,7 +84,7 @@ class SolverResult:
     bound_source: str
     reason: str = ""
     interrupted: bool = False
-    verdict: Verdict | None = None
+    verdict: Verdict | None = field(default=None, compare=False, repr=False)
 
     def violations(self, problem: Problem) -> tuple[Violation, ...]:
         """Return what the checker finds wrong with the plan; it is asked unless it was before."""

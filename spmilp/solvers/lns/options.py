@@ -1,9 +1,18 @@
 """Switches of the large-neighbourhood search, so that a benchmark can show what each buys."""
 
 from dataclasses import dataclass
+from enum import Enum
 
-from spmilp.solvers.lns.choice import Step
 from spmilp.solvers.lns.neighbourhoods import Neighbourhood
+
+
+class Step(Enum):
+    """Some activities wait, some loads go first, CP-SAT times a window, or tasks change cores."""
+
+    PERTURB = 0
+    ADVANCE_LOADS = 1
+    WINDOW = 2
+    REASSIGN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

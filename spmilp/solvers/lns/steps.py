@@ -3,8 +3,8 @@
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.lns.choice import Choice, Step
-from spmilp.solvers.lns.options import LnsOptions
+from spmilp.solvers.common.operator_selection import ByBestRate
+from spmilp.solvers.lns.options import LnsOptions, Step
 from spmilp.solvers.lns.perturbation import perturbed, with_loads_advanced
 from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps
 from spmilp.solvers.lns.window_search import WindowSearch
@@ -36,15 +36,15 @@ class Steps:
         self._random = np.random.default_rng(seed)
         self._windows = WindowSearch(context, settings.windows, seed, has_clock=clock.is_limited)
         self._reassignment = ReassignmentSteps(context, seed)
-        self._choice = Choice(
-            self._random, settings.steps, has_clock=clock.is_limited, rare=Step.WINDOW
+        self._selection = ByBestRate(
+            settings.steps, self._random, has_clock=clock.is_limited, rare=Step.WINDOW
         )
 
     def take(self, current: TimedSchedule) -> TimedSchedule:
         """Return a incumbent that ends no later, with open addresses."""
-        began, kind = self._clock.now(), self._choice.next()
+        began, kind = self._clock.now(), self._selection.next()
         found = self._result_of(kind, current)
-        self._choice.learn(kind, current.makespan - found.makespan, self._clock.now() - began)
+        self._selection.learn(kind, current.makespan - found.makespan, self._clock.now() - began)
         return found
 
     def _result_of(self, kind: Step, current: TimedSchedule) -> TimedSchedule:

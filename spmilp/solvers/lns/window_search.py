@@ -6,8 +6,8 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.operator_selection import ByBestRate
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.lns.choice import Choice
 from spmilp.solvers.lns.neighbourhoods import CUTS, Field, Neighbourhood
 from spmilp.solvers.lns.window import Window, WindowSolution
 from spmilp.solvers.lns.window_model import WindowModel
@@ -48,14 +48,14 @@ class WindowSearch:
     ) -> None:
         self._context = context
         self._random = np.random.default_rng(seed)
-        self._choice = Choice(self._random, kinds, has_clock=has_clock)
+        self._selection = ByBestRate(kinds, self._random, has_clock=has_clock)
         self._sizes = dict.fromkeys(kinds, float(FIRST_SIZE))
 
     def improve(self, current: TimedSchedule, limit: Ints, clock: Clock) -> TimedSchedule:
         """Solve one window; return a incumbent that ends no later."""
-        began, kind = clock.now(), self._choice.next()
+        began, kind = clock.now(), self._selection.next()
         found = self._improved(kind, current, limit, clock)
-        self._choice.learn(kind, current.makespan - found.makespan, clock.now() - began)
+        self._selection.learn(kind, current.makespan - found.makespan, clock.now() - began)
         return found
 
     def _improved(

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spmilp.solvers.common.operator_selection import ByProbability
 from spmilp.solvers.local_search.candidate import Candidate, Judged
-from spmilp.solvers.local_search.choice import MOVES, Choice
 from spmilp.solvers.local_search.evaluate import Evaluator
 from spmilp.solvers.local_search.incumbent import SharedIncumbent
+from spmilp.solvers.local_search.moves import MOVES
 from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
 from spmilp.solvers.local_search.problem_index import ProblemIndex
 
@@ -84,7 +85,7 @@ class SearchRun:
         self._others = others
         self._rng = rng
         self._options = options
-        self._choice = Choice(options.moves, rng)
+        self._selection = ByProbability(options.moves, rng)
         self._now = self._state_of(start)
         self._best = start.score
         self._since_best = 0
@@ -112,7 +113,7 @@ class SearchRun:
                 self._incumbent.offer(judged)
             self._now = self._state_of(judged)
             self._kicks = max(0, self._kicks - 1)
-        self._choice.learn(name, gain)
+        self._selection.learn(name, gain)
         self._since_best += 1
         if self._since_best >= self._options.patience:
             self._go_back()
@@ -123,7 +124,7 @@ class SearchRun:
     def _draw(self) -> tuple[str, Candidate]:
         """Return a move that changes something."""
         for _ in range(TRIES_FOR_A_MOVE):
-            name = self._choice.draw()
+            name = self._selection.next()
             candidate = MOVES[name](self._now)
             if candidate is not None:
                 return name, candidate

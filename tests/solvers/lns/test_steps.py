@@ -6,10 +6,10 @@ import pytest
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.operator_selection import ByBestRate
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.choice import Choice, Step
 from spmilp.solvers.lns.helpers import Helpers
-from spmilp.solvers.lns.options import LnsOptions
+from spmilp.solvers.lns.options import LnsOptions, Step
 from spmilp.solvers.lns.steps import Steps
 from spmilp.solvers.partial_order.context import context_of
 from spmilp.solvers.partial_order.repacking import FillLimits
@@ -24,38 +24,38 @@ def problem() -> Problem:
 
 
 def test_what_saves_most_for_its_time_is_taken_most_often() -> None:
-    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=True)
+    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=True)
     taken = []
 
     for _ in range(200):
-        step = choice.next()
+        step = selection.next()
         taken.append(step)
-        choice.learn(step, 1000 if step is Step.ADVANCE_LOADS else 0, 0.1)
+        selection.learn(step, 1000 if step is Step.ADVANCE_LOADS else 0, 0.1)
 
     assert taken.count(Step.ADVANCE_LOADS) > 120
     assert min(taken.count(step) for step in Step) > 2
 
 
 def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
-    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=True)
+    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=True)
     seconds = {Step.PERTURB: 0.1, Step.ADVANCE_LOADS: 0.2, Step.WINDOW: 1.0, Step.REASSIGN: 0.3}
     spent = dict.fromkeys(Step, 0.0)
 
     for _ in range(400):
-        step = choice.next()
+        step = selection.next()
         spent[step] += seconds[step]
-        choice.learn(step, 0, seconds[step])
+        selection.learn(step, 0, seconds[step])
 
     assert max(spent.values()) < 1.2 * min(spent.values())
 
 
 def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> None:
-    choice = Choice(np.random.default_rng(0), tuple(Step), has_clock=False, rare=Step.WINDOW)
+    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=False, rare=Step.WINDOW)
     taken = []
 
     for _ in range(33):
-        taken.append(choice.next())
-        choice.learn(taken[-1], 0, 0.1)
+        taken.append(selection.next())
+        selection.learn(taken[-1], 0, 0.1)
 
     assert [taken.count(step) for step in Step] == [10, 10, 3, 10]
 

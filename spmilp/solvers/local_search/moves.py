@@ -1,8 +1,6 @@
-"""Which move to try next: those that have paid for their time lately."""
+"""All moves by name."""
 
 from collections.abc import Callable
-
-import numpy as np
 
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.core_moves import (
@@ -51,33 +49,3 @@ MOVES: dict[str, Move] = {
     "load by share": load_by_share,
     "change weight": change_a_weight,
 }
-
-LEAST_SHARE = 0.25
-"""Of an equal share of the tries, what every move gets."""
-MEMORY = 0.97
-"""How much of a move's record is left after its next try."""
-
-
-class Choice:
-    """Draws moves in proportion to what they gained, over what they were tried, both fading.
-
-    The gain is a number of ranks, not of cycles: 1 for a better incumbent, less for what is merely
-    accepted. So a lucky jump does not rule out the rest.
-    """
-
-    def __init__(self, names: tuple[str, ...], rng: np.random.Generator) -> None:
-        self._names = names
-        self._rng = rng
-        self._gain = dict.fromkeys(names, 1.0)
-        self._tried = dict.fromkeys(names, 1.0)
-
-    def draw(self) -> str:
-        """Return the name of the next move."""
-        rates = np.array([self._gain[name] / self._tried[name] for name in self._names])
-        shares = (1 - LEAST_SHARE) * rates / rates.sum() + LEAST_SHARE / len(self._names)
-        return self._names[int(self._rng.choice(len(self._names), p=shares))]
-
-    def learn(self, name: str, gain: float) -> None:
-        """Remember what a move was good for."""
-        self._gain[name] = MEMORY * self._gain[name] + gain
-        self._tried[name] = MEMORY * self._tried[name] + 1.0
