@@ -91,7 +91,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     clock.measure("score", lambda: Scorer(problem)(state))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     index = clock.measure("index for search", lambda: problem_index(problem))
-    evaluator = Evaluator(problem, routes, index)
+    evaluator = Evaluator(problem, runner, index)
     start = evaluator.judge(evaluator.fixed(placed, state), "start")
     if start is None:
         raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")

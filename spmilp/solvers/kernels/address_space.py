@@ -29,13 +29,13 @@ class AddressSpace(NamedTuple):
     length: Ints
 
 
-def new_address_space(memories: tuple[Memory, ...], room: int) -> AddressSpace:
-    """Return the blocks of empty memories, each with room for ``room`` blocks.
+def new_address_space(memories: tuple[Memory, ...], blocks: int) -> AddressSpace:
+    """Return empty memories, each with space for so many blocks.
 
-    A memory without limit has no blocks: its addresses are given out in the end.
+    A memory without limit has none: its addresses are given out in the end.
     """
     space = AddressSpace(
-        blocks=tables((len(memories), room), "start", "holder", "free_from"),
+        blocks=tables((len(memories), blocks), "start", "holder", "free_from"),
         length=np.zeros(len(memories), np.int64),
     )
     for memory in memories:

@@ -14,7 +14,7 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
 
 class Shelf:
-    """Gives out addresses of one DRAM from low to high; room of equal size is used again."""
+    """Gives out addresses of one DRAM from low to high; freed bytes serve what is as large."""
 
     def __init__(self, memory: Memory, alignment: int) -> None:
         self._memory = memory

@@ -16,7 +16,9 @@ from spmilp.solvers.kernels.records import (
     NONE,
     Ints,
     Table,
-    flatten,
+    numbers,
+    rows_of,
+    set_ranges,
     table,
 )
 from spmilp.units import MemoryIdx
@@ -33,7 +35,7 @@ class MachineTables:
     memories: Table
     pair_at: Ints
     pairs: Table
-    ways: Table
+    options: Table
     links: Ints
     resources: Table
     scale: int
@@ -42,16 +44,16 @@ class MachineTables:
 def machine_tables(
     machine: Machine, routes: Routes, pairs: Iterable[tuple[MemoryIdx, MemoryIdx]]
 ) -> MachineTables:
-    """Flatten a machine with the ways of the memory ``pairs`` that transfers may use."""
+    """Flatten a machine with the transfer options between the memory ``pairs`` in use."""
     rates = [link.rate for link in machine.links] + [engine.rate for engine in machine.engines]
     scale = lcm(*(rate.denominator for rate in rates)) if rates else 1
-    pair_at, row_of_pairs, ways, links = _pair_tables(machine, routes, pairs, scale)
+    pair_at, row_of_pairs, options, links = _pair_tables(machine, routes, pairs, scale)
     return MachineTables(
         _core_table(machine),
         _memory_table(machine, routes),
         pair_at,
         row_of_pairs,
-        ways,
+        options,
         links,
         _resource_table(machine, scale),
         scale,
@@ -67,34 +69,28 @@ def _pair_tables(
     pair_at = np.full((len(machine.memories), len(machine.memories)), NONE, np.int64)
     rate_of_engines = [int(engine.rate * scale) for engine in machine.engines]
     rate_of_links = [int(link.rate * scale) for link in machine.links]
-    ways: list[list[tuple[int, int, int]]] = []
+    options: list[tuple[int, int, int]] = []
+    options_from = [0]
     links: list[list[int]] = []
     for source, destination in sorted(set(pairs)):
         route = routes.between(source, destination)
-        served = routes.engines_for(source, destination)
-        if route is None or not served:
+        engines = routes.engines_for(source, destination)
+        if route is None or not engines:
             continue
-        pair_at[source, destination] = len(ways)
+        pair_at[source, destination] = len(links)
         links.append([len(machine.engines) + link for link in route.links])
         slowest = min((rate_of_links[link] for link in route.links), default=NO_LIMIT)
-        ways.append(
-            [
-                (
-                    index,
-                    machine.engines[index].setup + route.latency,
-                    min(rate_of_engines[index], slowest),
-                )
-                for index in served
-            ]
-        )
-    rows = table(len(ways), "ways_from", "ways_to", "links_from", "links_to")
-    begins, _ = flatten([0] * len(some) for some in ways)
-    rows["ways_from"], rows["ways_to"] = begins[:-1], begins[1:]
-    begins, every_link = flatten(links)
-    rows["links_from"], rows["links_to"] = begins[:-1], begins[1:]
-    every_way = table(sum(map(len, ways)), "engine", "fixed", "rate")
-    every_way[:] = [way for some in ways for way in some]
-    return pair_at, rows, every_way, every_link
+        for engine in engines:
+            fixed = machine.engines[engine].setup + route.latency
+            options.append((engine, fixed, min(rate_of_engines[engine], slowest)))
+        options_from.append(len(options))
+    rows = table(len(links), "options_from", "options_to", "links_from", "links_to")
+    links_from, every_link = rows_of(links)
+    set_ranges(rows, "options", numbers(options_from))
+    set_ranges(rows, "links", links_from)
+    every_option = table(len(options), "engine", "fixed", "rate")
+    every_option[:] = options
+    return pair_at, rows, every_option, every_link
 
 
 def _core_table(machine: Machine) -> Table:
@@ -107,7 +103,7 @@ def _core_table(machine: Machine) -> Table:
 def _memory_table(machine: Machine, routes: Routes) -> Table:
     memories = table(
         len(machine.memories),
-        *("alignment", "is_dram", "parent", "settled", "spared", "counted"),
+        *("alignment", "is_dram", "parent", "settled", "loads_saved", "counted_for"),
     )
     for memory in machine.memories:
         memories[memory.index] = (

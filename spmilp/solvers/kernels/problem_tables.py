@@ -1,6 +1,5 @@
 """The problem's part of the schedule state."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import add, mul
 
@@ -8,7 +7,19 @@ import numpy as np
 
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
-from spmilp.solvers.kernels.records import NONE, Ints, Table, flatten, numbers, table
+from spmilp.solvers.kernels.records import (
+    NONE,
+    Ints,
+    Rows,
+    Table,
+    inverted,
+    numbers,
+    owners_of,
+    rows_from_pairs,
+    rows_of,
+    set_ranges,
+    table,
+)
 from spmilp.units import Bytes, Extents
 
 
@@ -21,9 +32,27 @@ class ProblemTables:
     reads: Table
     writes: Table
     slices: Table
-    readers: Ints
+    readers: Rows
     buffers: Table
     lists: Ints
+
+
+def problem_tables(problem: Problem) -> ProblemTables:
+    """Flatten a problem."""
+    lists = _Lists()
+    cycles = [[NONE if c is None else c for c in task.cycles] for task in problem.tasks]
+    reads = rows_of(task.reads for task in problem.tasks)
+    readers = inverted(reads, len(problem.slices))
+    return ProblemTables(
+        tasks=_task_table(problem, reads, lists),
+        cycles=np.array(cycles, np.int64).reshape(len(problem.tasks), len(problem.machine.kinds)),
+        reads=_read_table(reads),
+        writes=_write_table(problem, lists),
+        slices=_slice_table(problem, readers),
+        readers=readers,
+        buffers=_buffer_table(problem, lists),
+        lists=lists.items,
+    )
 
 
 class _Lists:
@@ -32,12 +61,11 @@ class _Lists:
     def __init__(self) -> None:
         self._items: list[int] = []
 
-    def add(self, lists: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
-        """Return where each of the lists begins and ends."""
-        begins, items = flatten(lists)
-        begins += len(self._items)
-        self._items.extend(items.tolist())
-        return begins[:-1], begins[1:]
+    def add(self, rows: Rows) -> Ints:
+        """Return where each of the lists begins, and where the last one ends."""
+        begin = rows.begin + len(self._items)
+        self._items.extend(rows.items.tolist())
+        return begin
 
     @property
     def items(self) -> Ints:
@@ -45,61 +73,20 @@ class _Lists:
         return numbers(self._items)
 
 
-def problem_tables(problem: Problem) -> ProblemTables:
-    """Flatten a problem."""
-    lists = _Lists()
-    cycles = [[NONE if c is None else c for c in task.cycles] for task in problem.tasks]
-    tasks, reads, writes = _task_tables(problem, lists)
-    slices, readers = _slice_tables(problem)
-    return ProblemTables(
-        tasks,
-        np.array(cycles, np.int64).reshape(len(problem.tasks), len(problem.machine.kinds)),
-        reads,
-        writes,
-        slices,
-        readers,
-        _buffer_table(problem, lists),
-        lists.items,
-    )
-
-
-def _task_tables(problem: Problem, lists: _Lists) -> tuple[Table, Table, Table]:
-    ranges = [f"{what}_{end}" for what in ("reads", "writes", "before") for end in ("from", "to")]
+def _task_table(problem: Problem, reads: Rows, lists: _Lists) -> Table:
     tasks = table(
         len(problem.tasks),
-        *ranges,
-        "scratch_bytes",
-        "behind",
-        *("position", "core", "start", "end", "placed", "scratch"),
+        *("reads_from", "reads_to", "writes_from", "writes_to", "before_from", "before_to"),
+        *("scratch_bytes", "tail", "position", "core", "start", "end", "placed", "scratch"),
     )
-    reads_from, read = flatten(task.reads for task in problem.tasks)
-    writes_from, written = flatten(task.writes for task in problem.tasks)
-    tasks["reads_from"], tasks["reads_to"] = reads_from[:-1], reads_from[1:]
-    tasks["writes_from"], tasks["writes_to"] = writes_from[:-1], writes_from[1:]
-    tasks["before_from"], tasks["before_to"] = lists.add(problem.predecessors())
+    set_ranges(tasks, "reads", reads.begin)
+    set_ranges(tasks, "writes", rows_of(task.writes for task in problem.tasks).begin)
+    set_ranges(tasks, "before", lists.add(rows_of(problem.predecessors())))
     tasks["scratch_bytes"] = [task.scratch for task in problem.tasks]
     tasks["scratch"] = NONE
-    tasks["behind"] = _cycles_behind(problem)
-    reads = table(read.size, "slice", "served_by", "reader", "set_aside")
-    reads["reader"] = np.repeat(np.arange(len(problem.tasks)), np.diff(reads_from))
-    reads["set_aside"] = NONE
-    reads["slice"] = read
-    reads["served_by"] = NONE
-    writes = table(written.size, "buffer", "overwrites_from", "overwrites_to", "held_by")
-    writes["buffer"] = written
-    writes["held_by"] = NONE
-    writes["overwrites_from"], writes["overwrites_to"] = lists.add(
-        [task.reads.index(r) for r, taking in task.in_place if taking == w]
-        for task in problem.tasks
-        for w in task.writes
-    )
-    return tasks, reads, writes
-
-
-def _cycles_behind(problem: Problem) -> Ints:
-    """For each task, the cycles of the longest chain of tasks behind it."""
     least = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
-    return numbers(remaining_cycles(problem)) - numbers(least)
+    tasks["tail"] = numbers(remaining_cycles(problem)) - numbers(least)
+    return tasks
 
 
 def remaining_cycles(problem: Problem) -> list[int]:
@@ -114,30 +101,44 @@ def remaining_cycles(problem: Problem) -> list[int]:
     return path
 
 
-def _slice_tables(problem: Problem) -> tuple[Table, Ints]:
-    readers: list[list[int]] = [[] for _ in problem.slices]
-    for task in problem.tasks:
-        for read in task.reads:
-            readers[read].append(task.index)
-    readers_from, everybody = flatten(readers)
+def _read_table(reads: Rows) -> Table:
+    rows = table(reads.items.size, "slice", "served_by", "reader", "set_aside")
+    rows["slice"] = reads.items
+    rows["reader"] = owners_of(reads)
+    rows["set_aside"] = NONE
+    rows["served_by"] = NONE
+    return rows
+
+
+def _write_table(problem: Problem, lists: _Lists) -> Table:
+    written = [(task, buffer) for task in problem.tasks for buffer in task.writes]
+    rows = table(len(written), "buffer", "overwrites_from", "overwrites_to", "held_by")
+    rows["buffer"] = [buffer for _, buffer in written]
+    rows["held_by"] = NONE
+    overwrites = rows_of(
+        [task.reads.index(read) for read, taking in task.in_place if taking == buffer]
+        for task, buffer in written
+    )
+    set_ranges(rows, "overwrites", lists.add(overwrites))
+    return rows
+
+
+def _slice_table(problem: Problem, readers: Rows) -> Table:
+    copies = ("from_parent", "offset_in_parent", "at_place", "offset_at_place")
     slices = table(
         len(problem.slices),
-        *("buffer", "bytes", "from_parent", "offset_in_parent", "at_place", "offset_at_place"),
-        *("readers_from", "readers_to"),
-        *("first", "next_reader"),
+        *("buffer", "bytes", *copies, "readers_from", "readers_to", "first", "next_reader"),
     )
     slices["buffer"] = [slice_.buffer for slice_ in problem.slices]
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
-    copies = _Copies()
-    rows = [(*copies.from_parent(problem, s), *copies.at_place(problem, s)) for s in problem.slices]
-    by_column = zip(*rows, strict=True) if rows else [()] * 4
-    names = ("from_parent", "offset_in_parent", "at_place", "offset_at_place")
-    for name, column in zip(names, by_column, strict=True):
+    known = _Copies()
+    rows = [(*known.from_parent(problem, s), *known.at_place(problem, s)) for s in problem.slices]
+    for name, column in zip(copies, zip(*rows, strict=True), strict=bool(rows)):
         slices[name] = column
-    slices["readers_from"], slices["readers_to"] = readers_from[:-1], readers_from[1:]
+    set_ranges(slices, "readers", readers.begin)
     slices["first"] = NONE
-    slices["next_reader"] = readers_from[:-1]
-    return slices, everybody
+    slices["next_reader"] = readers.begin[:-1]
+    return slices
 
 
 class _Copies:
@@ -174,15 +175,14 @@ class _Copies:
 
 
 def _buffer_table(problem: Problem, lists: _Lists) -> Table:
-    parts: list[list[int]] = [[] for _ in problem.buffers]
-    for slice_ in problem.slices:
-        parts[slice_.buffer].append(slice_.index)
     buffers = table(
         len(problem.buffers), "begins", "ends", "parts_from", "parts_to", "home", "in_dram"
     )
     buffers["begins"] = [NONE if b.starts_in is None else b.starts_in for b in problem.buffers]
     buffers["ends"] = [NONE if b.ends_in is None else b.ends_in for b in problem.buffers]
-    buffers["parts_from"], buffers["parts_to"] = lists.add(parts)
+    parent = numbers(slice_.buffer for slice_ in problem.slices)
+    parts = rows_from_pairs(parent, np.arange(parent.size), len(problem.buffers))
+    set_ranges(buffers, "parts", lists.add(parts))
     buffers["home"] = NONE
     buffers["in_dram"] = NONE
     return buffers

@@ -7,9 +7,9 @@ Constants are NumPy numbers, because compiled code tells the types of 1, of True
 a table apart and compiles a function anew for each.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ def tables(shape: tuple[int, ...], *fields: str) -> Table:
     return np.zeros(shape, kind).view(np.recarray)
 
 
+def set_ranges(rows: Table, name: str, begin: Ints) -> None:
+    """Set the columns ``name_from`` and ``name_to`` to where each list begins and ends."""
+    rows[f"{name}_from"], rows[f"{name}_to"] = begin[:-1], begin[1:]
+
+
 def numbers(values: Iterable[int]) -> Ints:
     """Return an array of 64-bit integers."""
     return np.fromiter(values, np.int64)
@@ -48,3 +53,43 @@ def flatten(lists: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
     kept = list(lists)
     begin = list(accumulate((len(some) for some in kept), initial=0))
     return numbers(begin), numbers(item for some in kept for item in some)
+
+
+class Rows(NamedTuple):
+    """A list of numbers for each of many things: ``items[begin[i]:begin[i + 1]]``."""
+
+    begin: Ints
+    items: Ints
+
+    def row(self, index: int) -> Ints:
+        """Return one of the lists."""
+        return self.items[self.begin[index] : self.begin[index + 1]]
+
+
+def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
+    """Return lists as rows."""
+    return Rows(*flatten(lists))
+
+
+def rows_from_pairs(owners: Ints, items: Ints, count: int) -> Rows:
+    """Return the items of each of ``count`` owners, in the order given."""
+    order = np.argsort(owners, kind="stable")
+    begin = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=count), out=begin[1:])
+    return Rows(begin, items[order])
+
+
+def owners_of(rows: Rows) -> Ints:
+    """Return the owner of each item."""
+    return np.repeat(np.arange(rows.begin.size - 1), np.diff(rows.begin))
+
+
+def inverted(rows: Rows, count: int) -> Rows:
+    """Return for each of ``count`` items whose lists hold it."""
+    return rows_from_pairs(rows.items, owners_of(rows), count)
+
+
+def numbered(names: Iterable[Hashable]) -> Ints:
+    """Return a number for each name: equal names the same, in the order in which they come."""
+    known: dict[Hashable, int] = {}
+    return numbers(known.setdefault(name, len(known)) for name in names)

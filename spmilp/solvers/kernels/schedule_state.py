@@ -1,4 +1,4 @@
-"""Everything that the compiled scheduler plays with, in tables.
+"""The state of serial schedule generation: problem, machine and a partial schedule, in tables.
 
 What a table says of the problem and the machine stays; what it says of the schedule changes from
 task to task. A field ``x_from`` comes with ``x_to``: a range of the table or array that the field's
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from spmilp.solvers.kernels.address_space import AddressSpace
 from spmilp.solvers.kernels.records import Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline
+from spmilp.units import Cycles
 
 
 class Stop(IntEnum):
@@ -22,12 +23,24 @@ class Stop(IntEnum):
     TIMELINE_FULL = 3
     BLOCKS_FULL = 4
     DOES_NOT_FIT = 5
-    NO_WAY = 6
+    UNREACHABLE = 6
     TOO_LATE = 7
 
 
+(
+    DONE,
+    RESIDENCIES_FULL,
+    TRANSFERS_FULL,
+    TIMELINE_FULL,
+    BLOCKS_FULL,
+    DOES_NOT_FIT,
+    UNREACHABLE,
+    TOO_LATE,
+) = map(int, Stop)
+
+
 class Weights(NamedTuple):
-    """What a choice costs, in cycles; the portfolio tries several.
+    """Costs of the scheduler's choices, in cycles; the portfolio tries several.
 
     Parameters
     ----------
@@ -59,13 +72,13 @@ COUNT_LATEST = 5
 
 
 class ScheduleState(NamedTuple):
-    """The problem, the machine and a schedule in the making.
+    """The problem, the machine and a partial schedule.
 
     ``tasks``
         ``reads_from`` of ``reads``, ``writes_from`` of ``writes``, ``before_from`` of ``lists``
-        (the tasks it follows), ``scratch_bytes``, the cycles of the longest chain of tasks
-        ``behind`` it. Schedule: ``position`` in the order, ``core``,
-        ``start``, ``end``, whether ``placed``, its ``scratch`` residency.
+        (the tasks it follows), ``scratch_bytes``, the ``tail`` (cycles of the longest chain of
+        tasks behind it). Schedule: ``position`` in the order, ``core``, ``start``, ``end``,
+        whether ``placed``, its ``scratch`` residency.
     ``cycles``
         of each task on each kind of core, or -1.
     ``reads``
@@ -79,26 +92,27 @@ class ScheduleState(NamedTuple):
         ``buffer``, ``bytes``, the nested strides of a copy out of its parent's residency
         (``from_parent``) and to or from its place in DRAM (``at_place``), the bytes by which it
         lies behind the begin of either (``offset_in_parent``, ``offset_at_place``),
-        ``readers_from`` of
-        ``readers``. Schedule: ``first`` residency, ``next_reader``.
+        ``readers_from`` of ``readers``. Schedule: ``first`` residency, ``next_reader``.
     ``readers``
         the tasks that read each slice, in the order in which they are placed.
     ``buffers``
         the memory where it ``begins`` and the one that must hold it when all ``ends``, or -1;
         ``parts_from`` of ``lists`` (its slices). Schedule: ``home``, the residency that must not be
-        lost while somebody needs the buffer and DRAM has no copy; ``in_dram``, its residency there.
+        lost while some task needs the buffer and DRAM has no copy; ``in_dram``, its residency
+        there.
     ``cores``
         ``kind``, ``memory``; the cycle from which it is ``free``.
     ``memories``
         ``alignment``, ``is_dram``, ``parent`` (the next memory towards DRAM, or -1); the cycle
         before which nothing will be placed any more (``settled``). While a core is sought for a
-        task: the cycles of loads that are ``spared`` there, and the last read ``counted``.
+        task: the cycles of loads that the memory's contents save (``loads_saved``), and the last
+        read for which that was counted (``counted_for``).
     ``pair_at``
         for a source and a destination memory, the row in ``pairs``, or -1.
     ``pairs``
-        ``ways_from`` of ``ways``, ``links_from`` of ``links``.
-    ``ways``
-        an ``engine`` with ``fixed`` cycles and a scaled ``rate``.
+        ``options_from`` of ``options``, ``links_from`` of ``links``.
+    ``options``
+        transfer options: an ``engine`` with ``fixed`` cycles and a scaled ``rate``.
     ``links``
         the links of each pair's route, as rows of ``resources``.
     ``resources``
@@ -106,17 +120,17 @@ class ScheduleState(NamedTuple):
         the ``longest`` transfer, ``dimensions`` and ``congruence``.
     ``residencies``
         ``slice`` held (-1 for scratch, -2 while set aside), ``memory``, ``offset``, ``bytes``,
-        ``start``, the cycle
-        from which it is ``valid``, the ``end`` of its last use so far, ``filled_by_task`` or
-        ``filled_by_transfer``, whether it is ``alive``, the ``following`` residency of the same
-        slice, and the task by which it is ``pinned``.
+        ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,
+        ``filled_by_task`` or ``filled_by_transfer``, whether it is ``alive``, the ``following``
+        residency of the same slice, and the task by which it is ``pinned``.
     ``transfers``
         ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
     ``prices``
-        of the blocks of the memory in which room is sought: from when each could be free
-        (``free_from``, ``NEVER`` if it must stay) and what that ``cost``s.
+        of the blocks of the memory in which bytes are wanted: from when each could be free
+        (``free_from``, ``NEVER`` if it must stay) and what evicting its holder costs (``cost``).
     ``counts``
-        of residencies and transfers, who failed, and the latest makespan wanted; see ``COUNT_...``.
+        of residencies and transfers, the task, slice and memory that failed, and the latest
+        makespan wanted; see ``COUNT_...``.
     ``scale``
         Bytes per cycle times this are the scaled rates: all are whole numbers, nothing is rounded.
     """
@@ -133,7 +147,7 @@ class ScheduleState(NamedTuple):
     memories: Table
     pair_at: Ints
     pairs: Table
-    ways: Table
+    options: Table
     links: Ints
     resources: Table
     residencies: Table
@@ -141,6 +155,19 @@ class ScheduleState(NamedTuple):
     prices: Table
     counts: Ints
     space: AddressSpace
-    line: Timeline
+    timeline: Timeline
     scale: int
     weights: Weights
+
+    def made_residencies(self) -> Table:
+        """Return the rows of ``residencies`` that are in use."""
+        return self.residencies[: self.counts[COUNT_RESIDENCIES]]
+
+    def made_transfers(self) -> Table:
+        """Return the rows of ``transfers`` that are in use."""
+        return self.transfers[: self.counts[COUNT_TRANSFERS]]
+
+    def makespan(self) -> Cycles:
+        """Return the end of the last task or transfer."""
+        ends = (self.tasks["end"], self.made_transfers()["end"])
+        return int(max(end.max(initial=0) for end in ends))

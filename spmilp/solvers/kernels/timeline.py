@@ -2,7 +2,7 @@
 
 A resource (an engine with its channels, a link with its bytes per cycle) has steps:
 from ``time`` to the time of the next step it carries ``load``. The last step is empty and
-never ends. The pool grows by moving a full resource to its end with twice the room.
+never ends. The pool grows by moving a full resource to its end with twice the slots.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import Ints, Table, table
 
-FIRST_ROOM = 8
+FIRST_SLOTS = 8
 
 
 class Timeline(NamedTuple):
@@ -28,27 +28,27 @@ class Timeline(NamedTuple):
 
 
 def new_timeline(resources: int, pool: int) -> Timeline:
-    """Return empty step functions with room for ``pool`` breakpoints in all."""
-    rows = table(resources, "begin", "length", "room")
-    rows["begin"] = np.arange(resources) * FIRST_ROOM
+    """Return empty step functions with ``pool`` slots for breakpoints in all."""
+    rows = table(resources, "begin", "length", "slots")
+    rows["begin"] = np.arange(resources) * FIRST_SLOTS
     rows["length"] = 1
-    rows["room"] = FIRST_ROOM
+    rows["slots"] = FIRST_SLOTS
     return Timeline(
-        steps=table(max(pool, resources * FIRST_ROOM * 2), "time", "load"),
+        steps=table(max(pool, resources * FIRST_SLOTS * 2), "time", "load"),
         resources=rows,
-        used=np.array([resources * FIRST_ROOM], np.int64),
+        used=np.array([resources * FIRST_SLOTS], np.int64),
     )
 
 
 @part
-def earliest_gap(line: Timeline, resource: int, ready: int, cycles: int, spare: int) -> int:
+def earliest_gap(timeline: Timeline, resource: int, ready: int, cycles: int, spare: int) -> int:
     """Return the first cycle from ``ready`` on where ``spare`` is not exceeded for long enough.
 
-    ``spare`` is the highest load that leaves room, the resource's capacity less what is asked.
+    ``spare`` is the highest load that still fits: the resource's capacity less what is asked.
     """
-    steps, row = line.steps, line.resources[resource]
+    steps, row = timeline.steps, timeline.resources[resource]
     last = row.begin + row.length - 1
-    step = step_at(line, resource, ready)
+    step = step_at(timeline, resource, ready)
     start = ready
     while step < last:
         if steps[step].load > spare:
@@ -62,9 +62,9 @@ def earliest_gap(line: Timeline, resource: int, ready: int, cycles: int, spare: 
 
 
 @part
-def step_at(line: Timeline, resource: int, cycle: int) -> int:
+def step_at(timeline: Timeline, resource: int, cycle: int) -> int:
     """Return the position in the pool of the step of a resource that holds ``cycle``."""
-    steps, row = line.steps, line.resources[resource]
+    steps, row = timeline.steps, timeline.resources[resource]
     low, high = row.begin, row.begin + row.length - 1
     while low < high:
         middle = (low + high + 1) >> 1
@@ -76,25 +76,25 @@ def step_at(line: Timeline, resource: int, cycle: int) -> int:
 
 
 @part
-def occupy(line: Timeline, resource: int, start: int, end: int, demand: int) -> bool:
+def occupy(timeline: Timeline, resource: int, start: int, end: int, demand: int) -> bool:
     """Add ``demand`` during ``[start, end)``; return False when the pool is full."""
-    row = line.resources[resource]
-    if row.length + 2 > row.room and not _move_to_a_larger_room(line, resource):
+    row = timeline.resources[resource]
+    if row.length + 2 > row.slots and not _grow(timeline, resource):
         return False
-    first = _cut(line, resource, start)
-    last = _cut(line, resource, end)
+    first = _cut(timeline, resource, start)
+    last = _cut(timeline, resource, end)
     for step in range(first, last):
-        line.steps[step].load += demand
-    _merge(line, resource, last)
-    _merge(line, resource, first)
+        timeline.steps[step].load += demand
+    _merge(timeline, resource, last)
+    _merge(timeline, resource, first)
     return True
 
 
 @part
-def _cut(line: Timeline, resource: int, cycle: int) -> int:
+def _cut(timeline: Timeline, resource: int, cycle: int) -> int:
     """Make ``cycle`` a breakpoint; return its position in the pool."""
-    steps, row = line.steps, line.resources[resource]
-    before = step_at(line, resource, cycle)
+    steps, row = timeline.steps, timeline.resources[resource]
+    before = step_at(timeline, resource, cycle)
     if steps[before].time == cycle:
         return before
     for step in range(row.begin + row.length, before, -1):
@@ -105,9 +105,9 @@ def _cut(line: Timeline, resource: int, cycle: int) -> int:
 
 
 @part
-def _merge(line: Timeline, resource: int, step: int) -> None:
+def _merge(timeline: Timeline, resource: int, step: int) -> None:
     """Drop the breakpoint ``step`` when nothing changes there."""
-    steps, row = line.steps, line.resources[resource]
+    steps, row = timeline.steps, timeline.resources[resource]
     if step == row.begin or steps[step].load != steps[step - 1].load:
         return
     for later in range(step, row.begin + row.length - 1):
@@ -116,14 +116,14 @@ def _merge(line: Timeline, resource: int, step: int) -> None:
 
 
 @part
-def _move_to_a_larger_room(line: Timeline, resource: int) -> bool:
-    steps, row = line.steps, line.resources[resource]
-    begin = line.used[0]
-    if begin + 2 * row.room > steps.size:
+def _grow(timeline: Timeline, resource: int) -> bool:
+    steps, row = timeline.steps, timeline.resources[resource]
+    begin = timeline.used[0]
+    if begin + 2 * row.slots > steps.size:
         return False
     for step in range(row.length):
         steps[begin + step] = steps[row.begin + step]
     row.begin = begin
-    row.room *= 2
-    line.used[0] = begin + row.room
+    row.slots *= 2
+    timeline.used[0] = begin + row.slots
     return True

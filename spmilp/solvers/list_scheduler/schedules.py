@@ -8,7 +8,6 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.kernels.schedule_state import COUNT_TRANSFERS
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
@@ -91,7 +90,7 @@ class Schedules:
         if self._is_worth_keeping(found):
             others = [one for one in self.kept if one.trial.rule != found.trial.rule]
             self.kept = sorted([*others, found], key=lambda one: one.score)
-            activities = found.state.tasks.size + int(found.state.counts[COUNT_TRANSFERS])
+            activities = found.state.tasks.size + len(found.state.made_transfers())
             del self.kept[max(2, min(MOST_KEPT, ACTIVITIES_KEPT // activities)) :]
         for one in before:
             if one is not None and one not in self.kept:

@@ -8,10 +8,10 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints, Rows, owners_of
 from spmilp.solvers.lns.window import Cut
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, Rows, owners_of
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
 
 REACH = 2
 """Activities inside a window for each that is free, at most, where the others keep their order."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from spmilp.compiled import kernel
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Rows
 from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.capacity_passes import (
     capacity_backward_pass,
@@ -24,7 +24,6 @@ from spmilp.solvers.partial_order.redundant_transfers import without_redundant_t
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
 from spmilp.solvers.partial_order.schedule import (
     PartialOrderSchedule,
-    Rows,
     TimedSchedule,
     lifetimes,
     makespan_of,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.records import Ints, Rows
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, Rows
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx
 
 

@@ -9,25 +9,26 @@ import numpy as np
 
 from spmilp.compiled import compiled
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, ScheduleState
+from spmilp.solvers.kernels.schedule_state import ScheduleState
 from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 
 def critical_tasks(index: ProblemIndex, state: ScheduleState) -> Ints:
     """Return the tasks on a critical chain and those that read what it brings, latest first."""
     tasks = state.tasks
-    moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
-    stays = state.residencies[: state.counts[COUNT_RESIDENCIES]]
+    moves, residencies = state.made_transfers(), state.made_residencies()
     count = len(tasks)
     starts = np.concatenate([tasks["start"], moves["start"]])
     ends = np.concatenate([tasks["end"], moves["end"]])
     filler = np.where(
-        stays["filled_by_task"] >= 0,
-        stays["filled_by_task"],
-        np.where(stays["filled_by_transfer"] >= 0, stays["filled_by_transfer"] + count, -1),
+        residencies["filled_by_task"] >= 0,
+        residencies["filled_by_task"],
+        np.where(
+            residencies["filled_by_transfer"] >= 0, residencies["filled_by_transfer"] + count, -1
+        ),
     )
     memory = np.concatenate(
-        [index.memory_of_core[tasks["core"]], stays["memory"][moves["destination"]]]
+        [index.memory_of_core[tasks["core"]], residencies["memory"][moves["destination"]]]
     )
     # What runs one at a time: cores, then engines.
     server = np.concatenate([tasks["core"], moves["engine"] + len(state.cores)])

@@ -6,7 +6,6 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop
-from spmilp.solvers.kernels.serial.extract import makespan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.local_search.candidate import Candidate, Judged
@@ -37,7 +36,7 @@ class Evaluator:
         latest = limit[0] if limit is not None and by_makespan else NEVER
         steps = steps_of(self._index, candidate)
         stop, state = self._runner.run(steps, candidate.cores, candidate.weights, latest)
-        if stop is not Stop.DONE or (by_makespan and makespan_of(state) > latest):
+        if stop is not Stop.DONE or (by_makespan and state.makespan() > latest):
             return None
         found = self._score(state)
         if limit is not None and found > limit:

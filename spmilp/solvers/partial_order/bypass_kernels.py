@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints
+from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints, Rows
 from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, Rows
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
 from spmilp.solvers.partial_order.transfer_options import OptionTables, earliest_option, hold_option
 
 

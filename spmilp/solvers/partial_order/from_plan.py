@@ -9,8 +9,8 @@ from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import NONE, Ints, numbers
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, Rows, inverted, rows_of
+from spmilp.solvers.kernels.records import NONE, Ints, Rows, inverted, numbers, rows_of
+from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 from spmilp.units import CoreIdx, KindIdx, MemoryIdx
 
 

@@ -3,14 +3,13 @@
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NEVER, NONE, ZERO, Ints
+from spmilp.solvers.kernels.records import NEVER, NONE, ZERO, Ints, Rows
 from spmilp.solvers.kernels.timeline import Timeline
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.profiles import first_room, hold, line_of_resources
 from spmilp.solvers.partial_order.schedule import (
     PartialOrderSchedule,
     ReuseOrder,
-    Rows,
     TimedSchedule,
     makespan_of,
 )

@@ -23,10 +23,10 @@ def line_of_memories(schedule: PartialOrderSchedule, memories: int, changes: int
 
 def _line(breakpoints: Ints) -> Timeline:
     most = breakpoints + 4
-    rows = table(most.size, "begin", "length", "room")
+    rows = table(most.size, "begin", "length", "slots")
     rows["begin"] = np.cumsum(most) - most
     rows["length"] = 1
-    rows["room"] = most
+    rows["slots"] = most
     steps = table(int(most.sum()), "time", "load")
     return Timeline(steps=steps, resources=rows, used=np.array([steps.size], np.int64))
 

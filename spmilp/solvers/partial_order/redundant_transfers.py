@@ -3,19 +3,19 @@
 import numpy as np
 
 from spmilp.compiled import kernel
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints
-from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
-from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.profiles import line_of_memories
-from spmilp.solvers.partial_order.schedule import (
-    Flags,
-    PartialOrderSchedule,
+from spmilp.solvers.kernels.records import (
+    NEVER,
+    NONE,
+    Ints,
     Rows,
     inverted,
-    lifetimes,
     owners_of,
     rows_from_pairs,
 )
+from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
+from spmilp.solvers.partial_order.context import ScheduleContext
+from spmilp.solvers.partial_order.profiles import line_of_memories
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, lifetimes
 
 
 def without_redundant_transfers(

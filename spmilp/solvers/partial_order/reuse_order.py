@@ -8,14 +8,8 @@ import numpy as np
 
 from spmilp.compiled import compiled
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import NONE, Ints, numbers
-from spmilp.solvers.partial_order.schedule import (
-    Flags,
-    PartialOrderSchedule,
-    ReuseOrder,
-    inverted,
-    rows_from_pairs,
-)
+from spmilp.solvers.kernels.records import NONE, Ints, inverted, numbers, rows_from_pairs
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, ReuseOrder
 from spmilp.units import Box, ResidencyIdx, TensorIdx
 
 Pairs: TypeAlias = Iterable[tuple[ResidencyIdx, ResidencyIdx]]

@@ -60,7 +60,7 @@ def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
     return OptionTables(
         pair_at=tables.pair_at,
         pairs=tables.pairs,
-        ways=tables.ways,
+        ways=tables.options,
         links=tables.links,
         limits=tables.resources,
         slices=problem_tables(problem).slices,
@@ -90,7 +90,7 @@ def earliest_option(
         Whether it is copied out of the whole buffer.
     """
     best, best_start, best_end = NONE, ZERO, by + 1
-    for way in range(options.pairs[pair].ways_from, options.pairs[pair].ways_to):
+    for way in range(options.pairs[pair].options_from, options.pairs[pair].options_to):
         cycles = _cycles(options, way, what, is_part)
         if cycles == 0 or ready + cycles >= best_end:
             continue

@@ -1,9 +1,24 @@
-"""Room for new bytes: which window of a memory to clear, and how. Compiled."""
+"""Addresses for new bytes: which range of a memory to clear, and how. Compiled.
+
+The contents of each scratchpad are known at every step, so eviction looks ahead: what is needed
+last goes first (Belady, IBM Systems Journal 5(2), 1966), weighed against how soon its bytes are
+free and how long it takes to bring back. A buffer that DRAM has no copy of is stored before its
+bytes are given away; the store may run as soon as the buffer is valid, long before.
+"""
+
+from typing import NamedTuple
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace, block_at
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
-from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop
+from spmilp.solvers.kernels.schedule_state import (
+    BLOCKS_FULL,
+    DOES_NOT_FIT,
+    DONE,
+    RESIDENCIES_FULL,
+    UNREACHABLE,
+    ScheduleState,
+)
 from spmilp.solvers.kernels.serial.residencies import (
     close,
     is_last_copy,
@@ -13,60 +28,68 @@ from spmilp.solvers.kernels.serial.residencies import (
     settle_at,
 )
 from spmilp.solvers.kernels.serial.transfers import (
-    DONE,
-    NO_WAY,
-    RESIDENCIES_FULL,
     cycles_on_idle_hardware,
     earliest_transfer,
     store,
     transfer,
 )
 
-BLOCKS_FULL = int(Stop.BLOCKS_FULL)
-DOES_NOT_FIT = int(Stop.DOES_NOT_FIT)
+
+class Request(NamedTuple):
+    """Bytes wanted in a memory while a task is being placed.
+
+    Parameters
+    ----------
+    need
+        Cycle at which the task could start but for these bytes.
+    lead
+        Cycles from the moment the bytes are free until the task can use them.
+    ready
+        Cycle from which a load into them could run; ``NEVER`` for bytes that the task itself
+        writes, which prefer addresses that have not been idle for long (others are left for loads).
+    compact
+        Take the lowest addresses that can be cleared, whatever that costs.
+    """
+
+    memory: int
+    size: int
+    need: int
+    lead: int
+    ready: int
+    task: int
+    compact: bool
 
 
 @part
-def make_room(
-    state: ScheduleState,
-    what: int,
-    size: int,
-    memory: int,
-    need: int,
-    lead: int,
-    ready: int,
-    task: int,
-    compact: bool,
-) -> tuple[int, int, int]:
-    """Clear the cheapest window and give it to a new residency of ``what``.
-
-    See :func:`best_window` for ``need``, ``lead``, ``ready`` and ``compact``.
+def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, int, int]:
+    """Clear the cheapest range of addresses and give it to a new residency of a slice.
 
     Returns
     -------
     tuple
         The residency, the cycle from which its bytes are free, and why it stopped.
     """
-    address = best_window(state, memory, size, need, lead, ready, task, compact)
+    address = cheapest_range(state, request)
     if address == NONE:
         return NONE, ZERO, DOES_NOT_FIT
     while True:
-        held = _someone_in(state.space, memory, address, size)
+        held = _holder_in(state.space, request.memory, address, request.size)
         if held == NONE:
-            return _take_cleared(state, what, size, memory, address, task)
-        stop = evict(state, held, task)
+            return _allocate_cleared(state, slice_, request, address)
+        stop = evict(state, held, request.task)
         if stop != DONE:
             return NONE, ZERO, stop
 
 
 @part
-def _take_cleared(
-    state: ScheduleState, what: int, size: int, memory: int, address: int, task: int
+def _allocate_cleared(
+    state: ScheduleState, slice_: int, request: Request, address: int
 ) -> tuple[int, int, int]:
-    new = new_residency(state, what, memory, size)
+    memory = request.memory
+    new = new_residency(state, slice_, memory, request.size)
     if new == NONE:
         return NONE, ZERO, RESIDENCIES_FULL
-    end = address + padded_size(state, memory, address, size)
+    end = address + padded_size(state, memory, address, request.size)
     free = ZERO
     blocks = state.space.blocks[memory]
     block = block_at(state.space, memory, address)
@@ -76,51 +99,30 @@ def _take_cleared(
     if not settle_at(state, new, address):
         return NONE, ZERO, BLOCKS_FULL
     state.residencies[new].start = free
-    state.residencies[new].pinned = task
+    state.residencies[new].pinned = request.task
     return new, free, DONE
 
 
 @part
-def best_window(
-    state: ScheduleState,
-    memory: int,
-    size: int,
-    need: int,
-    lead: int,
-    ready: int,
-    task: int,
-    compact: bool,
-) -> int:
-    """Return the address of the cheapest window of ``size`` bytes; -1 when none can be cleared.
-
-    Parameters
-    ----------
-    need
-        Cycle at which the task could start but for this.
-    lead
-        Cycles from the moment the window is free until the task can use it.
-    ready
-        Cycle from which a load could run; ``NEVER`` for bytes that the task itself writes, which
-        prefer a window that has not been idle for long (it leaves the others for loads ahead).
-    compact
-        Take the lowest window that can be cleared.
-    """
+def cheapest_range(state: ScheduleState, request: Request) -> int:
+    """Return the address of the cheapest range of bytes to clear; -1 when none can be cleared."""
     weights = state.weights
+    memory = request.memory
     blocks = state.space.blocks[memory]
     count = state.space.length[memory]
     alignment = state.memories[memory].alignment
     prices = state.prices
-    _price_blocks(state, memory, task)
+    _price_all_blocks(state, memory, request.task)
     best, best_cost = NONE, 0.0
     for first in range(count):
         address = (blocks[first].start + alignment - 1) // alignment * alignment
-        end = address + size
+        end = address + request.size
         if address >= blocks[first + 1].start:
             continue
         if end > blocks[count].start:
             break
         free, cost, block = ZERO, 0.0, first
-        # Costs only grow: a window that is dearer half way need not be walked through.
+        # Costs only grow: a range that is already dearer than the best one is left.
         while blocks[block].start < end and prices[block].free_from != NEVER:
             if best != NONE and cost >= best_cost:
                 break
@@ -129,13 +131,14 @@ def best_window(
             block += 1
         if blocks[block].start < end:
             continue
-        if compact:
+        if request.compact:
             return address
-        cost += max(0, free + lead - need)
-        if ready == NEVER:
-            cost += weights.idle * max(0, need - free)
+        cost += max(0, free + request.lead - request.need)
+        if request.ready == NEVER:
+            cost += weights.idle * max(0, request.need - free)
         else:
-            cost += weights.early * max(0, free - ready)
+            cost += weights.early * max(0, free - request.ready)
+        # Among equals, the range that leaves the smallest gap behind it.
         cost += 1e-9 * (blocks[block].start - end)
         if best == NONE or cost < best_cost:
             best, best_cost = address, cost
@@ -143,22 +146,22 @@ def best_window(
 
 
 @part
-def _price_blocks(state: ScheduleState, memory: int, task: int) -> None:
+def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
     """Find for each block from when it could be free and what that costs."""
     blocks = state.space.blocks[memory]
     for block in range(state.space.length[memory]):
         holder = blocks[block].holder
         free_from, cost = blocks[block].free_from, 0.0
-        if holder == RESERVED or (holder != FREE and not _may_go(state, holder, task)):
+        if holder == RESERVED or (holder != FREE and not _is_evictable(state, holder, task)):
             free_from = NEVER
         elif holder != FREE:
-            free_from, cost = _price(state, holder, task)
+            free_from, cost = _eviction_price(state, holder, task)
         state.prices[block].free_from = free_from
         state.prices[block].cost = cost
 
 
 @part
-def _may_go(state: ScheduleState, held: int, task: int) -> bool:
+def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
     """Say whether a residency may be evicted while ``task`` is being placed."""
     residency = state.residencies[held]
     if residency.slice < 0 or residency.pinned == task:
@@ -175,7 +178,7 @@ def _may_go(state: ScheduleState, held: int, task: int) -> bool:
 
 
 @part
-def _price(state: ScheduleState, held: int, task: int) -> tuple[int, float]:
+def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float]:
     """Return from when a residency's bytes could be free, and what evicting it costs in cycles."""
     residency = state.residencies[held]
     weights = state.weights
@@ -196,8 +199,8 @@ def _price(state: ScheduleState, held: int, task: int) -> tuple[int, float]:
 
 
 @part
-def _someone_in(space: AddressSpace, memory: int, address: int, size: int) -> int:
-    """Return a residency that lies in a window; -1 when it is free."""
+def _holder_in(space: AddressSpace, memory: int, address: int, size: int) -> int:
+    """Return a residency that lies in a range of addresses; -1 when the range is free."""
     blocks = space.blocks[memory]
     block = block_at(space, memory, address)
     while blocks[block].start < address + size:
@@ -224,18 +227,19 @@ def evict(state: ScheduleState, held: int, task: int) -> int:
 
 @part
 def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: int) -> int:
-    """Copy the last copy of a buffer to a memory next to DRAM; who lies there goes to DRAM.
+    """Copy the last copy of a buffer to a memory next to DRAM; what lies there goes to DRAM.
 
     Compiled code cannot recurse, so a machine has at most one memory between a scratchpad and DRAM.
     """
-    what = state.residencies[held].slice
+    slice_ = state.residencies[held].slice
     size = state.residencies[held].bytes
     ready = state.residencies[held].valid
-    address = best_window(state, parent, size, ready, ZERO, ready, task, NO)
+    request = Request(parent, size, ready, ZERO, ready, task, NO)
+    address = cheapest_range(state, request)
     if address == NONE:
         return DOES_NOT_FIT
     while True:
-        other = _someone_in(state.space, parent, address, size)
+        other = _holder_in(state.space, parent, address, size)
         if other == NONE:
             break
         if is_last_copy(state, other):
@@ -243,11 +247,11 @@ def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: i
             if stop != DONE:
                 return stop
         close(state, other)
-    new, free, stop = _take_cleared(state, what, size, parent, address, task)
+    new, free, stop = _allocate_cleared(state, slice_, request, address)
     if stop != DONE:
         return stop
-    way, start, end = earliest_transfer(state, what, held, parent, max(free, ready))
-    if way == NONE:
-        return NO_WAY
-    state.buffers[state.slices[what].buffer].home = new
-    return transfer(state, what, held, new, way, start, end)
+    option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready))
+    if option == NONE:
+        return UNREACHABLE
+    state.buffers[state.slices[slice_].buffer].home = new
+    return transfer(state, slice_, held, new, option, start, end)

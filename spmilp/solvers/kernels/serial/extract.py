@@ -1,7 +1,6 @@
 """From the scheduler's tables to the parts of a plan."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.intervals import least_free_numbers
 from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.kernels.records import NONE, Ints, Table
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, ScheduleState
-from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """The decisions of a plan, without what is claimed of them."""
-
-    placements: tuple[Placement, ...]
-    residencies: tuple[Residency, ...]
-    transfers: tuple[Transfer, ...]
-    tensors: tuple[Bytes, ...]
+from spmilp.solvers.kernels.schedule_state import ScheduleState
+from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 
 def plan_of(
@@ -43,50 +32,29 @@ def plan_of(
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    schedule = extract(problem, routes, state)
-    measures = measure(problem, schedule.placements, schedule.residencies, schedule.transfers)
+    rows = state.made_residencies()
+    kept = np.flatnonzero(_was_filled(problem, rows))
+    number = np.full(len(rows) + 1, NONE, np.int64)
+    number[kept] = np.arange(len(kept))
+    tensors, residencies = dram_addresses(
+        problem, list(_residencies(problem, rows[kept], state.makespan()))
+    )
+    placements = tuple(_placements(state, number))
+    transfers = tuple(_transfers(routes, state, number))
+    measures = measure(problem, placements, residencies, transfers)
     return Plan(
-        placements=schedule.placements,
-        residencies=schedule.residencies,
-        transfers=schedule.transfers,
-        tensors=schedule.tensors,
+        placements=placements,
+        residencies=tuple(residencies),
+        transfers=transfers,
+        tensors=tensors,
         claim=claim_of(measures, bound.value, bound.name),
         solver=solver,
         options=options,
     )
 
 
-def makespan_of(state: ScheduleState) -> Cycles:
-    """Return the end of the last task or transfer."""
-    moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
-    last_task = state.tasks["end"].max(initial=0)
-    return int(max(last_task, moves["end"].max(initial=0)))
-
-
-def extract(problem: Problem, routes: Routes, state: ScheduleState) -> Schedule:
-    """Return a finished schedule in the project's own terms.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a bounded DRAM is too small for the tensors and what is spilled to it.
-    """
-    rows = state.residencies[: state.counts[COUNT_RESIDENCIES]]
-    kept = np.flatnonzero(_was_filled(problem, rows))
-    number = np.full(len(rows) + 1, NONE, np.int64)
-    number[kept] = np.arange(len(kept))
-    residencies = list(_residencies(problem, rows[kept], makespan_of(state)))
-    tensors, residencies = dram_addresses(problem, residencies)
-    return Schedule(
-        placements=tuple(_placements(state, number)),
-        residencies=tuple(residencies),
-        transfers=tuple(_transfers(routes, state, number)),
-        tensors=tensors,
-    )
-
-
 def _was_filled(problem: Problem, rows: Any) -> Any:
-    """Say which residencies count: a task that began again left some that held nothing."""
+    """Say which residencies held something: a task that began again left some that did not."""
     starts = np.array([buffer.starts_in is not None for buffer in problem.buffers] + [False])
     whole = np.where(
         (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers)), rows["slice"], -1
@@ -116,7 +84,7 @@ def _residencies(problem: Problem, rows: Table, makespan: Cycles) -> Iterator[Re
 
 
 def _stays(problem: Problem, slice_: SliceIdx | None, memory: MemoryIdx) -> bool:
-    """Say whether a residency lasts until all ends, whoever uses it last."""
+    """Say whether a residency lasts until all ends, whatever uses it last."""
     if slice_ is None or slice_ >= len(problem.buffers):
         return False
     buffer = problem.buffers[slice_]
@@ -143,9 +111,8 @@ def _placements(state: ScheduleState, number: Ints) -> Iterator[Placement]:
 
 
 def _transfers(routes: Routes, state: ScheduleState, number: Ints) -> Iterator[Transfer]:
-    rows = state.transfers[: state.counts[COUNT_TRANSFERS]]
     names = ("slice", "source", "destination", "engine", "start", "end")
-    moves = list(_values(rows, *names))
+    moves = list(_values(state.made_transfers(), *names))
     # The engine never has more transfers at a time than channels.
     channels = least_free_numbers((engine, start, end) for *_, engine, start, end in moves)
     memory = state.residencies["memory"].tolist()

@@ -5,13 +5,13 @@ from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
+    DONE,
+    UNREACHABLE,
     ScheduleState,
 )
-from spmilp.solvers.kernels.serial.eviction import make_room
+from spmilp.solvers.kernels.serial.eviction import Request, allocate
 from spmilp.solvers.kernels.serial.residencies import close, residency_in
 from spmilp.solvers.kernels.serial.transfers import (
-    DONE,
-    NO_WAY,
     cycles_on_idle_hardware,
     earliest_transfer,
     store,
@@ -23,7 +23,7 @@ MOST_SOURCES = 12
 
 @part
 def fetch(
-    state: ScheduleState, what: int, memory: int, need: int, task: int, compact: bool
+    state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Bring a slice into a memory, through DRAM or a shared one where no engine connects them.
 
@@ -32,65 +32,66 @@ def fetch(
     tuple
         The residency in ``memory``, and why it stopped.
     """
-    here, stop = _fetch_directly(state, what, memory, need, task, compact)
-    if stop != NO_WAY:
+    here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
+    if stop != UNREACHABLE:
         return here, stop
     parent = state.memories[memory].parent
     if parent == NONE:
         return here, stop
     if state.memories[parent].is_dram:
-        stop = _store_home(state, what)
+        stop = _store_home(state, slice_)
         if stop != DONE:
             return here, stop
-        return _fetch_directly(state, what, memory, need, task, compact)
-    if residency_in(state, what, parent) == NONE:
-        staged, stop = _fetch_directly(state, what, parent, need, task, NO)
+        return _fetch_directly(state, slice_, memory, need, task, compact)
+    if residency_in(state, slice_, parent) == NONE:
+        staged, stop = _fetch_directly(state, slice_, parent, need, task, NO)
         if stop != DONE:
             return staged, stop
-    return _fetch_directly(state, what, memory, need, task, compact)
+    return _fetch_directly(state, slice_, memory, need, task, compact)
 
 
 @part
-def _store_home(state: ScheduleState, what: int) -> int:
+def _store_home(state: ScheduleState, slice_: int) -> int:
     """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
-    entry = state.buffers[state.slices[what].buffer]
+    entry = state.buffers[state.slices[slice_].buffer]
     if entry.home == NONE or entry.in_dram != NONE:
-        return NO_WAY
+        return UNREACHABLE
     parent = state.memories[state.residencies[entry.home].memory].parent
     if parent == NONE or not state.memories[parent].is_dram:
-        return NO_WAY
+        return UNREACHABLE
     return store(state, entry.home, parent)
 
 
 @part
 def _fetch_directly(
-    state: ScheduleState, what: int, memory: int, need: int, task: int, compact: bool
+    state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Copy a slice from wherever the copy ends first, DRAM at a handicap."""
-    ready, lead = _soonest_source(state, what, memory)
+    ready, lead = _soonest_source(state, slice_, memory)
     if ready == NEVER:
-        state.counts[COUNT_FAILED_SLICE] = what
+        state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
-        return NONE, NO_WAY
-    size = state.slices[what].bytes
-    new, free, stop = make_room(state, what, size, memory, need, lead, ready, task, compact)
+        return NONE, UNREACHABLE
+    size = state.slices[slice_].bytes
+    request = Request(memory, size, need, lead, ready, task, compact)
+    new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return NONE, stop
-    source, way, start, end = best_source(state, what, memory, free)
+    source, option, start, end = best_source(state, slice_, memory, free)
     if source == NONE:
-        return NONE, NO_WAY
-    return new, transfer(state, what, source, new, way, start, end)
+        return NONE, UNREACHABLE
+    return new, transfer(state, slice_, source, new, option, start, end)
 
 
 @part
-def _soonest_source(state: ScheduleState, what: int, memory: int) -> tuple[int, int]:
+def _soonest_source(state: ScheduleState, slice_: int, memory: int) -> tuple[int, int]:
     """Return the cycle at which some source is valid (``NEVER`` if none can be reached), and the
     cycles of its transfer on idle hardware."""
     soonest, lead = NEVER, ZERO
-    size = state.slices[what].bytes
-    buffer = state.slices[what].buffer
-    one = state.slices[what].first
-    in_parent = what == buffer
+    size = state.slices[slice_].bytes
+    buffer = state.slices[slice_].buffer
+    one = state.slices[slice_].first
+    in_parent = slice_ == buffer
     while True:
         while one != NONE:
             residency = state.residencies[one]
@@ -107,16 +108,16 @@ def _soonest_source(state: ScheduleState, what: int, memory: int) -> tuple[int, 
 
 @part
 def best_source(
-    state: ScheduleState, what: int, memory: int, free: int
+    state: ScheduleState, slice_: int, memory: int, free: int
 ) -> tuple[int, int, int, int]:
     """Return residency, way, start and end of the best copy of a slice into ``memory``.
 
     At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.
     """
-    best, best_way, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
-    buffer = state.slices[what].buffer
-    one = state.slices[what].first
-    in_parent = what == buffer
+    best, best_option, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
+    buffer = state.slices[slice_].buffer
+    one = state.slices[slice_].first
+    in_parent = slice_ == buffer
     asked = 0
     while True:
         while one != NONE:
@@ -126,18 +127,18 @@ def best_source(
             reachable = state.pair_at[residency.memory, memory] != NONE
             if residency.alive and reachable and (is_dram or asked < MOST_SOURCES):
                 ready = max(free, residency.valid)
-                way, start, end = earliest_transfer(state, what, one, memory, ready)
+                option, start, end = earliest_transfer(state, slice_, one, memory, ready)
                 cost = float(end)
                 if is_dram:
                     cost += state.weights.dram * (end - start)
                 else:
                     asked += 1
-                if way != NONE and (best == NONE or cost < best_cost):
-                    best, best_way, best_start, best_end = one, way, start, end
+                if option != NONE and (best == NONE or cost < best_cost):
+                    best, best_option, best_start, best_end = one, option, start, end
                     best_cost = cost
             one = following
         if in_parent:
-            return best, best_way, best_start, best_end
+            return best, best_option, best_start, best_end
         one, in_parent = state.slices[buffer].first, True
 
 
@@ -147,15 +148,15 @@ def send_towards(state: ScheduleState, held: int, memory: int, task: int) -> int
     residency = state.residencies[held]
     if residency.memory == memory:
         return DONE
-    what = residency.slice
+    slice_ = residency.slice
     parent = state.memories[residency.memory].parent
     if parent == memory and state.memories[memory].is_dram:
         return store(state, held, memory)
-    here, stop = fetch(state, what, parent, residency.valid, task, NO)
+    here, stop = fetch(state, slice_, parent, residency.valid, task, NO)
     if stop != DONE:
         return stop
     if parent == memory:
-        state.buffers[state.slices[what].buffer].home = here
+        state.buffers[state.slices[slice_].buffer].home = here
         return DONE
     stop = store(state, here, memory)
     close(state, here)

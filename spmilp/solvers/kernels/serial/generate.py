@@ -1,32 +1,24 @@
-"""From an order and a core for each task to a complete schedule. Compiled.
-
-The contents of each scratchpad are known at every step, so eviction can look ahead: what is needed
-last goes first (Belady, IBM Systems Journal 5(2), 1966), weighed against how soon its bytes are
-free and how long it takes to bring back. A buffer that DRAM has no copy of is stored before its
-bytes are given away; the store may run as soon as the buffer is valid, long before.
-"""
+"""Serial schedule generation: from an order and cores to a complete schedule. Compiled."""
 
 from spmilp.compiled import kernel, part
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
 from spmilp.solvers.kernels.reference import by_reference
 from spmilp.solvers.kernels.schedule_state import (
+    BLOCKS_FULL,
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
     COUNT_LATEST,
-    ScheduleState,
-    Stop,
-)
-from spmilp.solvers.kernels.serial.eviction import (
-    BLOCKS_FULL,
     DOES_NOT_FIT,
-    best_window,
-    evict,
-    make_room,
+    DONE,
+    RESIDENCIES_FULL,
+    TOO_LATE,
+    ScheduleState,
 )
+from spmilp.solvers.kernels.serial.eviction import Request, allocate, cheapest_range, evict
 from spmilp.solvers.kernels.serial.fetch import fetch, send_towards
-from spmilp.solvers.kernels.serial.open_core import core_that_ends_first, end_of_predecessors
-from spmilp.solvers.kernels.serial.prefetch import do_ahead, fill_what_is_set_aside
+from spmilp.solvers.kernels.serial.open_core import earliest_finish_core, end_of_predecessors
+from spmilp.solvers.kernels.serial.prefetch import load_prefetched, prefetch
 from spmilp.solvers.kernels.serial.residencies import (
     close,
     close_idle_copies,
@@ -36,33 +28,27 @@ from spmilp.solvers.kernels.serial.residencies import (
     residency_in,
     settle_at,
 )
-from spmilp.solvers.kernels.serial.transfers import (
-    DONE,
-    RESIDENCIES_FULL,
-)
-
-TOO_LATE = int(Stop.TOO_LATE)
 
 
 @kernel
-def decode(given: ScheduleState, order: Ints) -> int:
+def generate_schedule(given: ScheduleState, order: Ints) -> int:
     """Do what ``order`` says; return why it stopped.
 
     An entry is a task to be placed; or the number of tasks plus one of the ``reads``, for whose
     slice bytes are set aside; or that plus the number of reads, and the slice is loaded at once.
     """
     state = by_reference(given)
-    stop = _place_what_is_there_at_the_start(state)
+    stop = _place_initial_buffers(state)
     if stop != DONE:
         return stop
     for task in order:
         if task >= state.tasks.size:
-            stop = do_ahead(state, task - state.tasks.size)
+            stop = prefetch(state, task - state.tasks.size)
             if stop != DONE:
                 return stop
             continue
         if state.tasks[task].core == NONE:
-            state.tasks[task].core = core_that_ends_first(state, task)
+            state.tasks[task].core = earliest_finish_core(state, task)
         stop = _place(state, task, NO)
         if stop == DOES_NOT_FIT:
             # What the task has brought so far lies badly: begin again in an empty memory.
@@ -72,13 +58,13 @@ def decode(given: ScheduleState, order: Ints) -> int:
         if stop != DONE:
             state.counts[COUNT_FAILED_TASK] = task
             return stop
-        if state.tasks[task].end + state.tasks[task].behind > state.counts[COUNT_LATEST]:
+        if state.tasks[task].end + state.tasks[task].tail > state.counts[COUNT_LATEST]:
             return TOO_LATE
     return DONE
 
 
 @part
-def _place_what_is_there_at_the_start(state: ScheduleState) -> int:
+def _place_initial_buffers(state: ScheduleState) -> int:
     for buffer in range(state.buffers.size):
         memory = state.buffers[buffer].begins
         if memory == NONE:
@@ -90,7 +76,8 @@ def _place_what_is_there_at_the_start(state: ScheduleState) -> int:
         if state.memories[memory].is_dram:
             state.buffers[buffer].in_dram = new
             continue
-        address = best_window(state, memory, size, ZERO, ZERO, ZERO, NONE, YES)
+        request = Request(memory, size, ZERO, ZERO, ZERO, NONE, YES)
+        address = cheapest_range(state, request)
         if address == NONE:
             state.counts[COUNT_FAILED_SLICE] = buffer
             state.counts[COUNT_FAILED_MEMORY] = memory
@@ -108,7 +95,7 @@ def _empty_the_memory(state: ScheduleState, task: int) -> int:
     block = 0
     while block < state.space.length[memory]:
         held = state.space.blocks[memory, block].holder
-        if held < 0 or _must_stay(state, held):
+        if held < 0 or _is_pinned_home(state, held):
             block += 1
             continue
         if state.residencies[held].slice == SET_ASIDE:
@@ -123,7 +110,7 @@ def _empty_the_memory(state: ScheduleState, task: int) -> int:
 
 
 @part
-def _must_stay(state: ScheduleState, held: int) -> bool:
+def _is_pinned_home(state: ScheduleState, held: int) -> bool:
     residency = state.residencies[held]
     if residency.slice < 0:
         return False
@@ -148,7 +135,7 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
             need = max(need, served.valid)
     for entry in range(placed.reads_from, placed.reads_to):
         read = state.reads[entry]
-        stop = fill_what_is_set_aside(state, entry, memory)
+        stop = load_prefetched(state, entry, memory)
         if stop != DONE:
             return stop
         if read.served_by != NONE:
@@ -172,7 +159,7 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
     stop = _write(state, task, memory, start, end)
     if stop != DONE:
         return stop
-    return _let_go(state, task)
+    return _release(state, task)
 
 
 @part
@@ -188,17 +175,15 @@ def _reserve_what_it_writes(
             need = max(need, state.residencies[write.held_by].end)
             continue
         size = state.slices[write.buffer].bytes
-        new, free, stop = make_room(
-            state, write.buffer, size, memory, need, ZERO, NEVER, task, compact
-        )
+        request = Request(memory, size, need, ZERO, NEVER, task, compact)
+        new, free, stop = allocate(state, write.buffer, request)
         if stop != DONE:
             return need, stop
         write.held_by = new
         need = max(need, free)
     if writer.scratch_bytes > 0:
-        new, free, stop = make_room(
-            state, NONE, writer.scratch_bytes, memory, need, ZERO, NEVER, task, compact
-        )
+        request = Request(memory, writer.scratch_bytes, need, ZERO, NEVER, task, compact)
+        new, free, stop = allocate(state, NONE, request)
         if stop != DONE:
             return need, stop
         writer.scratch = new
@@ -272,7 +257,7 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
 
 
 @part
-def _let_go(state: ScheduleState, task: int) -> int:
+def _release(state: ScheduleState, task: int) -> int:
     """Store outputs, and close every residency that nobody needs any more."""
     done = state.tasks[task]
     for entry in range(done.writes_from, done.writes_to):

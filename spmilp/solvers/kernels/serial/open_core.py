@@ -7,13 +7,13 @@ from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware
 
 
 @part
-def core_that_ends_first(state: ScheduleState, task: int) -> int:
+def earliest_finish_core(state: ScheduleState, task: int) -> int:
     """Return the core on which a task would end first, with loads on idle hardware.
 
     What each memory holds is counted once for all cores, so that a core costs the same time however
     much the task reads.
     """
-    _count_what_is_there(state, task)
+    _count_loads_saved(state, task)
     reads = state.tasks[task].reads_to - state.tasks[task].reads_from
     ready = end_of_predecessors(state, task)
     best, best_end = NONE, ZERO
@@ -27,11 +27,11 @@ def core_that_ends_first(state: ScheduleState, task: int) -> int:
         loads = ZERO
         pair = state.pair_at[memory.parent, there.memory]
         if pair != NONE:
-            way = state.ways[state.pairs[pair].ways_from]
-            if way.rate != rate:
-                rate = way.rate
+            option = state.options[state.pairs[pair].options_from]
+            if option.rate != rate:
+                rate = option.rate
                 moving = _cycles_of_all_reads(state, task, rate)
-            loads = reads * way.fixed + moving - memory.spared
+            loads = reads * option.fixed + moving - memory.loads_saved
         end = max(max(ready, there.free), ready + loads) + cycles
         if best == NONE or end < best_end:
             best, best_end = core, end
@@ -49,16 +49,16 @@ def end_of_predecessors(state: ScheduleState, task: int) -> int:
 
 
 @part
-def _count_what_is_there(state: ScheduleState, task: int) -> None:
+def _count_loads_saved(state: ScheduleState, task: int) -> None:
     """Add up, for each memory, the cycles of loads that its contents spare a task."""
     for memory in range(state.memories.size):
-        state.memories[memory].spared = ZERO
+        state.memories[memory].loads_saved = ZERO
     for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-        what = state.reads[entry].slice
-        _count_copies(state, what, state.slices[what].bytes, entry + ONE)
-        buffer = state.slices[what].buffer
-        if buffer != what:
-            _count_copies(state, buffer, state.slices[what].bytes, entry + ONE)
+        slice_ = state.reads[entry].slice
+        _count_copies(state, slice_, state.slices[slice_].bytes, entry + ONE)
+        buffer = state.slices[slice_].buffer
+        if buffer != slice_:
+            _count_copies(state, buffer, state.slices[slice_].bytes, entry + ONE)
 
 
 @part
@@ -68,9 +68,11 @@ def _count_copies(state: ScheduleState, held: int, size: int, now: int) -> None:
     while one != NONE:
         residency = state.residencies[one]
         memory = state.memories[residency.memory]
-        if residency.alive and memory.counted != now:
-            memory.counted = now
-            memory.spared += cycles_on_idle_hardware(state, memory.parent, residency.memory, size)
+        if residency.alive and memory.counted_for != now:
+            memory.counted_for = now
+            memory.loads_saved += cycles_on_idle_hardware(
+                state, memory.parent, residency.memory, size
+            )
         one = residency.following
 
 

@@ -8,15 +8,15 @@ ones.
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import NO, NONE, SET_ASIDE, ZERO
-from spmilp.solvers.kernels.schedule_state import ScheduleState
-from spmilp.solvers.kernels.serial.eviction import DOES_NOT_FIT, make_room
+from spmilp.solvers.kernels.schedule_state import DOES_NOT_FIT, DONE, ScheduleState
+from spmilp.solvers.kernels.serial.eviction import Request, allocate
 from spmilp.solvers.kernels.serial.fetch import best_source
 from spmilp.solvers.kernels.serial.residencies import close, residency_in
-from spmilp.solvers.kernels.serial.transfers import DONE, cycles_on_idle_hardware, transfer
+from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware, transfer
 
 
 @part
-def do_ahead(state: ScheduleState, step: int) -> int:
+def prefetch(state: ScheduleState, step: int) -> int:
     """Set bytes aside for one of the ``reads``; from the number of reads on, load it at once."""
     count = state.reads.size
     if step < count:
@@ -26,7 +26,7 @@ def do_ahead(state: ScheduleState, step: int) -> int:
     if stop != DONE or state.reads[entry].set_aside == NONE:
         return stop
     memory = state.cores[state.tasks[state.reads[entry].reader].core].memory
-    stop = fill_what_is_set_aside(state, entry, memory)
+    stop = load_prefetched(state, entry, memory)
     state.reads[entry].set_aside = NONE
     state.reads[entry].served_by = NONE
     return stop
@@ -46,7 +46,8 @@ def _set_aside(state: ScheduleState, entry: int) -> int:
     size = state.slices[read.slice].bytes
     parent = state.memories[memory].parent
     lead = ZERO if parent == NONE else cycles_on_idle_hardware(state, parent, memory, size)
-    new, _, stop = make_room(state, SET_ASIDE, size, memory, core.free, lead, ZERO, read.reader, NO)
+    request = Request(memory, size, core.free, lead, ZERO, read.reader, NO)
+    new, _, stop = allocate(state, SET_ASIDE, request)
     if stop == DOES_NOT_FIT:
         return DONE
     read.set_aside = new
@@ -54,7 +55,7 @@ def _set_aside(state: ScheduleState, entry: int) -> int:
 
 
 @part
-def fill_what_is_set_aside(state: ScheduleState, entry: int, memory: int) -> int:
+def load_prefetched(state: ScheduleState, entry: int, memory: int) -> int:
     """Bring a slice into the bytes that were set aside for it; return why it stopped.
 
     They are given up when the slice has come there in another way, and where no engine reaches them
@@ -68,7 +69,7 @@ def fill_what_is_set_aside(state: ScheduleState, entry: int, memory: int) -> int
         close(state, held)
         return DONE
     residency = state.residencies[held]
-    source, way, start, end = best_source(state, read.slice, memory, residency.start)
+    source, option, start, end = best_source(state, read.slice, memory, residency.start)
     if source == NONE:
         close(state, held)
         return DONE
@@ -76,4 +77,4 @@ def fill_what_is_set_aside(state: ScheduleState, entry: int, memory: int) -> int
     residency.following = state.slices[read.slice].first
     state.slices[read.slice].first = held
     read.served_by = held
-    return transfer(state, read.slice, source, held, way, start, end)
+    return transfer(state, read.slice, source, held, option, start, end)

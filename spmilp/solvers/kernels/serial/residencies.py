@@ -15,16 +15,16 @@ def next_use(state: ScheduleState, held: int) -> int:
     readers of its own memory (or of those that are filled through it).
     """
     residency = state.residencies[held]
-    what = residency.slice
-    buffer = state.slices[what].buffer
+    slice_ = residency.slice
+    buffer = state.slices[slice_].buffer
     whole = state.buffers[buffer]
     at_home = whole.home == held
     if at_home and whole.ends == residency.memory:
         return ZERO
     only_dram_besides = whole.home == NONE
     memory = NONE if at_home or only_dram_besides else residency.memory
-    if what != buffer:
-        return _next_reader(state, what, memory)
+    if slice_ != buffer:
+        return _next_reader(state, slice_, memory)
     soonest = NEVER
     for entry in range(whole.parts_from, whole.parts_to):
         soonest = min(soonest, _next_reader(state, state.lists[entry], memory))
@@ -32,9 +32,9 @@ def next_use(state: ScheduleState, held: int) -> int:
 
 
 @part
-def _next_reader(state: ScheduleState, what: int, memory: int) -> int:
+def _next_reader(state: ScheduleState, slice_: int, memory: int) -> int:
     """Return the position of a slice's next reader, on ``memory`` only unless that is -1."""
-    read = state.slices[what]
+    read = state.slices[slice_]
     last, entry = read.readers_to, read.next_reader
     while entry < last and state.tasks[state.readers[entry]].placed:
         entry += 1
@@ -53,26 +53,26 @@ def _next_reader(state: ScheduleState, what: int, memory: int) -> int:
 
 
 @part
-def residency_in(state: ScheduleState, what: int, memory: int) -> int:
+def residency_in(state: ScheduleState, slice_: int, memory: int) -> int:
     """Return the residency in ``memory`` that can serve a slice: its own or its parent's; or -1."""
-    own = _first_alive_in(state, what, memory)
-    buffer = state.slices[what].buffer
-    if own != NONE or what == buffer:
+    own = _first_alive_in(state, slice_, memory)
+    buffer = state.slices[slice_].buffer
+    if own != NONE or slice_ == buffer:
         return own
     return _first_alive_in(state, buffer, memory)
 
 
 @part
-def _first_alive_in(state: ScheduleState, what: int, memory: int) -> int:
+def _first_alive_in(state: ScheduleState, slice_: int, memory: int) -> int:
     """Walk the residencies of a slice, dropping the ended ones from the list."""
     before = NONE
-    one = state.slices[what].first
+    one = state.slices[slice_].first
     while one != NONE:
         residency = state.residencies[one]
         following = residency.following
         if not residency.alive:
             if before == NONE:
-                state.slices[what].first = following
+                state.slices[slice_].first = following
             else:
                 state.residencies[before].following = following
         else:
@@ -92,14 +92,14 @@ def is_last_copy(state: ScheduleState, held: int) -> bool:
 
 
 @part
-def new_residency(state: ScheduleState, what: int, memory: int, size: int) -> int:
+def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> int:
     """Return a new residency without cycles and address; -1 when the table is full."""
     new = state.counts[COUNT_RESIDENCIES]
     if new == state.residencies.size:
         return NONE
     state.counts[COUNT_RESIDENCIES] = new + 1
     residency = state.residencies[new]
-    residency.slice = what
+    residency.slice = slice_
     residency.memory = memory
     residency.bytes = size
     residency.alive = 1
@@ -107,9 +107,9 @@ def new_residency(state: ScheduleState, what: int, memory: int, size: int) -> in
     residency.filled_by_transfer = NONE
     residency.pinned = NONE
     residency.following = NONE
-    if what >= 0:
-        residency.following = state.slices[what].first
-        state.slices[what].first = new
+    if slice_ >= 0:
+        residency.following = state.slices[slice_].first
+        state.slices[slice_].first = new
     return new
 
 
@@ -159,9 +159,9 @@ def close_if_idle(state: ScheduleState, held: int) -> None:
 
 
 @part
-def close_idle_copies(state: ScheduleState, what: int) -> None:
+def close_idle_copies(state: ScheduleState, slice_: int) -> None:
     """End every residency of a slice, outside DRAM, that no task needs any more."""
-    one = state.slices[what].first
+    one = state.slices[slice_].first
     while one != NONE:
         residency = state.residencies[one]
         if not state.memories[residency.memory].is_dram:

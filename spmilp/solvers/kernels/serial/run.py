@@ -1,6 +1,7 @@
-"""One run of the compiled scheduler, with tables that grow until it has room."""
+"""Runs of the compiled scheduler, with tables that grow until they are large enough."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from spmilp.solvers.kernels.machine_tables import (
     next_towards_dram,
 )
 from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, table
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of, table
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
@@ -25,7 +26,7 @@ from spmilp.solvers.kernels.schedule_state import (
     Stop,
     Weights,
 )
-from spmilp.solvers.kernels.serial.generate import decode
+from spmilp.solvers.kernels.serial.generate import generate_schedule
 from spmilp.solvers.kernels.timeline import new_timeline
 from spmilp.units import MemoryIdx
 
@@ -38,6 +39,34 @@ PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
 MANY_TASKS = 1_000
 """A run with fewer takes so little time that an interrupt can wait for its end."""
+
+
+@dataclass(slots=True)
+class TableSizes:
+    """Rows of the tables that grow with a schedule.
+
+    Parameters
+    ----------
+    rows
+        Of residencies, and of transfers.
+    steps
+        Of the timeline of all engines and links.
+    blocks
+        Of each memory's address space.
+    """
+
+    rows: int
+    steps: int
+    blocks: int = 1024
+
+    def grow(self, full: Stop) -> None:
+        """Double what was full."""
+        if full is Stop.BLOCKS_FULL:
+            self.blocks *= 2
+        elif full is Stop.TIMELINE_FULL:
+            self.steps *= 2
+        else:
+            self.rows *= 2
 
 
 class Runner:
@@ -63,10 +92,9 @@ class Runner:
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         resources = len(problem.machine.engines) + len(problem.machine.links)
-        # Room that is never used costs nothing: the system gives zeros when they are touched.
-        self._room = 8 * (len(problem.slices) + self._tables.reads.size) + 256
-        self._pool = 1024 * resources + 16 * self._room
-        self._blocks = 1024
+        # Rows that are never used cost nothing: the system gives zeros when they are touched.
+        rows = 8 * (len(problem.slices) + self._tables.reads.size) + 256
+        self.sizes = TableSizes(rows, steps=1024 * resources + 16 * rows)
 
     def run(
         self, order: Ints, cores: Ints, weights: Weights, latest: int = NEVER
@@ -76,8 +104,8 @@ class Runner:
         Parameters
         ----------
         order
-            Every task once, each after all that it follows; between them what is done ahead, see
-            :func:`~spmilp.solvers.kernels.serial.generate.decode`.
+            Every task once, each after all that it follows; between them prefetched loads, see
+            :func:`~spmilp.solvers.kernels.serial.generate.generate_schedule`.
         cores
             For each task its core, or -1 to let the scheduler choose.
         latest
@@ -85,11 +113,14 @@ class Runner:
         """
         machine = self._machine_for(cores)
         while True:
-            state = self._new_board(machine, order, cores, weights, latest)
-            stop = Stop(self._decode(state, order))
+            state = self._new_state(machine, order, cores, weights, latest)
+            if len(self._problem.tasks) < MANY_TASKS:
+                stop = Stop(generate_schedule(state, order))
+            else:
+                stop = Stop(interruptibly(generate_schedule, state, order))
             if stop not in FULL:
                 return stop, state
-            self._grow(stop)
+            self.sizes.grow(stop)
 
     def prepare(self, cores: Ints) -> None:
         """Find the routes that runs with these cores may use; ``run`` does it where need be."""
@@ -99,26 +130,21 @@ class Runner:
         """Return what kept the scheduler from a plan, in words."""
         problem = self._problem
         task = int(state.counts[COUNT_FAILED_TASK])
-        who = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"
-        if stop is Stop.NO_WAY:
+        where = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"
+        if stop is Stop.UNREACHABLE:
             slice_ = problem.slices[int(state.counts[COUNT_FAILED_SLICE])]
             memory = problem.machine.memories[int(state.counts[COUNT_FAILED_MEMORY])]
             return (
-                f"{who}: no engine can bring {problem.buffers[slice_.buffer].name} "
+                f"{where}: no engine can bring {problem.buffers[slice_.buffer].name} "
                 f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
                 "the engines' reach, their longest transfer and their dimensions"
             )
         return (
-            f"{who}: its working set fits its scratchpad by size, but not beside what must stay "
+            f"{where}: its working set fits its scratchpad by size, but not beside what must stay "
             "there and the gaps between; use smaller tiles or a larger scratchpad"
         )
 
-    def _decode(self, state: ScheduleState, order: Ints) -> int:
-        if len(self._problem.tasks) < MANY_TASKS:
-            return decode(state, order)
-        return interruptibly(decode, state, order)
-
-    def _new_board(
+    def _new_state(
         self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights, latest: int
     ) -> ScheduleState:
         tables = self._tables
@@ -139,26 +165,18 @@ class Runner:
             memories=machine.memories.copy(),
             pair_at=machine.pair_at,
             pairs=machine.pairs,
-            ways=machine.ways,
+            options=machine.options,
             links=machine.links,
             resources=machine.resources,
-            residencies=table(self._room, *RESIDENCY),
-            transfers=table(self._room, *TRANSFER),
-            prices=np.zeros(self._blocks, PRICE).view(np.recarray),
+            residencies=table(self.sizes.rows, *RESIDENCY),
+            transfers=table(self.sizes.rows, *TRANSFER),
+            prices=np.zeros(self.sizes.blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(self._problem.machine.memories, self._blocks),
-            line=new_timeline(machine.resources.size, self._pool),
+            space=new_address_space(self._problem.machine.memories, self.sizes.blocks),
+            timeline=new_timeline(machine.resources.size, self.sizes.steps),
             scale=machine.scale,
             weights=weights,
         )
-
-    def _grow(self, stop: Stop) -> None:
-        if stop is Stop.BLOCKS_FULL:
-            self._blocks *= 2
-        elif stop is Stop.TIMELINE_FULL:
-            self._pool *= 2
-        else:
-            self._room *= 2
 
     def _machine_for(self, cores: Ints) -> MachineTables:
         """Return the machine's tables with every pair of memories that this run may use."""
@@ -185,15 +203,15 @@ class Runner:
         yield from self._pairs_between_readers(cores)
 
     def _pairs_between_readers(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
-        """Yield, for each slice, the way from its writer to each reader, and between readers."""
-        machine, slices = self._problem.machine, self._tables.slices
+        """Yield the pairs from the writer of each slice to its readers, and between these."""
+        machine = self._problem.machine
         memory_of = np.array([core.memory for core in machine.cores])
         writers = numbers(NONE if w is None else w for w in self._problem.writers())
-        writer = writers[slices["buffer"]]
+        writer = writers[self._tables.slices["buffer"]]
         written = np.flatnonzero(writer != NONE)
-        lengths = slices["readers_to"] - slices["readers_from"]
-        users = np.concatenate([writer[written], self._tables.readers])
-        used = np.concatenate([written, np.repeat(np.arange(lengths.size), lengths)])
+        readers = self._tables.readers
+        users = np.concatenate([writer[written], readers.items])
+        used = np.concatenate([written, owners_of(readers)])
         # Each memory once for each slice, in the order of use, the writer's first.
         places = used * len(machine.memories) + memory_of[cores[users]]
         places = places[np.sort(np.unique(places, return_index=True)[1])]
@@ -222,6 +240,5 @@ class Runner:
 
 def _by_position(tables: ProblemTables, position: Ints) -> Ints:
     """Return the readers of each slice in the order in which they are placed."""
-    lengths = tables.slices["readers_to"] - tables.slices["readers_from"]
-    slice_of_entry = np.repeat(np.arange(lengths.size), lengths)
-    return tables.readers[np.lexsort((position[tables.readers], slice_of_entry))]
+    readers = tables.readers
+    return readers.items[np.lexsort((position[readers.items], owners_of(readers)))]

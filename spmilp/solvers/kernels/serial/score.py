@@ -6,8 +6,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import SET_ASIDE
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, COUNT_TRANSFERS, ScheduleState
-from spmilp.solvers.kernels.serial.extract import makespan_of
+from spmilp.solvers.kernels.schedule_state import ScheduleState
 
 
 class Scorer:
@@ -21,7 +20,7 @@ class Scorer:
         self._is_spm = np.array([one.kind is MemoryKind.SPM for one in problem.machine.memories])
         self._per_byte: dict[tuple[int, int], int] = {}
         self._measures = {
-            Quantity.MAKESPAN: makespan_of,
+            Quantity.MAKESPAN: ScheduleState.makespan,
             Quantity.DRAM_TRAFFIC: self._dram_traffic,
             Quantity.ENERGY: self._energy,
             Quantity.PEAK_SPM: self._peak_spm,
@@ -33,7 +32,7 @@ class Scorer:
 
     def _dram_traffic(self, state: ScheduleState) -> int:
         is_dram = state.memories["is_dram"] == 1
-        moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
+        moves = state.made_transfers()
         memory = state.residencies["memory"]
         touches = is_dram[memory[moves["source"]]] | is_dram[memory[moves["destination"]]]
         return int(state.slices["bytes"][moves["slice"]][touches].sum())
@@ -41,7 +40,7 @@ class Scorer:
     def _energy(self, state: ScheduleState) -> int:
         kind = state.cores["kind"][state.tasks["core"]]
         tasks = int(self._energies[np.arange(kind.size), kind].sum())
-        moves = state.transfers[: state.counts[COUNT_TRANSFERS]]
+        moves = state.made_transfers()
         memory = state.residencies["memory"]
         memories = len(state.memories)
         ends = memory[moves["source"]] * memories + memory[moves["destination"]]
@@ -58,11 +57,11 @@ class Scorer:
             row = state.pairs[int(state.pair_at[pair])]
             links = state.links[row["links_from"] : row["links_to"]] - len(machine.engines)
             ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
-            way = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
-            self._per_byte[pair] = ends + way
+            option = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
+            self._per_byte[pair] = ends + option
         return self._per_byte[pair]
 
     def _peak_spm(self, state: ScheduleState) -> int:
-        rows = state.residencies[: state.counts[COUNT_RESIDENCIES]]
+        rows = state.made_residencies()
         rows = rows[rows["slice"] != SET_ASIDE]
         return int((rows["offset"] + rows["bytes"])[self._is_spm[rows["memory"]]].max(initial=0))

@@ -2,15 +2,17 @@
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import NONE, ONE, ZERO
-from spmilp.solvers.kernels.schedule_state import COUNT_TRANSFERS, ScheduleState, Stop
+from spmilp.solvers.kernels.schedule_state import (
+    COUNT_TRANSFERS,
+    DONE,
+    RESIDENCIES_FULL,
+    TIMELINE_FULL,
+    TRANSFERS_FULL,
+    UNREACHABLE,
+    ScheduleState,
+)
 from spmilp.solvers.kernels.serial.residencies import new_residency
 from spmilp.solvers.kernels.timeline import earliest_gap, occupy
-
-DONE = int(Stop.DONE)
-RESIDENCIES_FULL = int(Stop.RESIDENCIES_FULL)
-TRANSFERS_FULL = int(Stop.TRANSFERS_FULL)
-TIMELINE_FULL = int(Stop.TIMELINE_FULL)
-NO_WAY = int(Stop.NO_WAY)
 
 
 @part
@@ -19,18 +21,18 @@ def cycles_on_idle_hardware(state: ScheduleState, source: int, target: int, size
     pair = state.pair_at[source, target]
     if pair == NONE:
         return ZERO
-    return _cycles(state, state.pairs[pair].ways_from, size)
+    return _cycles(state, state.pairs[pair].options_from, size)
 
 
 @part
-def _cycles(state: ScheduleState, way: int, size: int) -> int:
-    taken = state.ways[way]
+def _cycles(state: ScheduleState, option: int, size: int) -> int:
+    taken = state.options[option]
     return taken.fixed + (size * state.scale + taken.rate - 1) // taken.rate
 
 
 @part
 def earliest_transfer(
-    state: ScheduleState, what: int, source: int, memory: int, ready: int
+    state: ScheduleState, slice_: int, source: int, memory: int, ready: int
 ) -> tuple[int, int, int]:
     """Return way, start and end of the transfer of a slice that ends first; way -1 if none can.
 
@@ -46,65 +48,71 @@ def earliest_transfer(
     best, best_start, best_end = NONE, ZERO, ZERO
     if pair == NONE:
         return best, best_start, best_end
-    size = state.slices[what].bytes
-    dimensions = _nested_strides(state, what, source, memory)
-    offset = _offset(state, what, source, memory)
-    for way in range(state.pairs[pair].ways_from, state.pairs[pair].ways_to):
-        limits = state.resources[state.ways[way].engine]
+    size = state.slices[slice_].bytes
+    dimensions = _nested_strides(state, slice_, source, memory)
+    offset = _offset(state, slice_, source, memory)
+    for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
+        limits = state.resources[state.options[option].engine]
         if size > limits.longest or dimensions > limits.dimensions:
             continue
         if offset % limits.congruence != 0:
             continue
-        cycles = _cycles(state, way, size)
-        start = _first_start(state, pair, way, ready, cycles)
+        cycles = _cycles(state, option, size)
+        start = _first_start(state, pair, option, ready, cycles)
         if best == NONE or start + cycles < best_end:
-            best, best_start, best_end = way, start, start + cycles
+            best, best_start, best_end = option, start, start + cycles
     return best, best_start, best_end
 
 
 @part
-def _nested_strides(state: ScheduleState, what: int, source: int, memory: int) -> int:
+def _nested_strides(state: ScheduleState, slice_: int, source: int, memory: int) -> int:
     """Return the dimensions of the copy: both ends packed, or one inside something larger."""
     residency = state.residencies[source]
-    entry = state.slices[what]
+    entry = state.slices[slice_]
     memories = state.memories
     if memories[memory].is_dram or memories[residency.memory].is_dram:
         return entry.at_place
-    return ONE if residency.slice == what else entry.from_parent
+    return ONE if residency.slice == slice_ else entry.from_parent
 
 
 @part
-def _offset(state: ScheduleState, what: int, source: int, memory: int) -> int:
+def _offset(state: ScheduleState, slice_: int, source: int, memory: int) -> int:
     """Return by how many bytes one end of the copy lies behind what all alignments divide."""
     residency = state.residencies[source]
-    entry = state.slices[what]
+    entry = state.slices[slice_]
     memories = state.memories
     if memories[memory].is_dram or memories[residency.memory].is_dram:
         return entry.offset_at_place
-    return ZERO if residency.slice == what else entry.offset_in_parent
+    return ZERO if residency.slice == slice_ else entry.offset_in_parent
 
 
 @part
-def _first_start(state: ScheduleState, pair: int, way: int, ready: int, cycles: int) -> int:
+def _first_start(state: ScheduleState, pair: int, option: int, ready: int, cycles: int) -> int:
     """Return the first cycle at which the engine and every link of the route have room."""
-    line = state.line
-    taken, route = state.ways[way], state.pairs[pair]
+    timeline = state.timeline
+    taken, route = state.options[option], state.pairs[pair]
     channels = state.resources[taken.engine].capacity
     start = ready
     while True:
         asked = start
-        start = earliest_gap(line, taken.engine, start, cycles, channels - 1)
+        start = earliest_gap(timeline, taken.engine, start, cycles, channels - 1)
         for entry in range(route.links_from, route.links_to):
             link = state.links[entry]
             spare = state.resources[link].capacity - taken.rate
-            start = earliest_gap(line, link, start, cycles, spare)
+            start = earliest_gap(timeline, link, start, cycles, spare)
         if start == asked:
             return start
 
 
 @part
 def transfer(
-    state: ScheduleState, what: int, source: int, destination: int, way: int, start: int, end: int
+    state: ScheduleState,
+    slice_: int,
+    source: int,
+    destination: int,
+    option: int,
+    start: int,
+    end: int,
 ) -> int:
     """Write a transfer down; its destination holds the slice from ``start`` on."""
     new = state.counts[COUNT_TRANSFERS]
@@ -113,14 +121,14 @@ def transfer(
     state.counts[COUNT_TRANSFERS] = new + 1
     came_from, goes_to = state.residencies[source], state.residencies[destination]
     route = state.pairs[state.pair_at[came_from.memory, goes_to.memory]]
-    taken = state.ways[way]
-    if not occupy(state.line, taken.engine, start, end, ONE):
+    taken = state.options[option]
+    if not occupy(state.timeline, taken.engine, start, end, ONE):
         return TIMELINE_FULL
     for entry in range(route.links_from, route.links_to):
-        if not occupy(state.line, state.links[entry], start, end, taken.rate):
+        if not occupy(state.timeline, state.links[entry], start, end, taken.rate):
             return TIMELINE_FULL
     moved = state.transfers[new]
-    moved.slice = what
+    moved.slice = slice_
     moved.source = source
     moved.destination = destination
     moved.engine = taken.engine
@@ -137,13 +145,13 @@ def transfer(
 @part
 def store(state: ScheduleState, held: int, dram: int) -> int:
     """Copy a whole buffer to DRAM as soon as it is valid."""
-    what = state.residencies[held].slice
+    slice_ = state.residencies[held].slice
     ready = state.residencies[held].valid
-    way, start, end = earliest_transfer(state, what, held, dram, ready)
-    if way == NONE:
-        return NO_WAY
-    new = new_residency(state, what, dram, state.slices[what].bytes)
+    option, start, end = earliest_transfer(state, slice_, held, dram, ready)
+    if option == NONE:
+        return UNREACHABLE
+    new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
     if new == NONE:
         return RESIDENCIES_FULL
-    state.buffers[state.slices[what].buffer].in_dram = new
-    return transfer(state, what, held, new, way, start, end)
+    state.buffers[state.slices[slice_].buffer].in_dram = new
+    return transfer(state, slice_, held, new, option, start, end)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.records import Ints, Rows
 from spmilp.solvers.lns.reassignment.move import Times
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, Rows
+from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 from spmilp.units import Cycles, KindIdx, MemoryIdx, TaskIdx
 
 ALONE = 0.6

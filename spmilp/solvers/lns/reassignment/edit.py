@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import NONE, Ints
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, Rows
+from spmilp.solvers.kernels.records import NONE, Ints, Rows
+from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 from spmilp.solvers.partial_order.transfer_options import TransferOption
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx
 

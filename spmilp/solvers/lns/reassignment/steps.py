@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of
 from spmilp.solvers.lns.reassignment.components import Choice, Components
 from spmilp.solvers.lns.reassignment.move import Reassigned, Reassigner, Times
 from spmilp.solvers.partial_order.capacity_passes import (
@@ -20,7 +20,6 @@ from spmilp.solvers.partial_order.schedule import (
     TimedSchedule,
     lifetimes,
     makespan_of,
-    owners_of,
 )
 from spmilp.units import Bytes, MemoryIdx
 

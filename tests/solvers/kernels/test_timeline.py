@@ -24,21 +24,21 @@ def first_gap(load: list[int], ready: int, cycles: int, spare: int) -> int:
 @given(requests)
 def test_every_gap_is_the_first_one(wanted: list[tuple[int, int, int]]) -> None:
     capacity = 4
-    line = new_timeline(2, pool=4)
+    timeline = new_timeline(2, pool=4)
     load = [0] * (2 * HORIZON)
     for ready, cycles, demand in wanted:
-        start = earliest_gap(line, 1, ready, cycles, capacity - demand)
+        start = earliest_gap(timeline, 1, ready, cycles, capacity - demand)
         assert start == first_gap(load, ready, cycles, capacity - demand)
-        while not occupy(line, 1, start, start + cycles, demand):
-            line = _larger(line)
+        while not occupy(timeline, 1, start, start + cycles, demand):
+            timeline = _larger(timeline)
         for cycle in range(start, start + cycles):
             load[cycle] += demand
 
 
-def _larger(line):
+def _larger(timeline):
     """Return the same step functions in a pool of twice the size."""
-    grown = new_timeline(len(line.resources), pool=2 * len(line.steps))
-    grown.steps[: len(line.steps)] = line.steps
-    grown.resources[:] = line.resources
-    grown.used[:] = line.used
+    grown = new_timeline(len(timeline.resources), pool=2 * len(timeline.steps))
+    grown.steps[: len(timeline.steps)] = timeline.steps
+    grown.resources[:] = timeline.resources
+    grown.used[:] = timeline.used
     return grown

@@ -10,7 +10,7 @@ from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Weights
-from spmilp.solvers.kernels.serial.open_core import core_that_ends_first, end_of_predecessors
+from spmilp.solvers.kernels.serial.open_core import earliest_finish_core, end_of_predecessors
 from spmilp.solvers.kernels.serial.residencies import residency_in
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware
@@ -78,7 +78,7 @@ def test_the_core_that_ends_first_is_found_as_by_asking_each_memory(problem: Pro
     _, state = runner.run(first_half, earliest_finish(problem), Weights())
 
     for task in rest[:20].tolist():
-        assert core_that_ends_first(state, task) == _by_asking_each_memory(state, task)
+        assert earliest_finish_core(state, task) == _by_asking_each_memory(state, task)
 
 
 def _by_asking_each_memory(state: ScheduleState, task: int) -> int:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 PROGRAM = """
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.kernels.serial.generate import decode
+from spmilp.solvers.kernels.serial.generate import generate_schedule
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
-print(hasattr(decode, "signatures"))
+print(hasattr(generate_schedule, "signatures"))
 for spm in (896, 4096):
     print(ListScheduler().solve(chain(star(4, spm), layers=3, strips=4), SolveOptions(seed=0)))
 """
@@ -20,7 +20,7 @@ def answers(disabled: str) -> tuple[str, str]:
     """Return whether the scheduler was compiled, and what it found."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
         check=True,
         capture_output=True,

@@ -5,8 +5,6 @@ import pytest
 
 from spmilp.machine.routes import Routes
 from spmilp.solvers.kernels.schedule_state import (
-    COUNT_RESIDENCIES,
-    COUNT_TRANSFERS,
     ScheduleState,
     Stop,
     Weights,
@@ -25,16 +23,15 @@ def state_of(runner: Runner) -> ScheduleState:
     return state
 
 
-@pytest.mark.parametrize("table", ["_room", "_pool", "_blocks"])
+@pytest.mark.parametrize("table", ["rows", "steps", "blocks"])
 def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
     runner = Runner(PROBLEM, Routes(PROBLEM.machine))
     expected = state_of(runner)
-    enough = getattr(runner, table)
-    setattr(runner, table, 4)
+    enough = getattr(runner.sizes, table)
+    setattr(runner.sizes, table, 4)
     found = state_of(runner)
-    assert 4 < getattr(runner, table) < enough
-    kept, moves = expected.counts[COUNT_RESIDENCIES], expected.counts[COUNT_TRANSFERS]
+    assert 4 < getattr(runner.sizes, table) < enough
     np.testing.assert_array_equal(found.tasks, expected.tasks)
     np.testing.assert_array_equal(found.counts, expected.counts)
-    np.testing.assert_array_equal(found.residencies[:kept], expected.residencies[:kept])
-    np.testing.assert_array_equal(found.transfers[:moves], expected.transfers[:moves])
+    np.testing.assert_array_equal(found.made_residencies(), expected.made_residencies())
+    np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())
