@@ -9,7 +9,6 @@ import pytest
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
-from spmilp.pipeline import judge
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.auto import solver as module
@@ -240,9 +239,10 @@ def test_what_several_members_need_is_computed_once(
     monkeypatch.setattr(Portfolio, "_run", counted("trial", Portfolio._run))
     calls.clear()
 
-    mapped = judge(problem, Auto().solve(problem, SolveOptions(time_limit=3.0)))
+    result = Auto().solve(problem, SolveOptions(time_limit=3.0))
 
-    assert mapped.plan is not None
+    assert result.plan is not None
+    assert result.violations(problem) == ()
     assert len({id(plan) for plan in checked}) == len(checked)
     assert (calls["fit"], calls["routes"], calls["portfolio"]) == (1, 1, 1)
     assert 0 < calls["trial"] <= trials
