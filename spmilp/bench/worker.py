@@ -31,7 +31,6 @@ from spmilp.pipeline import DEFAULT_SOLVER, Observer, Stage, solve
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 from spmilp.result import Result
-from spmilp.solvers.base import SolveOptions
 
 Send: TypeAlias = Callable[..., None]
 
@@ -68,7 +67,6 @@ def _run(request: RunRequest, send: Send) -> None:
     """Solve, the whole line or the problem that was made, and tell what comes of it."""
     whole = request.solver == SOLVE
     warm_up(DEFAULT_SOLVER if whole else request.solver)
-    search = _line_of(request) if whole else _solver_of(request)
     peak: list[int | None] = []
 
     def on_stage(stage: Stage) -> None:
@@ -78,7 +76,7 @@ def _run(request: RunRequest, send: Send) -> None:
 
     send("started")
     observer = Observer(on_stage=on_stage)
-    watched = watch(search, observer, lambda moment: send("moment", **asdict(moment)))
+    watched = watch(solve_of(request), observer, lambda moment: send("moment", **asdict(moment)))
     problem = watched.result.problem
     run = run_of(request.instance, request.options.seed, watched)
     names = ("status", "objective", "bound", "bound_source", "transfers", "busy", "dram_ratio")
@@ -90,25 +88,27 @@ def _run(request: RunRequest, send: Send) -> None:
     send("ended", own=own, peak_bytes=peak[-1], course=course, **outcome)
 
 
-def _line_of(request: RunRequest) -> Callable[..., Result]:
-    """Return what ``spmilp solve`` does: tile sizes first, then a plan, within one limit."""
+def solve_of(request: RunRequest) -> Callable[..., Result]:
+    """Return what does a run: the whole line, or one solver on a problem that was made before.
+
+    It takes an ``observer``.
+
+    Raises
+    ------
+    SpmilpError
+        If the whole line is to begin with a problem.
+    """
+    names = ("time_limit", "gap", "seed", "workers")
+    limits: dict[str, Any] = {name: getattr(request.options, name) for name in names}
+    if request.solver != SOLVE:
+        problem: Problem = pickle.loads(request.pickled.read_bytes())
+        return partial(solve, problem, solver=request.solver, **limits)
     source = request.source
     if not isinstance(source, ModelOnMachine):
         raise SpmilpError(f"{SOLVE} maps networks; {request.instance} is a problem already")
     machine = load_machine(source.machine, source.scale)
-    what: dict[str, Any] = {"dim": dict(source.dims), "objective": request.objective}
-    return partial(solve, source.model, machine, **what, **_limits(request.options))
-
-
-def _solver_of(request: RunRequest) -> Callable[..., Result]:
-    """Return what runs one solver on the problem that another process has made."""
-    problem: Problem = pickle.loads(request.pickled.read_bytes())
-    return partial(solve, problem, solver=request.solver, **_limits(request.options))
-
-
-def _limits(options: SolveOptions) -> dict[str, Any]:
-    names = ("time_limit", "gap", "seed", "workers")
-    return {name: getattr(options, name) for name in names}
+    dim = dict(source.dims)
+    return partial(solve, source.model, machine, dim=dim, objective=request.objective, **limits)
 
 
 def _channel() -> Send:

@@ -1,148 +1,22 @@
 """Problems built by hand, by names: no index, no slice number, no place in a tensor."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import combinations
-from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from spmilp.errors import ArgumentError
-from spmilp.machine.machine import Machine, MemoryKind
+from spmilp.machine.fields import near_matches
+from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.problem.assemble import Described, assemble
+from spmilp.problem.named import ITEMS, Data, Home, NamedTask, View
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.problem import (
-    Buffer,
-    BufferKind,
-    DramTensor,
-    Place,
-    Problem,
-    Slice,
-    Task,
-    whole_slice,
-)
-from spmilp.units import Bytes, Extents, MemoryIdx, SliceIdx, indices_are_positions
-
-ITEMS: Mapping[str, Bytes] = {
-    **dict.fromkeys(("bool", "int8", "uint8", "float8"), 1),
-    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float32"), 4),
-    **dict.fromkeys(("int64", "uint64", "float64"), 8),
-}
-"""Bytes of an element of each data type."""
+from spmilp.problem.problem import BufferKind, Problem
+from spmilp.units import Bytes, Extents, MemoryIdx
 
 Shape: TypeAlias = int | Sequence[int]
 Written: TypeAlias = tuple[str, Shape, str]
 """Name, shape and data type of what a task writes."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
-    """A box of some data: what a task reads.
-
-    Parameters
-    ----------
-    start, extent
-        Elements along each axis.
-    """
-
-    data: "Data"
-    start: Extents
-    extent: Extents
-
-    def __repr__(self) -> str:
-        if self.extent == self.data.shape:
-            return self.data.name
-        box = zip(self.start, self.extent, strict=True)
-        return f"{self.data.name}[{', '.join(f'{a}:{a + n}' for a, n in box)}]"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Data:
-    """Something that tasks read or write; ``data[0:8, :]`` is the part that a task reads of it.
-
-    :meth:`ProblemBuilder.input`, :meth:`~ProblemBuilder.weight` and :meth:`~ProblemBuilder.task`
-    return it.
-
-    Parameters
-    ----------
-    shape
-        Elements along each axis, row major.
-    dtype
-        Data type of an element.
-    """
-
-    name: str
-    shape: Extents
-    dtype: str
-
-    @property
-    def bytes(self) -> Bytes:
-        """Size in bytes."""
-        return prod(self.shape) * ITEMS[self.dtype]
-
-    def __getitem__(self, key: slice | int | tuple[slice | int, ...]) -> View:
-        """Return a part: a half-open interval along each axis; axes that are left out are whole.
-
-        Raises
-        ------
-        ValueError
-            If an interval is empty or leaves its axis, or there are more of them than axes.
-        """
-        keys = key if isinstance(key, tuple) else (key,)
-        if len(keys) > len(self.shape):
-            raise ArgumentError(f"{self.name}: {len(keys)} slices, but {len(self.shape)} axes")
-        box = [
-            self._interval(axis, keys[axis] if axis < len(keys) else slice(None))
-            for axis in range(len(self.shape))
-        ]
-        return View(self, tuple(a for a, _ in box), tuple(b - a for a, b in box))
-
-    def __repr__(self) -> str:
-        return f"{self.name}: {self.dtype} {'x'.join(map(str, self.shape))}"
-
-    def _interval(self, axis: int, key: slice | int) -> tuple[int, int]:
-        length = self.shape[axis]
-        if isinstance(key, int):
-            key = slice(key, key + 1)
-        if key.step not in (None, 1):
-            raise ArgumentError(f"{self.name}: a step of {key.step} along axis {axis}, expected 1")
-        start, stop = (
-            0 if key.start is None else key.start,
-            length if key.stop is None else key.stop,
-        )
-        if not 0 <= start < stop <= length:
-            raise ArgumentError(
-                f"{self.name}: [{start}, {stop}) along axis {axis}, which is [0, {length})"
-            )
-        return start, stop
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """A task as it was described, its references by name."""
-
-    name: str
-    reads: tuple[View, ...]
-    writes: tuple[Data, ...]
-    cycles: tuple[int | None, ...]
-    energy: tuple[int | None, ...]
-    scratch: Bytes
-    after: tuple[str, ...]
-    in_place: tuple[tuple[View, Data], ...]
-    partial: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Home:
-    """The box of a DRAM tensor, or the memory, where some data starts or ends."""
-
-    kind: BufferKind
-    memory: MemoryIdx
-    tensor: str
-    shape: Extents
-    start: Extents
 
 
 class ProblemBuilder:
@@ -185,9 +59,9 @@ class ProblemBuilder:
         self._name = name
         self._objective = Objective.of(Quantity(objective))
         self._data: dict[str, Data] = {}
-        self._starts: dict[str, _Home] = {}
-        self._ends: dict[str, _Home] = {}
-        self._tasks: dict[str, _Task] = {}
+        self._starts: dict[str, Home] = {}
+        self._ends: dict[str, Home] = {}
+        self._tasks: dict[str, NamedTask] = {}
 
     @property
     def machine(self) -> Machine:
@@ -282,7 +156,7 @@ class ProblemBuilder:
         _are_different(views, who)
         if len({data.name for data in written}) < len(written):
             raise ArgumentError(f"{who}: writes {written[0].name} twice")
-        task = _Task(
+        task = NamedTask(
             name=name,
             reads=views,
             writes=written,
@@ -344,7 +218,7 @@ class ProblemBuilder:
                     f"{who}: [{first}, {first + length}) along axis {axis} of {whole}, which is "
                     f"[0, {end})"
                 )
-        self._ends[found.name] = _Home(
+        self._ends[found.name] = Home(
             kind=BufferKind.OUTPUT,
             memory=self._memory(memory, who),
             tensor=whole,
@@ -364,37 +238,22 @@ class ProblemBuilder:
         if not self._tasks:
             raise ArgumentError(f"{self._name}: has no task")
         self._everything_is_used()
-        tensors = self._tensors()
-        numbers = {name: index for index, name in enumerate(self._data)}
-        buffers = tuple(
-            self._buffer(data, numbers[data.name], tensors) for data in self._data.values()
-        )
-        slices = _Slices(buffers, numbers)
-        task_numbers = {name: index for index, name in enumerate(self._tasks)}
-        tasks = tuple(
-            Task(
-                index=task_numbers[task.name],
-                name=task.name,
-                cycles=task.cycles,
-                reads=tuple(slices.number(view) for view in task.reads),
-                writes=tuple(numbers[data.name] for data in task.writes),
-                scratch=task.scratch,
-                in_place=tuple(
-                    (slices.number(view), numbers[data.name]) for view, data in task.in_place
-                ),
-                after=tuple(task_numbers[name] for name in dict.fromkeys(task.after)),
-                energy=task.energy,
+        tables = assemble(
+            Described(
+                machine=self.machine,
+                data=self._data,
+                starts=self._starts,
+                ends=self._ends,
+                tasks=self._tasks,
             )
-            for task in self._tasks.values()
         )
-        indices_are_positions("task", (task.index for task in tasks))
         return Problem(
             name=f"{self._name} on {self.machine.name}",
             machine=self.machine,
-            tensors=tuple(tensors.values()),
-            buffers=buffers,
-            slices=tuple(slices.all),
-            tasks=tasks,
+            tensors=tables.tensors,
+            buffers=tables.buffers,
+            slices=tables.slices,
+            tasks=tables.tasks,
             objective=self._objective,
             sources=(("machine", self._file.sha256),),
         )
@@ -410,7 +269,7 @@ class ProblemBuilder:
     ) -> Data:
         data = self._fresh((name, shape, dtype), f"{kind} {name}")
         self._data[name] = data
-        self._starts[name] = _Home(
+        self._starts[name] = Home(
             kind=kind,
             memory=self._memory(memory, f"{kind} {name}"),
             tensor=name,
@@ -466,16 +325,16 @@ class ProblemBuilder:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise ArgumentError(f"{who}: in_place {pair!r}, expected (read, written)")
         view, name = self._view(pair[0], who), pair[1]
-        reads = {(each.data.name, each.start, each.extent): each for each in views}
-        read = reads.get((view.data.name, view.start, view.extent))
+        read = next((each for each in views if each.key == view.key), None)
         data = next((each for each in written if each.name == name), None)
         if read is None:
             raise ArgumentError(f"{who}: in place of {view!r}, which it does not read")
         if data is None:
             raise ArgumentError(f"{who}: in place {name!r}, which it does not write")
-        size = prod(read.extent) * ITEMS[read.data.dtype]
-        if size != data.bytes:
-            raise ArgumentError(f"{who}: {name} of {data.bytes} B in place of {read!r} of {size} B")
+        if read.bytes != data.bytes:
+            raise ArgumentError(
+                f"{who}: {name} of {data.bytes} B in place of {read!r} of {read.bytes} B"
+            )
         return read, data
 
     def _per_kind(
@@ -512,82 +371,6 @@ class ProblemBuilder:
                 hint = "" if name in self._starts else ", and it is no output"
                 raise ArgumentError(f"{what}: no task reads it{hint}")
 
-    def _tensors(self) -> dict[str, DramTensor]:
-        """Return the tensors of all that starts or ends in a DRAM, by name."""
-        found: dict[str, DramTensor] = {}
-        boxes: dict[str, list[tuple[str, Extents, Extents]]] = {}
-        for name, home in (*self._starts.items(), *self._ends.items()):
-            if self.machine.memories[home.memory].kind is not MemoryKind.DRAM:
-                continue
-            tensor = DramTensor(
-                index=len(found),
-                name=home.tensor,
-                kind=home.kind,
-                memory=home.memory,
-                shape=home.shape,
-                item=ITEMS[self._data[name].dtype],
-            )
-            known = found.setdefault(home.tensor, tensor)
-            for what in ("kind", "memory", "shape", "item"):
-                one, other = getattr(known, what), getattr(tensor, what)
-                if one != other:
-                    raise ArgumentError(f"{name}: {what} {other} in {home.tensor}, which has {one}")
-            boxes.setdefault(home.tensor, []).append((name, home.start, self._data[name].shape))
-        for tensor_name, tiles in boxes.items():
-            for one_tile, other_tile in combinations(tiles, 2):
-                _do_not_overlap(tensor_name, one_tile, other_tile)
-        return found
-
-    def _buffer(self, data: Data, index: int, tensors: Mapping[str, DramTensor]) -> Buffer:
-        start, end = self._starts.get(data.name), self._ends.get(data.name)
-        home = start or end
-        partial = any(task.partial and data in task.writes for task in self._tasks.values())
-        kind = BufferKind.PARTIAL if partial else BufferKind.INTERMEDIATE
-        place = None
-        if home is not None:
-            kind = home.kind
-            if self.machine.memories[home.memory].kind is MemoryKind.DRAM:
-                place = Place(tensors[home.tensor].index, home.start)
-        return Buffer(
-            index=index,
-            name=data.name,
-            kind=kind,
-            shape=data.shape,
-            item=ITEMS[data.dtype],
-            starts_in=None if start is None else start.memory,
-            ends_in=None if end is None else end.memory,
-            place=place,
-        )
-
-
-class _Slices:
-    """The slices of a problem: whole buffers first, then each part that is read, once."""
-
-    def __init__(self, buffers: Sequence[Buffer], numbers: Mapping[str, int]) -> None:
-        self.all = list(map(whole_slice, buffers))
-        self._buffers = buffers
-        self._numbers = numbers
-        self._parts: dict[tuple[int, Extents, Extents], SliceIdx] = {
-            (each.buffer, each.start, each.extent): each.index for each in self.all
-        }
-
-    def number(self, view: View) -> SliceIdx:
-        """Return the number of a part; a new one is added."""
-        buffer = self._buffers[self._numbers[view.data.name]]
-        key = (buffer.index, view.start, view.extent)
-        if key not in self._parts:
-            self._parts[key] = len(self.all)
-            self.all.append(
-                Slice(
-                    index=len(self.all),
-                    buffer=buffer.index,
-                    start=view.start,
-                    extent=view.extent,
-                    bytes=prod(view.extent) * buffer.item,
-                )
-            )
-        return self._parts[key]
-
 
 def _as_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, str | Data | View) else list(given)
@@ -610,23 +393,12 @@ def _extents(shape: Shape, who: str) -> Extents:
 def _are_different(views: Sequence[View], who: str) -> None:
     seen = set()
     for view in views:
-        key = view.data.name, view.start, view.extent
-        if key in seen:
+        if view.key in seen:
             raise ArgumentError(f"{who}: reads {view!r} twice")
-        seen.add(key)
-
-
-def _do_not_overlap(
-    tensor: str, one: tuple[str, Extents, Extents], other: tuple[str, Extents, Extents]
-) -> None:
-    sides = zip(one[1], one[2], other[1], other[2], strict=True)
-    if all(a < b + n and b < a + m for a, m, b, n in sides):
-        raise ArgumentError(f"{one[0]} and {other[0]} overlap in the tensor {tensor}")
+        seen.add(view.key)
 
 
 def _near(name: object, known: Iterable[str]) -> str:
-    names = list(known)
-    near = get_close_matches(str(name), names, n=3, cutoff=0.6)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
-    return f"; there are {', '.join(names[:8])}" if names else ""
+    names = tuple(known)
+    some = f"; there are {', '.join(names[:8])}" if names else ""
+    return near_matches(str(name), names) or some

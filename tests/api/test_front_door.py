@@ -1,0 +1,195 @@
+"""``import spmilp``: every line of the first example of the documentation runs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spmilp
+from spmilp.plan.plan import Plan
+
+MODELS = Path(__file__).parents[2] / "models"
+MODEL = MODELS / "autoencoder_int8.onnx"
+
+PUBLIC = {
+    *("solve", "read", "Result", "load_machine", "ProblemBuilder"),
+    *("compare", "check", "bound", "SpmilpError"),
+}
+
+
+@pytest.fixture(scope="module")
+def result() -> spmilp.Result:
+    return spmilp.solve(MODEL, "mesh4x4", solver="list", time_limit="60s")
+
+
+@pytest.fixture(scope="module")
+def folder(result: spmilp.Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("saved")
+    result.save(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def by_hand() -> spmilp.ProblemBuilder:
+    b = spmilp.ProblemBuilder(spmilp.load_machine("mesh4x4").replace(spm="64KiB"))
+    x = b.input("x", (16, 64), "int8")
+    w = b.weight("w", (64, 64), "int8")
+    y = b.task("mm0", reads=[x[0:8], w], writes=("y0", (8, 64), "int32"), cycles=400)
+    b.output(y)
+    return b
+
+
+def test_importing_it_loads_next_to_nothing() -> None:
+    code = (
+        "import time; began = time.process_time(); import sys, spmilp\n"
+        "took = time.process_time() - began\n"
+        "heavy = {'numpy', 'pandas', 'pydantic', 'onnx', 'ortools', 'networkx'} & {*sys.modules}\n"
+        "print((took, sorted(heavy), dir(spmilp)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    took, heavy, names = ast.literal_eval(ran.stdout)
+
+    assert took < 0.3
+    assert heavy == []
+    assert set(names) == {*PUBLIC, "__version__"}
+
+
+def test_what_is_public_is_there_and_documented() -> None:
+    assert set(spmilp.__all__) == PUBLIC
+    for name in PUBLIC:
+        assert len(getattr(spmilp, name).__doc__) > 40
+    with pytest.raises(AttributeError, match="'slove'"):
+        spmilp.__getattr__("slove")
+
+
+def test_a_result_says_how_good_the_plan_is(result: spmilp.Result) -> None:
+    assert result.status in ("optimal", "feasible")
+    assert result.objective == result.makespan
+    assert result.makespan is not None
+    assert 0 < result.bound <= result.makespan
+    assert result.gap == (result.makespan - result.bound) / result.makespan
+    assert result.bound_source
+    assert result.dram_traffic
+    assert result.energy
+    assert result.peak_spm
+    assert isinstance(result.plan, Plan)
+    assert (result.violations, result.reason, result.interrupted) == ((), "", False)
+    assert result.roofline is not None
+    assert result.roofline.cycles <= result.bound
+
+
+def test_it_shows_as_a_short_table(result: spmilp.Result) -> None:
+    text = repr(result)
+    assert text == str(result)
+    assert text.splitlines()[0].startswith("autoencoder_int8 on mesh4x4 (16 cores): ")
+    assert f"{result.makespan:,} cycles" in text
+    assert len(text) < 1500
+    assert "<table>" in result._repr_html_()
+
+
+def test_tables_have_names_and_agree_with_the_figures(result: spmilp.Result) -> None:
+    assert result.tasks["end"].max() <= result.makespan
+    assert set(result.tasks["core_name"]) <= set(result.cores["name"])
+    assert set(result.transfers["source"]) <= set(result.memories["name"])
+    assert set(result.residencies["memory_name"]) <= set(result.memories["name"])
+    spms = result.memories[result.memories["kind"] == "spm"]
+    assert spms["peak"].max() == result.peak_spm
+    assert (spms["live_peak"] <= spms["peak"]).all()
+    assert (spms["utilisation"] == spms["peak"] / spms["capacity"]).all()
+    assert result.memories["residencies"].sum() == len(result.residencies)
+
+
+def test_figures_are_drawn(result: spmilp.Result) -> None:
+    assert len(result.timeline().axes) == 2
+    assert len(result.memory_map(["spm_0_0"], zoom=True).axes) == 1
+
+
+def test_a_saved_plan_is_read_again(result: spmilp.Result, folder: Path) -> None:
+    for path in (folder, folder / "plan.json", str(folder)):
+        again = spmilp.read(path)
+        assert (again.objective, again.bound) == (result.objective, result.bound)
+        assert (again.status, again.solver, again.seconds) == (result.status, "list", None)
+        assert len(again.transfers) == len(result.transfers)
+    assert spmilp.read(folder / "plan.json", problem=folder / "problem.json").violations == ()
+
+
+def test_a_replay_knows_the_model(result: spmilp.Result, folder: Path) -> None:
+    assert result.replay()["within"].all()
+    read = spmilp.read(folder)
+    with pytest.raises(spmilp.SpmilpError, match="needs the model"):
+        read.replay()
+    with pytest.raises(spmilp.SpmilpError, match="not the model of this problem"):
+        read.replay(MODELS / "ds_cnn_int8.onnx")
+    assert read.replay(MODEL, seed=3, delays=1)["within"].all()
+
+
+def test_an_export_writes_files(result: spmilp.Result, folder: Path, tmp_path: Path) -> None:
+    files = result.export(["csv", "c"], tmp_path / "c")
+    assert {"allocation.csv", "spmilp_plan.c"} <= {file.name for file in files}
+    assert all(file.exists() for file in files)
+    with pytest.raises(ValueError, match="format elf: there are c, "):
+        result.export("elf", tmp_path)
+    with pytest.raises(ValueError, match="format onnx needs the model"):
+        spmilp.read(folder).export("onnx", tmp_path)
+
+
+def test_a_problem_by_hand_is_solved_checked_and_compared(by_hand: spmilp.ProblemBuilder) -> None:
+    problem = by_hand.build()
+    solved = spmilp.solve(problem, solver="list")
+    assert solved.plan is not None
+    assert spmilp.check(problem, solved.plan) == ()
+    assert spmilp.bound(problem).value <= solved.bound
+
+    found = spmilp.compare({"small": problem}, solvers=["list", "bruteforce"], time_limit=20)
+    assert list(found.runs["solver"]) == ["list", "bruteforce"]
+    assert set(found.runs["instance"]) == {"small"}
+    assert "bruteforce" in repr(found)
+    assert "<table" in found._repr_html_()
+    assert list(found.summary["plans"]) == [1, 1]
+    assert len(found.profile().axes) == 1
+
+
+def test_what_a_plan_breaks_is_said(by_hand: spmilp.ProblemBuilder) -> None:
+    problem = by_hand.build()
+    solved = spmilp.solve(problem, solver="list", objective="dram_traffic")
+    assert solved.plan is not None
+    (first, *_) = spmilp.check(
+        solved.problem, Plan(placements=(), claim=solved.plan.claim, solver="")
+    )
+    assert first.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"solver": "slow"}, "solver slow: there are auto, list"),
+        ({"tiles": "none"}, "tiles none: there are first, search"),
+        ({"objective": "speed"}, "objective speed: there are makespan, dram_traffic"),
+        ({"time_limit": "soon"}, "time_limit: 'soon' is no duration"),
+        ({"gap": 2}, "gap: '2' is no share"),
+    ],
+)
+def test_a_wrong_argument_is_named(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        spmilp.solve(MODEL, "mesh4x4", **wrong)
+
+
+def test_a_problem_carries_its_machine(by_hand: spmilp.ProblemBuilder) -> None:
+    with pytest.raises(ValueError, match="carries its machine"):
+        spmilp.solve(by_hand.build(), "mesh4x4")
+
+
+def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:
+    b = spmilp.ProblemBuilder("mesh4x4", name="large")
+    x = b.input("x", (1024, 1024), "int8")
+    b.output(b.task("t", reads=[x], writes=("y", 8, "int8"), cycles=1))
+    none = spmilp.solve(b.build(), solver="list")
+
+    assert (none.status, none.plan, none.objective, none.gap) == ("infeasible", None, None, None)
+    assert "1048" in none.reason
+    assert none.reason in repr(none)
+    for ask in (lambda: none.tasks, none.timeline, lambda: none.save(tmp_path), none.replay):
+        with pytest.raises(spmilp.SpmilpError, match="1048"):
+            ask()

@@ -1,0 +1,249 @@
+"""Problems by names: what is built, and what is said of mistakes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import spmilp
+from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.problem import BufferKind
+
+MACHINE = spmilp.load_machine("mesh4x4")
+
+
+@pytest.fixture
+def b() -> ProblemBuilder:
+    return ProblemBuilder(MACHINE, name="hand")
+
+
+def started(b: ProblemBuilder) -> ProblemBuilder:
+    """Add an input ``x``, a weight ``w`` and a task ``t`` that writes ``y``."""
+    x, w = b.input("x", (16, 64)), b.weight("w", (64, 64), "int8")
+    b.task("t", reads=[x, w], writes=("y", (16, 64), "int32"), cycles=5)
+    return b
+
+
+def test_parts_that_are_read_are_slices_each_once(b: ProblemBuilder) -> None:
+    x = b.input("x", (4, 6, 8), "float16")
+    parts = [x[0:2, :, 2:4], x[0:2, 0:6, 2:4], x[3], x]
+    for number, part in enumerate(parts):
+        b.output(b.task(f"t{number}", reads=part, writes=(f"y{number}", 8, "int8"), cycles=1))
+    problem = b.build()
+
+    reads = [problem.slices[task.reads[0]] for task in problem.tasks]
+    assert [(each.start, each.extent, each.bytes) for each in reads] == [
+        ((0, 0, 2), (2, 6, 2), 48),
+        ((0, 0, 2), (2, 6, 2), 48),
+        ((3, 0, 0), (1, 6, 8), 96),
+        ((0, 0, 0), (4, 6, 8), 384),
+    ]
+    assert len(problem.slices) == len(problem.buffers) + 2
+
+
+def test_tiles_of_an_output_lie_at_their_places(b: ProblemBuilder) -> None:
+    x = b.input("x", (4, 6))
+    for row in range(2):
+        y = b.task(f"t{row}", reads=[x], writes=(f"y{row}", (2, 6), "int32"), cycles=1)
+        b.output(y, tensor=("y", (4, 6)), at=(2 * row, 0))
+    problem = b.build()
+
+    whole = next(tensor for tensor in problem.tensors if tensor.name == "y")
+    places = [each.place for each in problem.buffers if each.name.startswith("y")]
+    assert (whole.shape, whole.item, whole.kind) == ((4, 6), 4, BufferKind.OUTPUT)
+    assert [place and (place.tensor, place.start) for place in places] == [
+        (whole.index, (0, 0)),
+        (whole.index, (2, 0)),
+    ]
+
+
+def test_partial_sums_take_the_place_of_those_before(b: ProblemBuilder) -> None:
+    x = b.input("x", (2, 64))
+    first = b.task("k0", reads=[x], writes=("s0", (2, 8), "int32"), cycles=3, partial=True)
+    last = b.task(
+        "k1",
+        reads=[x, first],
+        writes=("s1", (2, 8), "int32"),
+        cycles=3,
+        in_place=[(first, "s1")],
+        scratch=16,
+    )
+    b.output(last)
+    problem = b.build()
+
+    one, other = problem.tasks
+    assert other.in_place == ((one.writes[0], other.writes[0]),)
+    assert (one.scratch, other.scratch) == (0, 16)
+    assert problem.buffers[one.writes[0]].kind is BufferKind.PARTIAL
+    answer = spmilp.solve(problem, solver="list")
+    assert answer.plan is not None
+    assert answer.peak_spm is not None
+
+
+def test_a_task_may_write_several_buffers_and_follow_others(b: ProblemBuilder) -> None:
+    x = b.input("x", 8)
+    wide, narrow = b.task(
+        "split", reads="x", writes=[("a", 8, "int8"), ("c", (2, 2), "bool")], cycles=2
+    )
+    b.task("idle", cycles=1, after=["split", wide])
+    b.task("read", reads=[wide, narrow, x], cycles=1, after="idle", energy={"core": 7})
+    problem = b.build()
+
+    assert [task.after for task in problem.tasks] == [(), (0,), (1,)]
+    assert problem.tasks[2].energy == (7,)
+    assert problem.buffers[problem.tasks[0].writes[1]].bytes == 4
+
+
+def test_kinds_of_cores_have_cycles_of_their_own() -> None:
+    b = ProblemBuilder("stream_quad")
+    x = b.input("x", 8)
+    b.output(b.task("t", reads=[x], writes=("y", 8, "int8"), cycles={"tpu": 3, "simd": 9}))
+    problem = b.build()
+
+    kinds = [kind.name for kind in problem.machine.kinds]
+    assert dict(zip(kinds, problem.tasks[0].cycles, strict=True)) == {
+        "tpu": 3,
+        "pooling": None,
+        "simd": 9,
+    }
+
+
+def test_weights_may_lie_in_a_scratchpad(b: ProblemBuilder) -> None:
+    w = b.weight("w", 64, memory="spm_0_0")
+    b.output(b.task("t", reads=[w], writes=("y", 8, "int8"), cycles=1))
+    problem = b.build()
+
+    buffer = problem.buffers[0]
+    assert buffer.starts_in is not None
+    assert problem.machine.memories[buffer.starts_in].name == "spm_0_0"
+    assert (buffer.place, buffer.kind) == (None, BufferKind.WEIGHT)
+
+
+def test_the_machine_and_the_objective_are_those_asked_for() -> None:
+    small = MACHINE.replace(spm="64KiB")
+    b = started(ProblemBuilder(small, objective="peak_spm"))
+    b.output("y")
+    problem = b.build()
+
+    assert problem.machine == small.machine
+    assert problem.objective.first == "peak_spm"
+    assert problem.sources == (("machine", small.sha256),)
+    assert problem.name == "problem on mesh4x4-spm64KiB"
+
+
+MISTAKES: dict[str, tuple[Callable[[ProblemBuilder], Any], str]] = {
+    "a name twice": (lambda b: b.weight("x", 8), "data x: there is one of this name already"),
+    "a task twice": (lambda b: b.task("t", cycles=1), "task t: there is one of this name"),
+    "no name": (lambda b: b.input("", 8), "data '': expected a name"),
+    "a type": (lambda b: b.input("z", 8, "int7"), "z: dtype 'int7'; there are bool, int8"),
+    "a shape": (lambda b: b.input("z", (4, 0)), "z: axis 1 has 0 elements, expected 1 or more"),
+    "no shape": (lambda b: b.input("z", ()), "z: a shape without axes"),
+    "a memory": (lambda b: b.input("z", 8, memory="dran"), "no memory 'dran'; did you mean dram?"),
+    "a name of data": (
+        lambda b: b.task("u", reads=["yy"], cycles=1),
+        "task u: there is no data 'yy'",
+    ),
+    "data of another": (
+        lambda b: b.task("u", reads=[ProblemBuilder(MACHINE).input("x", 8)], cycles=1),
+        "task u: there is no data 'x'",
+    ),
+    "a range": (lambda b: b._data["x"][0:17], r"x: \[0, 17\) along axis 0, which is \[0, 16\)"),
+    "an empty range": (lambda b: b._data["x"][:, 3:3], r"x: \[3, 3\) along axis 1"),
+    "a step": (lambda b: b._data["x"][0:8:2], "x: a step of 2 along axis 0, expected 1"),
+    "many slices": (lambda b: b._data["x"][0, 0, 0], "x: 3 slices, but 2 axes"),
+    "cycles": (lambda b: b.task("u", cycles=0), "task u: cycles 0 on core, expected 1 or more"),
+    "no cycles": (lambda b: b.task("u", cycles={}), "task u: cycles {}, expected a number"),
+    "a kind": (
+        lambda b: b.task("u", cycles={"gpu": 3}),
+        "task u: cycles on 'gpu'; mesh4x4 has core",
+    ),
+    "scratch": (lambda b: b.task("u", cycles=1, scratch=-4), "task u: scratch of -4 B"),
+    "what it writes": (
+        lambda b: b.task("u", cycles=1, writes=[("z", 8)]),
+        r"task u: writes \('z', 8\), expected \(name, shape, dtype\)",
+    ),
+    "a read twice": (
+        lambda b: b.task("u", reads=["x", b._data["x"][0:16]], cycles=1),
+        "task u: reads x twice",
+    ),
+    "an earlier task": (
+        lambda b: b.task("u", cycles=1, after="tt"),
+        "after 'tt', no such task",
+    ),
+    "after an input": (
+        lambda b: b.task("u", cycles=1, after=b._data["x"]),
+        "task u: after x, which no task writes",
+    ),
+    "in place of what": (
+        lambda b: b.task(
+            "u", reads=["x"], writes=("z", 4, "int8"), cycles=1, in_place=[("y", "z")]
+        ),
+        "task u: in place of y, which it does not read",
+    ),
+    "in place where": (
+        lambda b: b.task(
+            "u", reads=["x"], writes=("z", 4, "int8"), cycles=1, in_place=[("x", "y")]
+        ),
+        "task u: in place 'y', which it does not write",
+    ),
+    "in place, another size": (
+        lambda b: b.task(
+            "u", reads=["x"], writes=("z", 4, "int8"), cycles=1, in_place=[("x", "z")]
+        ),
+        "task u: z of 4 B in place of x of 1024 B",
+    ),
+    "an output that is an input": (lambda b: b.output("x"), "output x: no task writes it"),
+    "an output twice": (
+        lambda b: (b.output("y"), b.output("y")),
+        "output y: is an output already",
+    ),
+    "a part as an output": (
+        lambda b: b.output(b._data["y"][0:8]),
+        r"y\[0:8, 0:64\] is a part",
+    ),
+    "a tile that leaves its tensor": (
+        lambda b: b.output("y", tensor=("z", (20, 64)), at=(8, 0)),
+        r"output y: \[8, 24\) along axis 0 of z, which is \[0, 20\)",
+    ),
+    "axes of a tile": (
+        lambda b: b.output("y", tensor=("z", 1024), at=0),
+        "output y: 2 axes at 1 in a tensor of 1",
+    ),
+    "nothing reads it": (lambda b: b.build(), "y: no task reads it, and it is no output"),
+    "an unread input": (
+        lambda b: (b.output("y"), b.input("unread", 8), b.build()),
+        "input unread: no task reads it",
+    ),
+    "tiles that overlap": (
+        lambda b: (
+            b.task("u", reads=["y"], writes=("z", (16, 64), "int32"), cycles=1),
+            b.output("y", tensor=("whole", (20, 64))),
+            b.output("z", tensor=("whole", (20, 64)), at=(4, 0)),
+            b.build(),
+        ),
+        "y and z overlap in the tensor whole",
+    ),
+    "tensors of one name": (
+        lambda b: (
+            b.task("u", reads=["y"], writes=("z", (16, 64), "int8"), cycles=1),
+            b.output("y", tensor=("whole", (16, 64))),
+            b.output("z", tensor=("whole", (32, 64)), at=(16, 0)),
+            b.build(),
+        ),
+        r"z: shape \(32, 64\) in whole, which has \(16, 64\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_both_numbers(b: ProblemBuilder, mistake: str) -> None:
+    make, said = MISTAKES[mistake]
+    with pytest.raises(ValueError, match=said):
+        make(started(b))
+
+
+def test_a_problem_without_tasks_is_refused(b: ProblemBuilder) -> None:
+    with pytest.raises(ValueError, match="hand: has no task"):
+        b.build()
+    with pytest.raises(ValueError, match="objective speed: there are makespan"):
+        ProblemBuilder(MACHINE, objective="speed")
