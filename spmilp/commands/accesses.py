@@ -59,32 +59,30 @@ class Accesses:
         task = self._task_of(activity)
         if task is None:
             move = self._plan.transfers[activity - len(self._plan.placements)]
-            for residency in move.destinations:
-                yield self._region(move.slice, residency)
+            for index in move.destinations:
+                yield self._region(move.slice, index)
             return
         placement = self._plan.placements[task]
-        for buffer, residency in zip(
-            self._problem.tasks[task].writes, placement.writes, strict=True
-        ):
-            yield self._region(buffer, residency)
+        for buffer, index in zip(self._problem.tasks[task].writes, placement.writes, strict=True):
+            yield self._region(buffer, index)
         if placement.scratch is not None:
-            stay = self._plan.residencies[placement.scratch]
-            yield Packed(stay.memory, stay.offset, stay.offset + stay.bytes)
+            residency = self._plan.residencies[placement.scratch]
+            yield Packed(residency.memory, residency.offset, residency.offset + residency.bytes)
 
     def _task_of(self, activity: int) -> int | None:
         return activity if activity < len(self._plan.placements) else None
 
-    def _find_region(self, slice_: SliceIdx, residency: ResidencyIdx) -> Region:
-        stay = self._plan.residencies[residency]
+    def _find_region(self, slice_: SliceIdx, index: ResidencyIdx) -> Region:
+        residency = self._plan.residencies[index]
         part = self._problem.slices[slice_]
         place = self._problem.buffers[part.buffer].place
-        if place is not None and self._problem.tensors[place.tensor].memory == stay.memory:
+        if place is not None and self._problem.tensors[place.tensor].memory == residency.memory:
             first = map(add, place.start, part.start)
             box = tuple((a, a + n) for a, n in zip(first, part.extent, strict=True))
             return Placed(place.tensor, box)
-        held = slice_ if stay.slice is None else stay.slice
+        held = slice_ if residency.slice is None else residency.slice
         low, high = self._inside(slice_, held)
-        return Packed(stay.memory, stay.offset + low, stay.offset + high)
+        return Packed(residency.memory, residency.offset + low, residency.offset + high)
 
     def _range_inside(self, slice_: SliceIdx, held: SliceIdx) -> tuple[Bytes, Bytes]:
         """Return the bytes of a slice, from the first byte of a residency that holds ``held``."""

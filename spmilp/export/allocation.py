@@ -71,39 +71,45 @@ class Allocation:
 def allocations(subject: Subject) -> tuple[Allocation, ...]:
     """Return the allocation of each memory of the machine, in order."""
     machine = subject.problem.machine
-    stays: list[list[Residency]] = [[] for _ in machine.memories]
-    for stay in subject.plan.residencies:
-        stays[stay.memory].append(stay)
+    residencies: list[list[Residency]] = [[] for _ in machine.memories]
+    for residency in subject.plan.residencies:
+        residencies[residency.memory].append(residency)
     used = subject.used()
     return tuple(
-        _allocation(subject, memory, stays[memory.index], used[memory.index])
+        _allocation(subject, memory, residencies[memory.index], used[memory.index])
         for memory in machine.memories
     )
 
 
 def _allocation(
-    subject: Subject, memory: Memory, stays: Sequence[Residency], peak: Bytes
+    subject: Subject, memory: Memory, residencies: Sequence[Residency], peak: Bytes
 ) -> Allocation:
-    cycles, totals = live_bytes(stay for stay in stays if not subject.is_at_place(stay))
+    cycles, totals = live_bytes(
+        residency for residency in residencies if not subject.is_at_place(residency)
+    )
     highest = _Highest(totals)
     tensors = sum(t.bytes for t in subject.problem.tensors if t.memory == memory.index)
     rows = []
-    for stay in sorted(stays, key=lambda stay: (stay.start, stay.offset, stay.index)):
-        at_place = subject.is_at_place(stay)
-        first = max(0, bisect_right(cycles, stay.start) - 1)
+    for residency in sorted(
+        residencies, key=lambda residency: (residency.start, residency.offset, residency.index)
+    ):
+        at_place = subject.is_at_place(residency)
+        first = max(0, bisect_right(cycles, residency.start) - 1)
         rows.append(
             Row(
-                residency=stay.index,
-                name=subject.name(stay),
-                kind=subject.kind(stay),
-                start=stay.start,
-                end=stay.end,
-                offset=stay.offset,
-                end_offset=stay.offset + subject.span(stay),
-                size=stay.bytes,
-                allocated=stay.bytes if at_place else align_up(stay.bytes, memory.alignment),
-                bank=_bank(memory, stay.offset),
-                live=None if at_place else highest.of(first, bisect_left(cycles, stay.end)),
+                residency=residency.index,
+                name=subject.name(residency),
+                kind=subject.kind(residency),
+                start=residency.start,
+                end=residency.end,
+                offset=residency.offset,
+                end_offset=residency.offset + subject.span(residency),
+                size=residency.bytes,
+                allocated=residency.bytes
+                if at_place
+                else align_up(residency.bytes, memory.alignment),
+                bank=_bank(memory, residency.offset),
+                live=None if at_place else highest.of(first, bisect_left(cycles, residency.end)),
                 at_place=at_place,
             )
         )

@@ -87,15 +87,15 @@ def _symbols(subject: Subject, memory: Memory) -> Iterator[str]:
             name = numbered(f"{prefix}_t", tensor.index, tensor.name)
             yield f"{name} = ORIGIN({region(memory)}) + {address:#x};"
     yield from (
-        _symbol(subject, prefix, memory, stay)
-        for stay in subject.plan.residencies
-        if stay.memory == memory.index
+        _symbol(subject, prefix, memory, residency)
+        for residency in subject.plan.residencies
+        if residency.memory == memory.index
     )
 
 
-def _symbol(subject: Subject, prefix: str, memory: Memory, stay: Residency) -> str:
-    name = numbered(f"{prefix}_r", stay.index, subject.name(stay))
+def _symbol(subject: Subject, prefix: str, memory: Memory, residency: Residency) -> str:
+    name = numbered(f"{prefix}_r", residency.index, subject.name(residency))
     return (
-        f"{name} = ORIGIN({region(memory)}) + {stay.offset:#x}; "
-        f"/* {stay.bytes} B, {comment(subject.name(stay))} */"
+        f"{name} = ORIGIN({region(memory)}) + {residency.offset:#x}; "
+        f"/* {residency.bytes} B, {comment(subject.name(residency))} */"
     )

@@ -22,42 +22,48 @@ COLUMNS = "id,lower,upper,size,offset"
 def minimalloc(subject: Subject) -> dict[str, bytes]:
     """Return the files; ``upper`` is exclusive, and cycles and bytes are the plan's."""
     packed: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
-    for stay in subject.plan.residencies:
-        if not subject.is_at_place(stay):
-            packed[stay.memory].append(stay)
+    for residency in subject.plan.residencies:
+        if not subject.is_at_place(residency):
+            packed[residency.memory].append(residency)
     return {
         f"minimalloc-memory{memory}.csv": "\n".join(
-            (COLUMNS, *_rows(subject, memory, stays), "")
+            (COLUMNS, *_rows(subject, memory, residencies), "")
         ).encode()
-        for memory, stays in sorted(packed.items())
+        for memory, residencies in sorted(packed.items())
     }
 
 
-def _rows(subject: Subject, memory: MemoryIdx, stays: list[Residency]) -> Iterator[str]:
-    until = max(subject.plan.claim.makespan, *(stay.end for stay in stays))
+def _rows(subject: Subject, memory: MemoryIdx, residencies: list[Residency]) -> Iterator[str]:
+    until = max(subject.plan.claim.makespan, *(residency.end for residency in residencies))
     for number, taken in enumerate(subject.problem.machine.memories[memory].reserved):
         yield f"reserved{number},0,{until},{taken.end - taken.start},{taken.start}"
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
         if tensor.memory == memory:
             yield f"t{tensor.index},0,{until},{tensor.bytes},{address}"
-    for together in _in_place(stays):
-        name = "+".join(f"r{stay.index}" for stay in together)
-        lower = min(stay.start for stay in together)
-        upper = max(stay.end for stay in together)
-        size = max(stay.bytes for stay in together)
+    for together in _in_place(residencies):
+        name = "+".join(f"r{residency.index}" for residency in together)
+        lower = min(residency.start for residency in together)
+        upper = max(residency.end for residency in together)
+        size = max(residency.bytes for residency in together)
         yield f"{name},{lower},{upper},{size},{together[0].offset}"
 
 
-def _in_place(stays: list[Residency]) -> list[list[Residency]]:
+def _in_place(residencies: list[Residency]) -> list[list[Residency]]:
     """Return chains of residencies at one offset of which each begins before the last has ended.
 
     In a valid plan these are the pairs that share their bytes in place.
     """
     chains: list[list[Residency]] = []
-    for stay in sorted(stays, key=lambda stay: (stay.offset, stay.start, stay.index)):
+    for residency in sorted(
+        residencies, key=lambda residency: (residency.offset, residency.start, residency.index)
+    ):
         last = chains[-1] if chains else []
-        if last and last[0].offset == stay.offset and max(s.end for s in last) > stay.start:
-            last.append(stay)
+        if (
+            last
+            and last[0].offset == residency.offset
+            and max(s.end for s in last) > residency.start
+        ):
+            last.append(residency)
         else:
-            chains.append([stay])
+            chains.append([residency])
     return sorted(chains, key=lambda chain: chain[0].index)

@@ -97,12 +97,13 @@ def _of_tensors(subject: Subject) -> dict[str, Properties]:
     """Return where each tensor lies: its address in DRAM, and its residencies elsewhere."""
     memories = subject.problem.machine.memories
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for stay in subject.plan.residencies:
-        if stay.slice is None or subject.is_at_place(stay):
+    for residency in subject.plan.residencies:
+        if residency.slice is None or subject.is_at_place(residency):
             continue
-        tile = subject.problem.buffers[subject.problem.slices[stay.slice].buffer].tile
+        tile = subject.problem.buffers[subject.problem.slices[residency.slice].buffer].tile
         if tile is not None:
-            where = f"{memories[stay.memory].name}+{stay.offset:#x} [{stay.start}, {stay.end})"
+            memory = memories[residency.memory].name
+            where = f"{memory}+{residency.offset:#x} [{residency.start}, {residency.end})"
             places[tile.of].append(where)
     found: dict[str, dict[str, str]] = {
         name: {"residencies": str(len(listed)), "places": "; ".join(listed[:SHOWN])}

@@ -120,11 +120,11 @@ def _arrows(subject: Subject) -> Iterator[dict[str, Any]]:
 
 def _counters(subject: Subject) -> Iterator[dict[str, Any]]:
     packed: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
-    for stay in subject.plan.residencies:
-        if not subject.is_at_place(stay):
-            packed[stay.memory].append(stay)
-    for memory, stays in sorted(packed.items()):
+    for residency in subject.plan.residencies:
+        if not subject.is_at_place(residency):
+            packed[residency.memory].append(residency)
+    for memory, residencies in sorted(packed.items()):
         name = subject.problem.machine.memories[memory].name
-        for cycle, total in zip(*live_bytes(stays), strict=True):
+        for cycle, total in zip(*live_bytes(residencies), strict=True):
             counted = {"name": name, "pid": MEMORIES, "ts": cycle, "args": {"bytes": total}}
             yield {"ph": "C", **counted}

@@ -51,38 +51,40 @@ class Subject:
         """
         return build_commands(self.problem, self.plan)
 
-    def name(self, stay: Residency) -> str:
+    def name(self, residency: Residency) -> str:
         """Return the name of the buffer that lies in a residency."""
-        if stay.slice is None:
+        if residency.slice is None:
             return SCRATCH
-        return self.problem.buffers[self.problem.slices[stay.slice].buffer].name
+        return self.problem.buffers[self.problem.slices[residency.slice].buffer].name
 
-    def kind(self, stay: Residency) -> str:
+    def kind(self, residency: Residency) -> str:
         """Return what kind of buffer lies in a residency."""
-        if stay.slice is None:
+        if residency.slice is None:
             return SCRATCH
-        return self.problem.buffers[self.problem.slices[stay.slice].buffer].kind.value
+        return self.problem.buffers[self.problem.slices[residency.slice].buffer].kind.value
 
-    def is_at_place(self, stay: Residency) -> bool:
+    def is_at_place(self, residency: Residency) -> bool:
         """Say whether a residency lies in a DRAM tensor, at the tensor's strides."""
-        if stay.slice is None:
+        if residency.slice is None:
             return False
-        place = self.problem.buffers[self.problem.slices[stay.slice].buffer].place
-        return place is not None and self.problem.tensors[place.tensor].memory == stay.memory
+        place = self.problem.buffers[self.problem.slices[residency.slice].buffer].place
+        return place is not None and self.problem.tensors[place.tensor].memory == residency.memory
 
-    def span(self, stay: Residency) -> Bytes:
+    def span(self, residency: Residency) -> Bytes:
         """Return the bytes from a residency's first to the end of its last one."""
-        if stay.slice is None or not self.is_at_place(stay):
-            return stay.bytes
-        part = self.problem.slices[stay.slice]
+        if residency.slice is None or not self.is_at_place(residency):
+            return residency.bytes
+        part = self.problem.slices[residency.slice]
         item = self.problem.buffers[part.buffer].item
-        return footprint(part.extent, item, layout_at_place(self.problem, stay.slice))
+        return footprint(part.extent, item, layout_at_place(self.problem, residency.slice))
 
     def used(self) -> list[Bytes]:
         """Return for each memory the end of the highest byte that the plan touches."""
         ends = [0] * len(self.problem.machine.memories)
-        for stay in self.plan.residencies:
-            ends[stay.memory] = max(ends[stay.memory], stay.offset + self.span(stay))
+        for residency in self.plan.residencies:
+            ends[residency.memory] = max(
+                ends[residency.memory], residency.offset + self.span(residency)
+            )
         for tensor, address in zip(self.problem.tensors, self.plan.tensors, strict=True):
             ends[tensor.memory] = max(ends[tensor.memory], address + tensor.bytes)
         return ends

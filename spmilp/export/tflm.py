@@ -40,9 +40,9 @@ def tflm(subject: Subject) -> dict[str, bytes]:
 def _has_one_arena(subject: Subject) -> None:
     memories = subject.problem.machine.memories
     used = {
-        stay.memory
-        for stay in subject.plan.residencies
-        if memories[stay.memory].kind is not MemoryKind.DRAM
+        residency.memory
+        for residency in subject.plan.residencies
+        if memories[residency.memory].kind is not MemoryKind.DRAM
     }
     if len(used) > 1:
         raise ExportError(
@@ -54,18 +54,19 @@ def _has_one_arena(subject: Subject) -> None:
 def _offsets(subject: Subject) -> list[int]:
     offsets: list[int] = [AT_RUN_TIME] * len(subject.problem.buffers)
     memories = subject.problem.machine.memories
-    for stay in subject.plan.residencies:
-        if stay.slice is None or memories[stay.memory].kind is MemoryKind.DRAM:
+    for residency in subject.plan.residencies:
+        if residency.slice is None or memories[residency.memory].kind is MemoryKind.DRAM:
             continue
-        part = subject.problem.slices[stay.slice]
+        part = subject.problem.slices[residency.slice]
         buffer = subject.problem.buffers[part.buffer]
         if part.extent != buffer.shape:
             raise ExportError(
                 f"tflm: a slice of {part.bytes} B of the {buffer.bytes} B of buffer {buffer.index} "
-                f"({comment(buffer.name)}) lies alone at {stay.offset}; a tensor lies as a whole"
+                f"({comment(buffer.name)}) lies alone at {residency.offset}; a tensor lies as "
+                "a whole"
             )
-        _is_possible(buffer, stay.offset, offsets[buffer.index])
-        offsets[buffer.index] = stay.offset
+        _is_possible(buffer, residency.offset, offsets[buffer.index])
+        offsets[buffer.index] = residency.offset
     return offsets
 
 

@@ -6,9 +6,7 @@ from spmilp.problem.strides import Layout, layout_at_place, layout_in_slice
 from spmilp.units import ResidencyIdx, SliceIdx
 
 
-def layout_in_memory(
-    problem: Problem, plan: Plan, slice_: SliceIdx, residency: ResidencyIdx
-) -> Layout:
+def layout_in_memory(problem: Problem, plan: Plan, slice_: SliceIdx, index: ResidencyIdx) -> Layout:
     """Return the address of a slice's first byte in the residency's memory, and its strides.
 
     Raises
@@ -16,12 +14,12 @@ def layout_in_memory(
     ValueError
         If the residency holds neither the slice nor the whole of its parent.
     """
-    stay = plan.residencies[residency]
-    if stay.slice is None:
-        raise ValueError(f"residency {residency} holds scratch, not slice {slice_}")
-    inside = layout_in_slice(problem, slice_, stay.slice)
+    residency = plan.residencies[index]
+    if residency.slice is None:
+        raise ValueError(f"residency {index} holds scratch, not slice {slice_}")
+    inside = layout_in_slice(problem, slice_, residency.slice)
     place = problem.buffers[problem.slices[slice_].buffer].place
-    if place is not None and problem.tensors[place.tensor].memory == stay.memory:
+    if place is not None and problem.tensors[place.tensor].memory == residency.memory:
         inside = layout_at_place(problem, slice_)
         return Layout(plan.tensors[place.tensor] + inside.offset, inside.strides)
-    return Layout(stay.offset + inside.offset, inside.strides)
+    return Layout(residency.offset + inside.offset, inside.strides)

@@ -60,22 +60,22 @@ def direction(problem: Problem, source: MemoryIdx, destination: MemoryIdx) -> st
 def of_memories(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     """Return how each memory is used; ``capacity`` is ``None`` without limit."""
     machine = problem.machine
-    stays: list[list[Residency]] = [[] for _ in machine.memories]
-    for stay in plan.residencies:
-        if _is_in(stay.memory, machine.memories):
-            stays[stay.memory].append(stay)
+    residencies: list[list[Residency]] = [[] for _ in machine.memories]
+    for residency in plan.residencies:
+        if _is_in(residency.memory, machine.memories):
+            residencies[residency.memory].append(residency)
     return [
         {
             "memory": memory.index,
             "name": memory.name,
             "kind": memory.kind.value,
             "residencies": len(here),
-            "peak": max((stay.offset + stay.bytes for stay in here), default=0),
+            "peak": max((residency.offset + residency.bytes for residency in here), default=0),
             "live_peak": _most_live_bytes(here),
             "reserved": sum(taken.end - taken.start for taken in memory.reserved),
             "capacity": memory.size,
         }
-        for memory, here in zip(machine.memories, stays, strict=True)
+        for memory, here in zip(machine.memories, residencies, strict=True)
     ]
 
 
@@ -112,13 +112,13 @@ def _is_in(index: int, owner: Sequence[object]) -> bool:
     return 0 <= index < len(owner)
 
 
-def _most_live_bytes(stays: Iterable[Residency]) -> Bytes:
+def _most_live_bytes(residencies: Iterable[Residency]) -> Bytes:
     """Return the most bytes occupied at one cycle; a pair in place, at one offset, counts once."""
     events = []
-    for stay in stays:
-        if stay.start < stay.end:
-            events.append((stay.start, 1, stay.offset, stay.bytes))
-            events.append((stay.end, 0, stay.offset, stay.bytes))
+    for residency in residencies:
+        if residency.start < residency.end:
+            events.append((residency.start, 1, residency.offset, residency.bytes))
+            events.append((residency.end, 0, residency.offset, residency.bytes))
     alive: dict[Bytes, list[Bytes]] = {}
     total = most = 0
     for _, begins, offset, size in sorted(events):

@@ -54,21 +54,21 @@ class Ends:
             found.append(end)
         return tuple(found)
 
-    def _end(self, slice_: SliceIdx, residency: ResidencyIdx) -> End | None:
-        if not 0 <= residency < len(self._plan.residencies):
+    def _end(self, slice_: SliceIdx, index: ResidencyIdx) -> End | None:
+        if not 0 <= index < len(self._plan.residencies):
             return None
-        stay = self._plan.residencies[residency]
+        residency = self._plan.residencies[index]
         if slice_ not in self._homes:
             self._homes[slice_] = self._home(slice_)
-        at_home = stay.memory == self._homes[slice_]
-        key = slice_, stay.slice, at_home
+        at_home = residency.memory == self._homes[slice_]
+        key = slice_, residency.slice, at_home
         if key not in self._holders:
             self._holders[key] = self._holder(*key)
         holder = self._holders[key]
-        if holder is None or not 0 <= stay.memory < len(self._problem.machine.memories):
+        if holder is None or not 0 <= residency.memory < len(self._problem.machine.memories):
             return None
-        base = stay.offset if holder.base is None else holder.base
-        return End(stay.memory, base + holder.layout.offset, holder.layout.strides)
+        base = residency.offset if holder.base is None else holder.base
+        return End(residency.memory, base + holder.layout.offset, holder.layout.strides)
 
     def _home(self, slice_: SliceIdx) -> MemoryIdx | None:
         """Return the memory of the DRAM tensor in which a slice has a place, if it has one."""

@@ -44,7 +44,7 @@ def task_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 
 def residency_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the residencies; ``slice`` and ``filled_by`` are missing where there is none."""
-    rows = [_residency(problem, stay) for stay in plan.residencies]
+    rows = [_residency(problem, residency) for residency in plan.residencies]
     return _frame(rows, RESIDENCIES).astype({"slice": "Int64"})
 
 
@@ -100,24 +100,24 @@ def _task(problem: Problem, placement: Placement) -> tuple[Any, ...]:
     )
 
 
-def _residency(problem: Problem, stay: Residency) -> tuple[Any, ...]:
-    names = derived.of_content(problem, stay.slice)
+def _residency(problem: Problem, residency: Residency) -> tuple[Any, ...]:
+    names = derived.of_content(problem, residency.slice)
     filler = None
-    if stay.filled_by_task is not None:
-        filler = f"task {stay.filled_by_task}"
-    elif stay.filled_by_transfer is not None:
-        filler = f"transfer {stay.filled_by_transfer}"
+    if residency.filled_by_task is not None:
+        filler = f"task {residency.filled_by_task}"
+    elif residency.filled_by_transfer is not None:
+        filler = f"transfer {residency.filled_by_transfer}"
     return (
-        stay.index,
-        stay.slice,
+        residency.index,
+        residency.slice,
         names.get("name"),
         names["kind"],
-        stay.memory,
-        derived.of_memory(problem, stay.memory)["memory_name"],
-        stay.offset,
-        stay.bytes,
-        stay.start,
-        stay.end,
+        residency.memory,
+        derived.of_memory(problem, residency.memory)["memory_name"],
+        residency.offset,
+        residency.bytes,
+        residency.start,
+        residency.end,
         filler,
     )
 

@@ -7,16 +7,16 @@ from spmilp.plan.plan import Residency
 from spmilp.units import Bytes, Cycles
 
 
-def live_bytes(stays: Iterable[Residency]) -> tuple[list[Cycles], list[Bytes]]:
+def live_bytes(residencies: Iterable[Residency]) -> tuple[list[Cycles], list[Bytes]]:
     """Return the cycles at which the occupied bytes change, and the bytes from each one on.
 
     Residencies that overlap in time and in bytes, which in a valid plan share them in place at the
     same offset, count once.
     """
     events = []
-    for stay in stays:
-        events.append((stay.start, True, stay.offset, stay.bytes))
-        events.append((stay.end, False, stay.offset, stay.bytes))
+    for residency in residencies:
+        events.append((residency.start, True, residency.offset, residency.bytes))
+        events.append((residency.end, False, residency.offset, residency.bytes))
     events.sort()
 
     at_offset: defaultdict[Bytes, list[Bytes]] = defaultdict(list)

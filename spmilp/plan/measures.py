@@ -58,9 +58,9 @@ def measure(
             if memory.kind is MemoryKind.DRAM:
                 traffic += size
         energy += size * per_byte
-    for stay in residencies:
-        if machine.memories[stay.memory].kind is MemoryKind.SPM:
-            peak = max(peak, stay.offset + stay.bytes)
+    for residency in residencies:
+        if machine.memories[residency.memory].kind is MemoryKind.SPM:
+            peak = max(peak, residency.offset + residency.bytes)
     return Measures(makespan=makespan, dram_traffic=traffic, energy=energy, peak_spm=peak)
 
 

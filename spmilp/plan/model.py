@@ -76,7 +76,7 @@ class TaskModel(FileModel):
 
 
 class ResidencyModel(FileModel):
-    """A stay in a memory during ``[start, end)``; ``slice`` is missing for scratch."""
+    """A residency in a memory during ``[start, end)``; ``slice`` is missing for scratch."""
 
     index: Amount
     slice: Amount | None = None

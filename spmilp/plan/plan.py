@@ -42,7 +42,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residency:
-    """One stay in one memory during ``[start, end)`` at ``[offset, offset + bytes)``.
+    """A slice, or scratch, in one memory during ``[start, end)`` at ``[offset, offset + bytes)``.
 
     It is valid from the end of what fills it, and from its start when nothing has to: a buffer that
     is there at cycle 0, or scratch.

@@ -24,11 +24,12 @@ def residency_lines(problem: Problem, plan: Plan) -> Iterator[str]:
     """Yield the rows of a plan's residencies."""
     contents = _Pieces[SliceIdx | None](lambda held: _content(problem, held))
     memories = _Pieces[MemoryIdx](lambda memory: _memory(problem, memory))
-    for stay in plan.residencies:
+    for residency in plan.residencies:
         yield (
-            f'{{"index": {stay.index}, {contents[stay.slice]}{memories[stay.memory]}'
-            f'"offset": {stay.offset}, "bytes": {stay.bytes}, "start": {stay.start}, '
-            f'"end": {stay.end}{_filler(stay)}}}'
+            f'{{"index": {residency.index}, {contents[residency.slice]}{memories[residency.memory]}'
+            f'"offset": {residency.offset}, "bytes": {residency.bytes}, '
+            f'"start": {residency.start}, '
+            f'"end": {residency.end}{_filler(residency)}}}'
         )
 
 
@@ -129,12 +130,12 @@ def _numbers(numbers: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, numbers))}]"
 
 
-def _filler(stay: Residency) -> str:
+def _filler(residency: Residency) -> str:
     text = ""
-    if stay.filled_by_task is not None:
-        text += f', "filled_by_task": {stay.filled_by_task}'
-    if stay.filled_by_transfer is not None:
-        text += f', "filled_by_transfer": {stay.filled_by_transfer}'
+    if residency.filled_by_task is not None:
+        text += f', "filled_by_task": {residency.filled_by_task}'
+    if residency.filled_by_transfer is not None:
+        text += f', "filled_by_transfer": {residency.filled_by_transfer}'
     return text
 
 

@@ -43,15 +43,15 @@ def memory_map(
     MissingExtraError
         If matplotlib is not installed.
     """
-    stays = _stays_by_memory(problem, plan)
-    drawn = _chosen(problem, memories, stays)
+    residencies = _stays_by_memory(problem, plan)
+    drawn = _chosen(problem, memories, residencies)
     columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
     rows = -(-len(drawn) // columns)
     figure, axes = grid_of_axes(len(drawn), columns, [3.4 if columns == 1 else 2.1] * rows)
     figure.suptitle(f"{title(problem)}: memory map")
     for position, (axis, memory) in enumerate(zip(axes, drawn, strict=True)):
-        here = stays[memory.index]
-        peak = max((stay.offset + stay.bytes for stay in here), default=0)
+        here = residencies[memory.index]
+        peak = max((residency.offset + residency.bytes for residency in here), default=0)
         axis.set_xlim(0, max(plan.claim.makespan, 1))
         _scale_addresses(axis, max(peak, 1) if zoom else memory.size or max(peak, 1))
         _draw_limits(axis, memory)
@@ -62,24 +62,26 @@ def memory_map(
             axis.set_ylabel("address [KiB]")
         if position + columns >= len(drawn):
             axis.set_xlabel("cycle")
-    shown = {_kind_of(problem, stay) for memory in drawn for stay in stays[memory.index]}
+    shown = {
+        _kind_of(problem, residency) for memory in drawn for residency in residencies[memory.index]
+    }
     legend_of_colours(figure, KIND_COLOURS, shown)
     return figure
 
 
 def _stays_by_memory(problem: Problem, plan: Plan) -> list[list[Residency]]:
-    stays: list[list[Residency]] = [[] for _ in problem.machine.memories]
-    for stay in plan.residencies:
-        stays[stay.memory].append(stay)
-    return stays
+    residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
+    for residency in plan.residencies:
+        residencies[residency.memory].append(residency)
+    return residencies
 
 
 def _chosen(
-    problem: Problem, names: Sequence[str] | None, stays: Sequence[Sequence[Residency]]
+    problem: Problem, names: Sequence[str] | None, residencies: Sequence[Sequence[Residency]]
 ) -> list[Memory]:
     if names is None:
         spms = problem.machine.spms
-        return [memory for memory in spms if stays[memory.index]] or list(spms[:1])
+        return [memory for memory in spms if residencies[memory.index]] or list(spms[:1])
     on_chip = [memory for memory in problem.machine.memories if memory.kind is not MemoryKind.DRAM]
     known = {memory.name: memory for memory in on_chip}
     for name in names:
@@ -113,21 +115,28 @@ def _draw_limits(axis: "Axes", memory: Memory) -> None:
             axis.axhline(border, color="0.75", linewidth=0.5, linestyle=":")
 
 
-def _draw_residencies(axis: "Axes", problem: Problem, stays: Sequence[Residency]) -> None:
+def _draw_residencies(axis: "Axes", problem: Problem, residencies: Sequence[Residency]) -> None:
     from matplotlib.collections import PolyCollection
 
     makespan, top = axis.get_xlim()[1], axis.get_ylim()[1]
     corners, colours = [], []
-    for stay in stays:
-        low, high = stay.offset, stay.offset + stay.bytes
-        corners.append([(stay.start, low), (stay.end, low), (stay.end, high), (stay.start, high)])
-        colours.append(KIND_COLOURS[_kind_of(problem, stay)])
-        wide = stay.end - stay.start > LABEL_WIDTH * makespan
-        if wide and stay.bytes > LABEL_HEIGHT * top:
+    for residency in residencies:
+        low, high = residency.offset, residency.offset + residency.bytes
+        corners.append(
+            [
+                (residency.start, low),
+                (residency.end, low),
+                (residency.end, high),
+                (residency.start, high),
+            ]
+        )
+        colours.append(KIND_COLOURS[_kind_of(problem, residency)])
+        wide = residency.end - residency.start > LABEL_WIDTH * makespan
+        if wide and residency.bytes > LABEL_HEIGHT * top:
             axis.text(
-                (stay.start + stay.end) / 2,
+                (residency.start + residency.end) / 2,
                 (low + high) / 2,
-                without_markup(_short(_name_of(problem, stay))),
+                without_markup(_short(_name_of(problem, residency))),
                 fontsize=6,
                 ha="center",
                 va="center",
@@ -138,25 +147,25 @@ def _draw_residencies(axis: "Axes", problem: Problem, stays: Sequence[Residency]
     )
 
 
-def _draw_usage(axis: "Axes", stays: Sequence[Residency], peak: Bytes) -> None:
+def _draw_usage(axis: "Axes", residencies: Sequence[Residency], peak: Bytes) -> None:
     """Draw the peak of the addresses, and the live bytes as a curve."""
-    if not stays:
+    if not residencies:
         return
-    cycles, totals = live_bytes(stays)
+    cycles, totals = live_bytes(residencies)
     axis.step(cycles, totals, where="post", color=BLACK, linewidth=1.0)
     axis.axhline(peak, color=PURPLE, linewidth=1.0, linestyle="--")
 
 
-def _kind_of(problem: Problem, stay: Residency) -> str:
-    if stay.slice is None:
+def _kind_of(problem: Problem, residency: Residency) -> str:
+    if residency.slice is None:
         return SCRATCH
-    return problem.buffers[problem.slices[stay.slice].buffer].kind
+    return problem.buffers[problem.slices[residency.slice].buffer].kind
 
 
-def _name_of(problem: Problem, stay: Residency) -> str:
-    if stay.slice is None:
+def _name_of(problem: Problem, residency: Residency) -> str:
+    if residency.slice is None:
         return SCRATCH
-    return problem.buffers[problem.slices[stay.slice].buffer].name
+    return problem.buffers[problem.slices[residency.slice].buffer].name
 
 
 def _short(name: str, longest: int = 32) -> str:

@@ -152,8 +152,8 @@ def use_of_cores(machine: Machine, plan: Plan) -> tuple[CoreUse, ...]:
 def use_of_memories(machine: Machine, plan: Plan) -> tuple[MemoryUse, ...]:
     """Return how each memory but the DRAM is used, in order of memory."""
     peak = [0] * len(machine.memories)
-    for stay in plan.residencies:
-        peak[stay.memory] = max(peak[stay.memory], stay.offset + stay.bytes)
+    for residency in plan.residencies:
+        peak[residency.memory] = max(peak[residency.memory], residency.offset + residency.bytes)
     return tuple(
         MemoryUse(
             memory=memory.name, kind=memory.kind, peak=peak[memory.index], capacity=memory.size

@@ -76,7 +76,7 @@ def rows_of_channels(problem: Problem, plan: Plan) -> dict[str, Row]:
 def direction_of(problem: Problem, plan: Plan, transfer: Transfer) -> str:
     """Say whether a transfer loads from DRAM, stores to DRAM, or stays on the chip."""
     memories = problem.machine.memories
-    ends = [plan.residencies[stay].memory for stay in transfer.destinations]
+    ends = [plan.residencies[residency].memory for residency in transfer.destinations]
     if memories[plan.residencies[transfer.source].memory].kind is MemoryKind.DRAM:
         return LOAD
     return STORE if any(memories[end].kind is MemoryKind.DRAM for end in ends) else EXCHANGE

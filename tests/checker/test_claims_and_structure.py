@@ -115,8 +115,8 @@ def test_references_lead_somewhere(plan: Plan, message: str) -> None:
 
 
 def test_long_lists_of_violations_are_cut_and_counted() -> None:
-    stays = tuple(replace(stay, index=0) for stay in PLAN.residencies)
-    found = check(PROBLEM, replace(PLAN, residencies=stays))
+    residencies = tuple(replace(residency, index=0) for residency in PLAN.residencies)
+    found = check(PROBLEM, replace(PLAN, residencies=residencies))
     assert len(found) == LISTED + 1
     assert found[-1].message == "and 2 more violations of structure"
 

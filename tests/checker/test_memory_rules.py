@@ -23,8 +23,8 @@ from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Place, Problem
 
 
-def _with(*stays: Residency) -> Plan:
-    return replace(PLAN, residencies=(*PLAN.residencies, *stays))
+def _with(*residencies: Residency) -> Plan:
+    return replace(PLAN, residencies=(*PLAN.residencies, *residencies))
 
 
 def _machine(memory: int, **fields: Any) -> Machine:
@@ -96,8 +96,8 @@ def test_residencies_alive_together_share_no_bytes() -> None:
 
 
 def test_residencies_that_only_touch_in_time_or_bytes_are_valid() -> None:
-    stay = Residency(index=23, slice=None, memory=SPM0, offset=64, bytes=64, start=69, end=70)
-    found = broken(_with(stay))
+    residency = Residency(index=23, slice=None, memory=SPM0, offset=64, bytes=64, start=69, end=70)
+    found = broken(_with(residency))
     assert found.keys() == {"filled_as_stated"}
 
 
@@ -196,8 +196,8 @@ def test_a_residency_lies_at_its_place_in_the_tensor() -> None:
 
 
 def test_a_slice_lies_at_its_own_place_in_the_tensor() -> None:
-    stay = Residency(index=23, slice=9, memory=DRAM, offset=0, bytes=32, start=0, end=9)
-    assert broken(_with(stay)) == {
+    residency = Residency(index=23, slice=9, memory=DRAM, offset=0, bytes=32, start=0, end=9)
+    assert broken(_with(residency)) == {
         "at_its_place": [
             "residency 23 (x1 in dram) lies at address 0, expected 64, its place in tensor x at 0"
         ]

@@ -45,7 +45,7 @@ def test_the_sweep_finds_exactly_the_pairs_that_overlap(items: list[Rectangle]) 
 @st.composite
 def placed(draw: st.DrawFn) -> tuple[Problem, Plan]:
     """Residencies of boxes of one tensor: there at cycle 0 or, as it were, written by task 0."""
-    buffers, stays = [], []
+    buffers, residencies = [], []
     for index in range(draw(st.integers(1, 7))):
         start = tuple(draw(st.integers(0, 3)) for _ in range(2))
         shape = tuple(draw(st.integers(1, 4 - first)) for first in start)
@@ -57,7 +57,7 @@ def placed(draw: st.DrawFn) -> tuple[Problem, Plan]:
             )
         )  # fmt: skip
         first = draw(st.integers(0, 6))
-        stays.append(
+        residencies.append(
             Residency(
                 index=index, slice=index, memory=0, offset=0, bytes=buffers[-1].bytes,
                 start=first, end=first + draw(st.integers(1, 6)),
@@ -81,7 +81,7 @@ def placed(draw: st.DrawFn) -> tuple[Problem, Plan]:
     )  # fmt: skip
     placement = replace(PLAN.placements[0], reads=(), writes=(), scratch=None)
     plan = replace(
-        PLAN, placements=(placement,), residencies=tuple(stays), transfers=(), tensors=(0,)
+        PLAN, placements=(placement,), residencies=tuple(residencies), transfers=(), tensors=(0,)
     )
     return problem, plan
 
@@ -91,8 +91,8 @@ def placed(draw: st.DrawFn) -> tuple[Problem, Plan]:
 def test_boxes_are_compared_element_by_element(case: tuple[Problem, Plan]) -> None:
     problem, plan = case
 
-    def elements(stay: Residency) -> set[tuple[int, ...]]:
-        buffer = problem.buffers[stay.index]
+    def elements(residency: Residency) -> set[tuple[int, ...]]:
+        buffer = problem.buffers[residency.index]
         place = buffer.place
         if place is None:
             return set()

@@ -334,13 +334,13 @@ def test_what_is_there_at_the_start_is_there_from_cycle_0() -> None:
 
 
 def test_a_scratchpad_holds_whole_buffers_at_cycle_0() -> None:
-    stays = (
+    residencies = (
         *PLAN.residencies,
         Residency(index=23, slice=10, memory=2, offset=256, bytes=16, start=0, end=9),
     )
     part = replace(PROBLEM.slices[A], index=10, buffer=2, start=(8,), extent=(16,), bytes=16)
     problem = replace(PROBLEM, slices=(*PROBLEM.slices, part))
-    assert broken(replace(PLAN, residencies=stays), problem) == {
+    assert broken(replace(PLAN, residencies=residencies), problem) == {
         "filled_as_stated": [
             "residency 23 (w in spm0) is filled by nothing, but at cycle 0 buffer 2 lies there as "
             "a whole"
@@ -349,11 +349,11 @@ def test_a_scratchpad_holds_whole_buffers_at_cycle_0() -> None:
 
 
 def test_a_slice_of_what_lies_in_dram_may_be_there_at_cycle_0() -> None:
-    stays = (
+    residencies = (
         *PLAN.residencies,
         Residency(index=23, slice=8, memory=0, offset=0, bytes=32, start=0, end=9),
     )
-    assert broken(replace(PLAN, residencies=stays)) == {}
+    assert broken(replace(PLAN, residencies=residencies)) == {}
 
 
 def test_a_lost_value_is_reported_as_such() -> None:
@@ -387,9 +387,9 @@ def test_an_output_is_valid_in_its_memory_at_the_end() -> None:
 def test_an_output_that_was_never_stored_is_reported() -> None:
     found = broken(replace(PLAN, residencies=PLAN.residencies[:21], transfers=PLAN.transfers[:11]))
     assert set(found) == {"structure"}
-    stays = list(PLAN.residencies)
-    stays[21] = replace(stays[21], memory=L2, offset=224, slice=X0)
-    found = broken(replace(PLAN, residencies=tuple(stays)))
+    residencies = list(PLAN.residencies)
+    residencies[21] = replace(residencies[21], memory=L2, offset=224, slice=X0)
+    found = broken(replace(PLAN, residencies=tuple(residencies)))
     assert found["outputs_stored"] == [
         "buffer 7 (y1) must be valid in dram at cycle 196, but no residency of it is there"
     ]

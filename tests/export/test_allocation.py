@@ -29,11 +29,11 @@ def test_every_residency_reads_back_from_the_csv() -> None:
     }
     given = subject()
     assert found == {
-        stay.index: (
-            *(stay.memory, stay.offset, stay.bytes, stay.start, stay.end),
-            given.name(stay),
+        residency.index: (
+            *(residency.memory, residency.offset, residency.bytes, residency.start, residency.end),
+            given.name(residency),
         )
-        for stay in PLAN.residencies
+        for residency in PLAN.residencies
     }
 
 

@@ -180,9 +180,9 @@ def test_what_no_chain_can_express_is_said_with_both_numbers(block: Block, said:
 def test_the_checker_applies_the_limits_of_an_engines_controller() -> None:
     limited = with_engine(CORE_DMA, controller="aie_bd")
     assert "transfer_limits" not in broken(PLAN, limited)
-    stays = list(PLAN.residencies)
-    stays[7] = replace(stays[7], offset=130)
-    messages = broken(replace(PLAN, residencies=tuple(stays)), limited)["transfer_limits"]
+    residencies = list(PLAN.residencies)
+    residencies[7] = replace(residencies[7], offset=130)
+    messages = broken(replace(PLAN, residencies=tuple(residencies)), limited)["transfer_limits"]
     assert any("its source address 130 B is 2 modulo 4 B" in message for message in messages)
 
 
@@ -200,9 +200,9 @@ def test_an_engine_of_an_unknown_controller_is_refused() -> None:
 
 
 def test_a_refused_transfer_is_named_with_its_engine() -> None:
-    stays = list(PLAN.residencies)
-    stays[7] = replace(stays[7], offset=130)
-    changed = subject(PROBLEM, replace(PLAN, residencies=tuple(stays)))
+    residencies = list(PLAN.residencies)
+    residencies[7] = replace(residencies[7], offset=130)
+    changed = subject(PROBLEM, replace(PLAN, residencies=tuple(residencies)))
     given = replace(changed, controllers=(("core_dma", "aie_bd"),))
     with pytest.raises(ExportError, match=r"transfer 12 of w by engine core_dma: its source addr"):
         dma_files(given)

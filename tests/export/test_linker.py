@@ -52,7 +52,8 @@ def test_every_residency_has_a_symbol_at_its_address(hostile: bool, tmp_path: Pa
     found = re.findall(r"^([0-9a-f]+) \S (__spmilp_\w+_m(\d+)_r(\d+)\w*)$", listed, re.MULTILINE)
     addresses = {int(number): int(address, 16) for address, _, _, number in found}
     assert addresses == {
-        stay.index: BASE * (stay.memory + 1) + stay.offset for stay in PLAN.residencies
+        residency.index: BASE * (residency.memory + 1) + residency.offset
+        for residency in PLAN.residencies
     }
 
 

@@ -28,8 +28,10 @@ def one_arena(given: Subject | None = None, more: int = 0) -> Subject:
     """Return a plan on one scratchpad whose offsets are ``more`` than multiples of 16."""
     given = given or lowered("autoencoder_f32", 1, 1)
     moved = tuple(
-        replace(stay, offset=stay.offset * 4 + more) if stay.memory == SPM else stay
-        for stay in given.plan.residencies
+        replace(residency, offset=residency.offset * 4 + more)
+        if residency.memory == SPM
+        else residency
+        for residency in given.plan.residencies
     )
     return subject(given.problem, replace(given.plan, residencies=moved))
 
@@ -39,9 +41,9 @@ def test_the_blob_has_an_offset_for_each_buffer_and_minus_1_for_what_never_comes
     blob = tflm(given)["tflm_plan.bin"]
     version, subgraphs, count, *offsets = struct.unpack(f"<{len(blob) // 4}i", blob)
     assert (version, subgraphs, count) == (1, 1, len(given.problem.buffers))
-    for stay in given.plan.residencies:
-        if stay.memory == SPM and stay.slice is not None:
-            assert offsets[given.problem.slices[stay.slice].buffer] == stay.offset
+    for residency in given.plan.residencies:
+        if residency.memory == SPM and residency.slice is not None:
+            assert offsets[given.problem.slices[residency.slice].buffer] == residency.offset
     assert "[SPMILP_TFLM_PLAN_LENGTH] = {\n    1," in tflm(given)["tflm_plan.h"].decode()
 
 
@@ -62,7 +64,7 @@ def test_what_tflm_cannot_express_is_refused_with_both_numbers(
 
 def test_a_buffer_at_two_offsets_is_refused_with_both() -> None:
     given = one_arena()
-    first = next(stay for stay in given.plan.residencies if stay.memory == SPM)
+    first = next(residency for residency in given.plan.residencies if residency.memory == SPM)
     again = replace(first, index=len(given.plan.residencies), offset=first.offset + 1600)
     plan = replace(given.plan, residencies=(*given.plan.residencies, again))
     with pytest.raises(ExportError, match=f"at {first.offset} and later at {again.offset}"):

@@ -87,12 +87,12 @@ def test_a_number_that_does_not_fit_its_field_names_row_field_and_limit() -> Non
 def test_without_a_model_the_tables_of_the_plan_are_there_and_those_of_the_network_empty() -> None:
     tables = all_tables(subject())
     assert len(tables.of("tasks").rows) == len(PROBLEM.tasks)
-    assert len(tables.of("stays").rows) == len(PLAN.residencies)
+    assert len(tables.of("residencies").rows) == len(PLAN.residencies)
     assert tables.of("steps").rows == tables.of("ports").rows == ()
     assert tables.image == b""
     multicast = tables.of("transfers").rows[1]
     assert multicast[6] == 2
-    scratch = tables.of("stays").rows[9]
+    scratch = tables.of("residencies").rows[9]
     assert scratch[5] == NONE
 
 

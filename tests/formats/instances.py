@@ -132,7 +132,7 @@ def plans(draw: st.DrawFn) -> Plan:
         start = draw(AMOUNTS)
         return start, start + draw(st.integers(1, 99))
 
-    placements, stays, moves = [], [], []
+    placements, residencies, moves = [], [], []
     for _ in range(draw(st.integers(0, 3))):
         start, end = interval()
         placements.append(
@@ -143,7 +143,7 @@ def plans(draw: st.DrawFn) -> Plan:
         )  # fmt: skip
     for _ in range(draw(st.integers(0, 4))):
         start, end = draw(SMALL), draw(st.integers(1, 9))
-        stays.append(
+        residencies.append(
             Residency(
                 index=draw(SMALL), slice=draw(st.none() | SMALL), memory=draw(SMALL),
                 offset=draw(AMOUNTS), bytes=draw(st.integers(1, 99)), start=start, end=end,
@@ -163,7 +163,7 @@ def plans(draw: st.DrawFn) -> Plan:
         peak_spm=draw(AMOUNTS), bound=draw(st.integers(-5, 2**63 - 1)), bound_source=draw(NAMES),
     )  # fmt: skip
     return Plan(
-        placements=tuple(placements), residencies=tuple(stays), transfers=tuple(moves),
+        placements=tuple(placements), residencies=tuple(residencies), transfers=tuple(moves),
         tensors=draw(st.lists(AMOUNTS, max_size=3).map(tuple)), claim=claim, solver=draw(NAMES),
         options=tuple(draw(st.lists(st.tuples(NAMES, NAMES), max_size=2))),
     )  # fmt: skip

@@ -31,12 +31,12 @@ def test_what_is_wrong_in_a_late_row_is_said_with_the_number_of_the_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert PLAN is not None
-    stays = list(PLAN.residencies)
-    stays[7] = replace(stays[7], offset=-64)
+    residencies = list(PLAN.residencies)
+    residencies[7] = replace(residencies[7], offset=-64)
     monkeypatch.setattr(documents, "ROWS_AT_A_TIME", 3)
 
     with pytest.raises(ValueError, match=r"residencies\.7\.offset"):
-        plan_text(replace(PLAN, residencies=tuple(stays)), PROBLEM)
+        plan_text(replace(PLAN, residencies=tuple(residencies)), PROBLEM)
 
 
 def test_a_table_without_rows_is_an_empty_list() -> None:

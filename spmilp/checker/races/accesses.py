@@ -28,14 +28,16 @@ class Access:
 def accesses_of_task(case: Case, task: int) -> Iterator[Access]:
     """Yield what a task reads, then what it writes, scratch included."""
     placement, given = case.plan.placements[task], case.problem.tasks[task]
-    for slice_, residency in zip(given.reads, placement.reads, strict=True):
-        yield _access(case, slice_, residency, writes=False)
-    for buffer, residency in zip(given.writes, placement.writes, strict=True):
-        yield _access(case, buffer, residency, writes=True)
+    for slice_, index in zip(given.reads, placement.reads, strict=True):
+        yield _access(case, slice_, index, writes=False)
+    for buffer, index in zip(given.writes, placement.writes, strict=True):
+        yield _access(case, buffer, index, writes=True)
     if placement.scratch is not None:
-        stay = case.plan.residencies[placement.scratch]
-        end = stay.offset + stay.bytes
-        yield Access(stay.index, stay.memory, stay.offset, end, None, (), writes=True)
+        residency = case.plan.residencies[placement.scratch]
+        end = residency.offset + residency.bytes
+        yield Access(
+            residency.index, residency.memory, residency.offset, end, None, (), writes=True
+        )
 
 
 def accesses_of_transfer(case: Case, transfer: int) -> Iterator[Access]:
@@ -50,19 +52,19 @@ def boxes_touched(case: Case) -> dict[TensorIdx, list[Box]]:
     """Return the different boxes that anybody touches of each tensor that somebody writes."""
     written = {
         home
-        for stay, home in zip(case.plan.residencies, case.home, strict=True)
+        for residency, home in zip(case.plan.residencies, case.home, strict=True)
         if home is not None
-        and (stay.filled_by_task is not None or stay.filled_by_transfer is not None)
+        and (residency.filled_by_task is not None or residency.filled_by_transfer is not None)
     }
     found: dict[TensorIdx, dict[Box, None]] = {tensor: {} for tensor in sorted(written)}
     pairs = [(move.slice, end) for move in case.plan.transfers for end in move.destinations]
     pairs += [(use.slice, use.residency) for use in (*case.task_uses, *case.transfer_uses)]
     for placement in case.plan.placements:
         pairs += zip(case.problem.tasks[placement.task].writes, placement.writes, strict=True)
-    for slice_, residency in pairs:
-        home = case.home[residency]
+    for slice_, index in pairs:
+        home = case.home[index]
         if home in found:
-            found[home][_access(case, slice_, residency, writes=True).box] = None
+            found[home][_access(case, slice_, index, writes=True).box] = None
     return {tensor: list(boxes) for tensor, boxes in found.items()}
 
 

@@ -13,12 +13,12 @@ def inside_memory(case: Case) -> Iterator[Violation]:
 
     A residency inside a DRAM tensor is bound by its place instead; its tensor is checked.
     """
-    for stay in case.plan.residencies:
-        if case.home[stay.index] is None:
-            memory = case.machine.memories[stay.memory]
-            who = case.residency(stay.index)
-            for defect in _defects(memory, stay.offset, stay.bytes):
-                message = f"{who}: {defect} at cycle {stay.start}"
+    for residency in case.plan.residencies:
+        if case.home[residency.index] is None:
+            memory = case.machine.memories[residency.memory]
+            who = case.residency(residency.index)
+            for defect in _defects(memory, residency.offset, residency.bytes):
+                message = f"{who}: {defect} at cycle {residency.start}"
                 yield Violation("inside_memory", (who, memory.name), message)
     for tensor, address in zip(case.problem.tensors, case.plan.tensors, strict=True):
         memory = case.machine.memories[tensor.memory]
@@ -29,13 +29,13 @@ def inside_memory(case: Case) -> Iterator[Violation]:
 
 def exact_size(case: Case) -> Iterator[Violation]:
     """A residency has the bytes of its slice."""
-    for stay in case.plan.residencies:
-        if stay.slice is None:
+    for residency in case.plan.residencies:
+        if residency.slice is None:
             continue
-        size = case.problem.slices[stay.slice].bytes
-        if stay.bytes != size:
-            who, what = case.residency(stay.index), case.slice(stay.slice)
-            message = f"{who} has {stay.bytes} B, expected {size} B of {what}"
+        size = case.problem.slices[residency.slice].bytes
+        if residency.bytes != size:
+            who, what = case.residency(residency.index), case.slice(residency.slice)
+            message = f"{who} has {residency.bytes} B, expected {size} B of {what}"
             yield Violation("exact_size", (who, what), message)
 
 

@@ -85,21 +85,21 @@ class Case:
             for holder in self.holders(use.slice)
         )
 
-    def where(self, slice_: SliceIdx, residency: ResidencyIdx) -> Where:
+    def where(self, slice_: SliceIdx, index: ResidencyIdx) -> Where:
         """Return where a slice lies that a residency holds."""
-        home = self.home[residency]
-        stay = self.plan.residencies[residency]
+        home = self.home[index]
+        residency = self.plan.residencies[index]
         if home is not None:
             layout = self._layouts.get((slice_, None))
             if layout is None:
                 layout = self._layouts[slice_, None] = layout_at_place(self.problem, slice_)
             return self.plan.tensors[home] + layout.offset, layout.strides
-        holder = slice_ if stay.slice is None else stay.slice
+        holder = slice_ if residency.slice is None else residency.slice
         layout = self._layouts.get((slice_, holder))
         if layout is None:
             layout = layout_in_slice(self.problem, slice_, holder)
             self._layouts[slice_, holder] = layout
-        return stay.offset + layout.offset, layout.strides
+        return residency.offset + layout.offset, layout.strides
 
     def route(self, source: MemoryIdx, destinations: tuple[MemoryIdx, ...]) -> Route | None:
         """Return the machine's route of a transfer; ``None`` when there is none."""
@@ -129,11 +129,11 @@ class Case:
 
     def residency(self, index: ResidencyIdx) -> str:
         """Return the name of a residency for messages."""
-        stay = self.plan.residencies[index]
-        if stay.slice is None:
-            return f"residency {index} (scratch in {self.memory(stay.memory)})"
-        name = self.problem.buffers[self.problem.slices[stay.slice].buffer].name
-        return f"residency {index} ({name} in {self.memory(stay.memory)})"
+        found = self.plan.residencies[index]
+        if found.slice is None:
+            return f"residency {index} (scratch in {self.memory(found.memory)})"
+        name = self.problem.buffers[self.problem.slices[found.slice].buffer].name
+        return f"residency {index} ({name} in {self.memory(found.memory)})"
 
     def user(self, use: Use) -> str:
         """Return the name of what uses a residency."""
@@ -146,9 +146,9 @@ class Case:
         buffer = [slice_.buffer for slice_ in self.problem.slices]
         return tuple(
             None
-            if stay.slice is None or memory[buffer[stay.slice]] != stay.memory
-            else tensor[buffer[stay.slice]]
-            for stay in self.plan.residencies
+            if residency.slice is None or memory[buffer[residency.slice]] != residency.memory
+            else tensor[buffer[residency.slice]]
+            for residency in self.plan.residencies
         )
 
     def _filled_at(self, residency: Residency) -> Cycles:

@@ -48,9 +48,9 @@ def claims(case: Case) -> Iterator[Violation]:
 def _moved(case: Case) -> dict[_Course, Bytes]:
     """Return the bytes of all transfers that have the same memories and route."""
     total: dict[_Course, Bytes] = {}
-    slices, stays = case.problem.slices, case.plan.residencies
+    slices, residencies = case.problem.slices, case.plan.residencies
     for move in case.plan.transfers:
-        ends = tuple([stays[end].memory for end in (move.source, *move.destinations)])
+        ends = tuple([residencies[end].memory for end in (move.source, *move.destinations)])
         course = ends, move.route
         total[course] = total.get(course, 0) + slices[move.slice].bytes
     return total
@@ -82,9 +82,9 @@ def _energy(case: Case, moved: dict[_Course, Bytes]) -> Femtojoules:
 def _peak_spm(case: Case) -> Bytes:
     return max(
         (
-            stay.offset + stay.bytes
-            for stay in case.plan.residencies
-            if case.machine.memories[stay.memory].kind is MemoryKind.SPM
+            residency.offset + residency.bytes
+            for residency in case.plan.residencies
+            if case.machine.memories[residency.memory].kind is MemoryKind.SPM
         ),
         default=0,
     )

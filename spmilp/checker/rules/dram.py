@@ -11,18 +11,18 @@ from spmilp.units import Bytes
 
 def at_its_place(case: Case) -> Iterator[Violation]:
     """Whatever has a place in a tensor of this DRAM lies there."""
-    for stay, home in zip(case.plan.residencies, case.home, strict=True):
-        if home is None or stay.slice is None:
+    for residency, home in zip(case.plan.residencies, case.home, strict=True):
+        if home is None or residency.slice is None:
             continue
-        address, _ = case.where(stay.slice, stay.index)
-        if stay.offset != address:
-            who = case.residency(stay.index)
+        address, _ = case.where(residency.slice, residency.index)
+        if residency.offset != address:
+            who = case.residency(residency.index)
             tensor = case.problem.tensors[home]
             yield Violation(
                 "at_its_place",
                 (who, f"tensor {home} ({tensor.name})"),
-                f"{who} lies at address {stay.offset}, expected {address}, its place in tensor "
-                f"{tensor.name} at {case.plan.tensors[home]}",
+                f"{who} lies at address {residency.offset}, expected {address}, its place in "
+                f"tensor {tensor.name} at {case.plan.tensors[home]}",
             )
 
 
@@ -61,17 +61,18 @@ def _residencies_inside(
 ) -> Iterator[Violation]:
     """Find residencies without a place whose bytes some tensor has."""
     starts = [start for start, _, _ in ranges]
-    for stay in case.plan.residencies:
-        if stay.memory != memory.index or case.home[stay.index] is not None:
+    for residency in case.plan.residencies:
+        if residency.memory != memory.index or case.home[residency.index] is not None:
             continue
-        nearest = bisect_right(starts, stay.offset + stay.bytes - 1) - 1
-        if nearest >= 0 and ranges[nearest][1] > stay.offset:
+        nearest = bisect_right(starts, residency.offset + residency.bytes - 1) - 1
+        if nearest >= 0 and ranges[nearest][1] > residency.offset:
             start, end, index = ranges[nearest]
-            who = case.residency(stay.index)
+            who = case.residency(residency.index)
             tensor = f"tensor {index} ({case.problem.tensors[index].name})"
             yield Violation(
                 "dram_tensors",
                 (who, tensor, memory.name),
-                f"{who} lies at [{stay.offset}, {stay.offset + stay.bytes}), but {tensor} has "
+                f"{who} lies at [{residency.offset}, {residency.offset + residency.bytes}), "
+                f"but {tensor} has "
                 f"[{start}, {end}) of {memory.name}",
             )

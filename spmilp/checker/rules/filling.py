@@ -11,75 +11,76 @@ from spmilp.units import ResidencyIdx, SliceIdx
 def filled_as_stated(case: Case) -> Iterator[Violation]:
     """What fills a residency names it, and what a task or transfer fills names its filler."""
     scratch = {placement.scratch for placement in case.plan.placements}
-    for stay in case.plan.residencies:
-        for defect in _defects_of_filler(case, stay, scratch):
-            yield _violation(case, stay.index, defect)
+    for residency in case.plan.residencies:
+        for defect in _defects_of_filler(case, residency, scratch):
+            yield _violation(case, residency.index, defect)
     for placement in case.plan.placements:
-        for residency in placement.writes:
-            filler = case.plan.residencies[residency].filled_by_task
+        for index in placement.writes:
+            filler = case.plan.residencies[index].filled_by_task
             if filler != placement.task:
                 yield _violation(
                     case,
-                    residency,
+                    index,
                     f"is written by {case.task(placement.task)}, but states "
-                    f"{_stated(case, case.plan.residencies[residency])}",
+                    f"{_stated(case, case.plan.residencies[index])}",
                 )
     for move in case.plan.transfers:
-        for residency in move.destinations:
-            filler = case.plan.residencies[residency].filled_by_transfer
+        for index in move.destinations:
+            filler = case.plan.residencies[index].filled_by_transfer
             if filler != move.index:
                 yield _violation(
                     case,
-                    residency,
+                    index,
                     f"is a destination of transfer {move.index}, but states "
-                    f"{_stated(case, case.plan.residencies[residency])}",
+                    f"{_stated(case, case.plan.residencies[index])}",
                 )
 
 
 def _defects_of_filler(
-    case: Case, stay: Residency, scratch: set[ResidencyIdx | None]
+    case: Case, residency: Residency, scratch: set[ResidencyIdx | None]
 ) -> Iterator[str]:
-    if stay.filled_by_task is not None:
-        placement = case.plan.placements[stay.filled_by_task]
-        if stay.index not in placement.writes:
-            task = case.task(stay.filled_by_task)
+    if residency.filled_by_task is not None:
+        placement = case.plan.placements[residency.filled_by_task]
+        if residency.index not in placement.writes:
+            task = case.task(residency.filled_by_task)
             yield f"states to be filled by {task}, which does not write it"
-    elif stay.filled_by_transfer is not None:
-        move = case.plan.transfers[stay.filled_by_transfer]
-        if stay.index not in move.destinations:
+    elif residency.filled_by_transfer is not None:
+        move = case.plan.transfers[residency.filled_by_transfer]
+        if residency.index not in move.destinations:
             yield f"states to be filled by transfer {move.index}, which does not go there"
-        elif stay.start > move.start:
+        elif residency.start > move.start:
             yield (
-                f"starts at cycle {stay.start} > {move.start}, the start of transfer {move.index} "
+                f"starts at cycle {residency.start} > {move.start}, the start of "
+                f"transfer {move.index} "
                 "that fills it"
             )
-    elif stay.slice is not None:
-        yield from _defects_of_initial(case, stay, stay.slice)
-    elif stay.index not in scratch:
+    elif residency.slice is not None:
+        yield from _defects_of_initial(case, residency, residency.slice)
+    elif residency.index not in scratch:
         yield "holds no slice and is no task's scratch"
 
 
-def _defects_of_initial(case: Case, stay: Residency, slice_: SliceIdx) -> Iterator[str]:
+def _defects_of_initial(case: Case, residency: Residency, slice_: SliceIdx) -> Iterator[str]:
     """Say why a residency that nothing fills cannot be there at cycle 0."""
     buffer = case.problem.buffers[case.problem.slices[slice_].buffer]
     if buffer.starts_in is None:
         yield f"is filled by nothing, but buffer {buffer.index} is written by a task"
-    elif buffer.starts_in != stay.memory:
+    elif buffer.starts_in != residency.memory:
         yield (
             f"is filled by nothing, but at cycle 0 buffer {buffer.index} is in "
-            f"{case.memory(buffer.starts_in)}, not in {case.memory(stay.memory)}"
+            f"{case.memory(buffer.starts_in)}, not in {case.memory(residency.memory)}"
         )
-    elif slice_ != buffer.index and case.home[stay.index] is None:
+    elif slice_ != buffer.index and case.home[residency.index] is None:
         yield f"is filled by nothing, but at cycle 0 buffer {buffer.index} lies there as a whole"
-    if stay.start != 0:
-        yield f"is filled by nothing and starts at cycle {stay.start}, expected 0"
+    if residency.start != 0:
+        yield f"is filled by nothing and starts at cycle {residency.start}, expected 0"
 
 
-def _stated(case: Case, stay: Residency) -> str:
-    if stay.filled_by_task is not None:
-        return case.task(stay.filled_by_task)
-    if stay.filled_by_transfer is not None:
-        return f"transfer {stay.filled_by_transfer}"
+def _stated(case: Case, residency: Residency) -> str:
+    if residency.filled_by_task is not None:
+        return case.task(residency.filled_by_task)
+    if residency.filled_by_transfer is not None:
+        return f"transfer {residency.filled_by_transfer}"
     return "nothing"
 
 

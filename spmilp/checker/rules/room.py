@@ -28,39 +28,39 @@ def scratch_has_room(case: Case) -> Iterator[Violation]:
     """A task that needs scratch has a residency that is large enough, and no other task's."""
     owner: dict[ResidencyIdx, int] = {}
     for placement in case.plan.placements:
-        needed, residency = case.problem.tasks[placement.task].scratch, placement.scratch
+        needed, index = case.problem.tasks[placement.task].scratch, placement.scratch
         who = case.task(placement.task)
-        if residency is None:
+        if index is None:
             if needed > 0:
                 message = f"{who} needs {needed} B of scratch and has 0 B"
                 yield Violation("scratch_has_room", (who,), message)
             continue
-        defects = list(_defects(case, placement, residency))
-        stay = case.plan.residencies[residency]
+        defects = list(_defects(case, placement, index))
+        residency = case.plan.residencies[index]
         if needed == 0:
             defects.append("but needs 0 B of scratch")
-        if stay.slice is not None:
-            defects.append(f"which holds {case.slice(stay.slice)}")
-        elif stay.bytes < needed:
-            defects.append(f"which has {stay.bytes} B < {needed} B")
-        if residency in owner:
-            defects.append(f"which is the scratch of {case.task(owner[residency])} too")
-        owner.setdefault(residency, placement.task)
+        if residency.slice is not None:
+            defects.append(f"which holds {case.slice(residency.slice)}")
+        elif residency.bytes < needed:
+            defects.append(f"which has {residency.bytes} B < {needed} B")
+        if index in owner:
+            defects.append(f"which is the scratch of {case.task(owner[index])} too")
+        owner.setdefault(index, placement.task)
         for defect in defects:
             purpose = "has scratch in"
-            yield _violation("scratch_has_room", case, placement, residency, purpose, defect)
+            yield _violation("scratch_has_room", case, placement, index, purpose, defect)
 
 
-def _defects(case: Case, placement: Placement, residency: ResidencyIdx) -> Iterator[str]:
+def _defects(case: Case, placement: Placement, index: ResidencyIdx) -> Iterator[str]:
     """Say why a residency is not room for a task's bytes: elsewhere, too late, too short."""
-    stay = case.plan.residencies[residency]
+    residency = case.plan.residencies[index]
     local = case.machine.cores[placement.core].memory
-    if stay.memory != local:
+    if residency.memory != local:
         yield f"but {case.core(placement.core)} writes only in its own memory {case.memory(local)}"
-    if stay.start > placement.start:
-        yield f"which starts at cycle {stay.start} > {placement.start}, the task's start"
-    if stay.end < placement.end:
-        yield f"which ends at cycle {stay.end} < {placement.end}, the task's end"
+    if residency.start > placement.start:
+        yield f"which starts at cycle {residency.start} > {placement.start}, the task's start"
+    if residency.end < placement.end:
+        yield f"which ends at cycle {residency.end} < {placement.end}, the task's end"
 
 
 def _violation(

@@ -37,11 +37,13 @@ def shared_bytes(case: Case) -> Iterator[Violation]:
 def _pairs(case: Case) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
     """Yield the residencies that share bytes of a memory at some cycle."""
     per_memory: list[list[Rectangle]] = [[] for _ in case.machine.memories]
-    for stay, home in zip(case.plan.residencies, case.home, strict=True):
+    for residency, home in zip(case.plan.residencies, case.home, strict=True):
         if home is None:
-            end = stay.offset + stay.bytes
-            rectangle = Rectangle(stay.offset, end, stay.index, stay.start, stay.end)
-            per_memory[stay.memory].append(rectangle)
+            end = residency.offset + residency.bytes
+            rectangle = Rectangle(
+                residency.offset, end, residency.index, residency.start, residency.end
+            )
+            per_memory[residency.memory].append(rectangle)
     for rectangles in per_memory:
         yield from overlapping_pairs(rectangles)
     yield from overlapping_boxes(case)
@@ -49,14 +51,14 @@ def _pairs(case: Case) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
 
 def _task_in_place(case: Case, old: ResidencyIdx, new: ResidencyIdx) -> Placement | None:
     """Return the task that reads all of ``old`` and may write ``new`` in its place, if any."""
-    stay = case.plan.residencies[new]
-    if stay.filled_by_task is None:
+    residency = case.plan.residencies[new]
+    if residency.filled_by_task is None:
         return None
-    placement = case.plan.placements[stay.filled_by_task]
+    placement = case.plan.placements[residency.filled_by_task]
     task, held = case.problem.tasks[placement.task], case.plan.residencies[old].slice
     if held not in task.reads or placement.reads[task.reads.index(held)] != old:
         return None
-    if new not in placement.writes or (held, stay.slice) not in task.in_place:
+    if new not in placement.writes or (held, residency.slice) not in task.in_place:
         return None
     return placement
 

@@ -48,29 +48,29 @@ def transfer_limits(case: Case) -> Iterator[Violation]:
 
 
 def _defects_of_source(case: Case, move: Transfer) -> Iterator[str]:
-    stay, name = case.plan.residencies[move.source], case.residency(move.source)
+    residency, name = case.plan.residencies[move.source], case.residency(move.source)
     if not case.holds(move.source, move.slice):
-        held = "scratch" if stay.slice is None else case.slice(stay.slice)
+        held = "scratch" if residency.slice is None else case.slice(residency.slice)
         yield f"its source {name} holds {held}"
     valid = case.valid_from[move.source]
     if valid > move.start:
         yield f"its source {name} is valid from cycle {valid} > {move.start}, its start"
-    if stay.end < move.end and not case.is_lost(case.transfer_uses[move.index]):
-        yield f"its source {name} ends at cycle {stay.end} < {move.end}, its end"
+    if residency.end < move.end and not case.is_lost(case.transfer_uses[move.index]):
+        yield f"its source {name} ends at cycle {residency.end} < {move.end}, its end"
 
 
 def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
     memories = set()
     for destination in move.destinations:
-        stay, name = case.plan.residencies[destination], case.residency(destination)
-        if stay.slice != move.slice:
-            held = "scratch" if stay.slice is None else case.slice(stay.slice)
+        residency, name = case.plan.residencies[destination], case.residency(destination)
+        if residency.slice != move.slice:
+            held = "scratch" if residency.slice is None else case.slice(residency.slice)
             yield f"its destination {name} holds {held}"
-        if stay.end < move.end:
-            yield f"its destination {name} ends at cycle {stay.end} < {move.end}, its end"
-        if stay.memory in memories:
-            yield f"it has 2 destinations in {case.memory(stay.memory)}, expected 1 at most"
-        memories.add(stay.memory)
+        if residency.end < move.end:
+            yield f"its destination {name} ends at cycle {residency.end} < {move.end}, its end"
+        if residency.memory in memories:
+            yield f"it has 2 destinations in {case.memory(residency.memory)}, expected 1 at most"
+        memories.add(residency.memory)
 
 
 def _defects_of_course(

@@ -33,7 +33,7 @@ def _tasks(subject: Subject) -> Iterator[str]:
 
 def _stays(subject: Subject) -> Iterator[str]:
     memories = subject.problem.machine.memories
-    for stay in subject.plan.residencies:
-        name = numbered(f"{subject.prefix}_R", stay.index, subject.name(stay)).upper()
-        where = comment(memories[stay.memory].name)
-        yield f"#define {name}_OFFSET UINT64_C({stay.offset}) /* in {where} */"
+    for residency in subject.plan.residencies:
+        name = numbered(f"{subject.prefix}_R", residency.index, subject.name(residency)).upper()
+        where = comment(memories[residency.memory].name)
+        yield f"#define {name}_OFFSET UINT64_C({residency.offset}) /* in {where} */"

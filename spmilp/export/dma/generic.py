@@ -65,5 +65,5 @@ def _links(copy: Copy, follower: Copy | None, number: int) -> tuple[int, int]:
     if follower is None:
         return 1, -1
     move, after = copy.transfer, follower.transfer
-    stays = (move.engine, move.channel) == (after.engine, after.channel)
-    return int(move.index != after.index), number + 1 if stays else -1
+    residencies = (move.engine, move.channel) == (after.engine, after.channel)
+    return int(move.index != after.index), number + 1 if residencies else -1

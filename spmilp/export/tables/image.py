@@ -76,7 +76,7 @@ class Image:
                 self._add(tensor.memory, self._plan.tensors[tensor.index], tensor.name, ordered)
 
     def _add_constants_on_chip(self) -> None:
-        for stay, of in self._starting_on_chip():
+        for residency, of in self._starting_on_chip():
             part = self._problem.slices[of]
             buffer = self._problem.buffers[part.buffer]
             tile = self._addresses.tile(buffer)
@@ -89,15 +89,17 @@ class Image:
                 for start, extent in zip(part.start, part.extent, strict=True)
             )
             lies = self._addresses.in_memory_order(buffer, values)[inside]
-            self._add(stay.memory, stay.offset, tile.of, lies)
+            self._add(residency.memory, residency.offset, tile.of, lies)
 
     def _starting_on_chip(self) -> Iterator[tuple[Residency, int]]:
         """Yield what lies packed in a memory at cycle 0, and the slice that it is."""
-        for stay in self._plan.residencies:
-            filled = stay.filled_by_task is not None or stay.filled_by_transfer is not None
-            if stay.slice is None or filled or self._subject.is_at_place(stay):
+        for residency in self._plan.residencies:
+            filled = (
+                residency.filled_by_task is not None or residency.filled_by_transfer is not None
+            )
+            if residency.slice is None or filled or self._subject.is_at_place(residency):
                 continue
-            yield stay, stay.slice
+            yield residency, residency.slice
 
     def _add(
         self, memory: int, address: int, name: str, values: np.ndarray[tuple[int, ...], np.dtype]

@@ -71,8 +71,8 @@ BUFFERS = _layout(
     "u32 name: position in texts",
     _SPARE,
 )
-STAYS = _layout(
-    *(7, "stays", "stay", "Residencies: what lies where, from when to when"),
+RESIDENCIES = _layout(
+    *(7, "residencies", "residency", "Residencies: what lies where, from when to when"),
     "u64 offset: of the first byte in the memory",
     "u64 bytes: size, packed",
     "u64 start: planned cycle",
@@ -88,7 +88,7 @@ OPERANDS = _layout(
     *(8, "operands", "operand", "What tasks read and write, in the order in which it lies"),
     "u64 offset: of the first byte in the memory",
     "u32 memory: where it lies",
-    "u32 stay: the residency",
+    "u32 residency: the residency",
     "u32 buffer: what it is a part of",
     "u32 item: bytes of an element",
     "u32 rank: axes",
@@ -132,7 +132,7 @@ COPIES = _layout(
     "u32 run: contiguous bytes of each run",
     "u32 first_loop: in loops, the outermost",
     "u32 loops: how many; 0 for one run",
-    "u32 stay: the residency that it fills",
+    "u32 residency: the residency that it fills",
 )
 LOOPS = _layout(
     *(12, "loops", "loop", "Loops of copies, the outermost of each copy first"),
@@ -197,7 +197,7 @@ PIECES = _layout(
     *(19, "pieces", "piece", "Boxes of values as they lie in a memory"),
     "u64 offset: of the first byte in the memory, or in the workspace",
     "u32 memory: where it lies; NONE for the workspace",
-    "u32 stay: the residency; NONE in the workspace",
+    "u32 residency: the residency; NONE in the workspace",
     "u32 box: position of first element and elements of each axis (model's order) in words",
     "u32 strides: position of the bytes between neighbours of each of the model's axes in words",
 )
@@ -243,7 +243,7 @@ ATTRIBUTES = _layout(
 )
 
 PLAN_LAYOUTS = (
-    *(SUMMARY, MEMORIES, CORES, ENGINES, TENSORS, BUFFERS, STAYS, OPERANDS, TASKS),
+    *(SUMMARY, MEMORIES, CORES, ENGINES, TENSORS, BUFFERS, RESIDENCIES, OPERANDS, TASKS),
     *(TRANSFERS, COPIES, LOOPS, LISTS, COMMANDS),
 )
 """Tables that need no model."""

@@ -73,11 +73,11 @@ class PlanTables:
             )
             for buffer in self._problem.buffers
         ]
-        names = [self._subject.name(stay) for stay in self._plan.residencies]
+        names = [self._subject.name(residency) for residency in self._plan.residencies]
         return [
             _table(layouts.TENSORS, tensors, [each.name for each in self._problem.tensors]),
             _table(layouts.BUFFERS, buffers, [each.name for each in self._problem.buffers]),
-            _table(layouts.STAYS, map(self._stay, range(len(names))), names),
+            _table(layouts.RESIDENCIES, map(self._residency, range(len(names))), names),
         ]
 
     def work(self, programs: Sequence[tuple[int, int]]) -> list[Table]:
@@ -140,20 +140,28 @@ class PlanTables:
             commands += map(_command, one.commands)
         return [_table(layouts.LISTS, lists), _table(layouts.COMMANDS, commands)]
 
-    def _stay(self, index: ResidencyIdx) -> tuple[int, ...]:
-        stay = self._plan.residencies[index]
+    def _residency(self, index: ResidencyIdx) -> tuple[int, ...]:
+        residency = self._plan.residencies[index]
         filled_by, filler = Filler.NOTHING, NONE
-        if stay.filled_by_task is not None:
-            filled_by, filler = Filler.TASK, stay.filled_by_task
-        elif stay.filled_by_transfer is not None:
-            filled_by, filler = Filler.TRANSFER, stay.filled_by_transfer
+        if residency.filled_by_task is not None:
+            filled_by, filler = Filler.TASK, residency.filled_by_task
+        elif residency.filled_by_transfer is not None:
+            filled_by, filler = Filler.TRANSFER, residency.filled_by_transfer
         buffer, kind = NONE, BUFFER_KINDS[SCRATCH]
-        if stay.slice is not None:
-            buffer = self._problem.slices[stay.slice].buffer
+        if residency.slice is not None:
+            buffer = self._problem.slices[residency.slice].buffer
             kind = BUFFER_KINDS[self._problem.buffers[buffer].kind]
-        at_place = int(self._subject.is_at_place(stay))
+        at_place = int(self._subject.is_at_place(residency))
         return (
-            *(stay.offset, stay.bytes, stay.start, stay.end, stay.memory, buffer, kind),
+            *(
+                residency.offset,
+                residency.bytes,
+                residency.start,
+                residency.end,
+                residency.memory,
+                buffer,
+                kind,
+            ),
             *(filled_by, filler, at_place),
         )
 

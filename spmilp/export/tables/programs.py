@@ -221,7 +221,7 @@ class Programs:
             box=box,
             offset=scope.workspace.take(size),
             memory=None,
-            stay=None,
+            residency=None,
             strides=strides,
         )
 
@@ -239,11 +239,13 @@ class Programs:
 
     def _shares_bytes(self, placement: Placement) -> bool:
         """Say whether a task writes bytes that it reads."""
-        stays = self._subject.plan.residencies
+        residencies = self._subject.plan.residencies
         return any(
-            stays[read].memory == stays[write].memory
-            and stays[read].offset < stays[write].offset + self._subject.span(stays[write])
-            and stays[write].offset < stays[read].offset + self._subject.span(stays[read])
+            residencies[read].memory == residencies[write].memory
+            and residencies[read].offset
+            < residencies[write].offset + self._subject.span(residencies[write])
+            and residencies[write].offset
+            < residencies[read].offset + self._subject.span(residencies[read])
             for read in placement.reads
             for write in placement.writes
         )

@@ -37,7 +37,7 @@ class Piece:
     box: Box
     offset: Bytes
     memory: MemoryIdx | None
-    stay: ResidencyIdx | None
+    residency: ResidencyIdx | None
     strides: tuple[Bytes, ...]
 
 
@@ -64,7 +64,7 @@ def piece_of(
         box=box,
         offset=lies.offset,
         memory=plan.residencies[residency].memory,
-        stay=residency,
+        residency=residency,
         strides=strides,
     )
 
@@ -139,7 +139,7 @@ class ViewTable:
             (
                 piece.offset,
                 NONE if piece.memory is None else piece.memory,
-                NONE if piece.stay is None else piece.stay,
+                NONE if piece.residency is None else piece.residency,
                 self._words.add(_flat(piece.box)),
                 self._words.add(piece.strides),
             )

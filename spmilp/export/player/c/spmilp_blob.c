@@ -52,7 +52,7 @@ static const char *open_section(uint32_t code, const void *rows, uint32_t count,
         TABLE(4, engines);
         TABLE(5, tensors);
         TABLE(6, buffers);
-        TABLE(7, stays);
+        TABLE(7, residencies);
         TABLE(8, operands);
         TABLE(9, tasks);
         TABLE(10, transfers);
