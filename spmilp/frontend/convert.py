@@ -1,26 +1,26 @@
 """The cleaned-up model becomes operators and tensors; what cannot be lowered is listed."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import onnx_ir as ir
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.cleanup.names import name_of
-from spmilp.frontend.cleanup.reasons import reason_of
+from spmilp.frontend.cleanup.nodes import name_of, reason_of
 from spmilp.frontend.cleanup.shape_only import is_shape_only
-from spmilp.frontend.draft import Draft, unique_names
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.node import Node
-from spmilp.frontend.normalise import normalise
 from spmilp.frontend.operators.registry import find_family
+from spmilp.frontend.rules import ONE_INPUT, RULES, positive_axis
 from spmilp.frontend.scales import with_scales
+from spmilp.frontend.unfused import UnfusedNetwork, unique_names
 from spmilp.frontend.values import numpy_dtype, static_shape
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
 
-def convert(model: ir.Model) -> Draft:
+def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
 
     Raises
@@ -32,7 +32,7 @@ def convert(model: ir.Model) -> Draft:
     if conversion.problems:
         raise UnsupportedOperatorError(tuple(conversion.problems))
     names = unique_names([operator.name for operator in conversion.operators])
-    return Draft(
+    return UnfusedNetwork(
         operators=tuple(map(_renamed, conversion.operators, names)),
         tensors=conversion.tensors,
         inputs=tuple(str(v.name) for v in model.graph.inputs if not is_shape_only(v)),
@@ -132,4 +132,53 @@ def _tensor(value: ir.Value) -> Tensor:
         shape=static_shape(value),
         dtype=numpy_dtype(value),
         shape_only=is_shape_only(value),
+    )
+
+
+def normalise(node: Node) -> tuple[Operator, ...]:
+    """Return the operators that stand for a node; all but Split are one.
+
+    Raises
+    ------
+    ValueError
+        If the node cannot be lowered; the message is the reason.
+    """
+    if node.kind == "Split":
+        return _split(node)
+    for position in range(1, len(node.outputs())):
+        if node.uses_output(position):
+            raise ValueError(f"its output {position} is used; only the first is supported")
+    attributes = dict(node.attributes)
+    if node.kind in RULES:
+        RULES[node.kind](node, attributes)
+    alone = node.kind in ONE_INPUT or (node.kind == "Gather" and "indices" in attributes)
+    inputs = node.input_names(1 if alone else None)
+    while inputs and not inputs[-1]:
+        inputs = inputs[:-1]
+    output = node.outputs()[0]
+    return (
+        Operator(
+            name=node.name, kind=node.kind, inputs=inputs, output=output, attributes=attributes
+        ),
+    )
+
+
+def _split(node: Node) -> tuple[Operator, ...]:
+    """Return one Slice for each output of a Split that is used."""
+    axis = positive_axis(node.integer("axis"), len(node.shape(0)))
+    ends = [0]
+    for position in range(len(node.outputs())):
+        ends.append(ends[-1] + node.output_shape(position)[axis])
+    return tuple(
+        Operator(
+            name=f"{node.name}:{position}",
+            kind="Slice",
+            inputs=node.input_names(1),
+            output=output,
+            attributes={"starts": (start,), "ends": (end,), "axes": (axis,), "steps": (1,)},
+        )
+        for position, (output, (start, end)) in enumerate(
+            zip(node.outputs(), pairwise(ends), strict=True)
+        )
+        if node.uses_output(position)
     )

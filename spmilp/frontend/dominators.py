@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from spmilp.frontend.draft import Draft
 from spmilp.frontend.graph import Operator
 from spmilp.frontend.outputs import RESHAPES, is_view
+from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
 
@@ -45,20 +45,20 @@ class Flow:
         return tuple(sorted(found))
 
 
-def flow_of(draft: Draft) -> Flow:
-    """Return who reads what in a draft."""
-    operators = tuple(operator for operator in draft.operators if not is_view(operator))
+def flow_of(network: UnfusedNetwork) -> Flow:
+    """Return the edges from writers to readers of a network."""
+    operators = tuple(operator for operator in network.operators if not is_view(operator))
     positions = {operator.output: at for at, operator in enumerate(operators)}
-    consumers = draft.consumers()
+    consumers = network.consumers()
     readers: list[tuple[int, ...] | None] = []
     for operator in operators:
-        found = [*_readers(draft, consumers, operator.output)]
+        found = [*_readers(network, consumers, operator.output)]
         escapes = any(reader is None for reader in found)
         known = sorted({positions[reader.output] for reader in found if reader is not None})
         readers.append(None if escapes else tuple(known))
     origin = dict(positions)
-    for operator in draft.operators:
-        if is_view(operator) and operator.inputs[0] in origin and _keeps_boxes(draft, operator):
+    for operator in network.operators:
+        if is_view(operator) and operator.inputs[0] in origin and _keeps_boxes(network, operator):
             origin[operator.output] = origin[operator.inputs[0]]
     return Flow(operators, tuple(readers), _dominators(readers), origin)
 
@@ -69,25 +69,25 @@ def without_ones(shape: Extents) -> Extents:
 
 
 def _readers(
-    draft: Draft, consumers: dict[str, list[Operator]], name: str
+    network: UnfusedNetwork, consumers: dict[str, list[Operator]], name: str
 ) -> Iterator[Operator | None]:
     """Yield the operators that read a tensor, ``None`` for a reader that needs it in memory."""
-    if name in draft.outputs:
+    if name in network.outputs:
         yield None
     for reader in consumers.get(name, []):
         if not is_view(reader):
             yield reader
-        elif _keeps_boxes(draft, reader):
-            yield from _readers(draft, consumers, reader.output)
+        elif _keeps_boxes(network, reader):
+            yield from _readers(network, consumers, reader.output)
         else:
             yield None
 
 
-def _keeps_boxes(draft: Draft, view: Operator) -> bool:
+def _keeps_boxes(network: UnfusedNetwork, view: Operator) -> bool:
     """Say whether a view only adds or drops axes of length 1."""
     if view.kind not in RESHAPES:
         return False
-    before, after = draft.tensors[view.inputs[0]].shape, draft.tensors[view.output].shape
+    before, after = network.tensors[view.inputs[0]].shape, network.tensors[view.output].shape
     return without_ones(before) == without_ones(after) and prod(before) == prod(after)
 
 

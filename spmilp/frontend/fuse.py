@@ -10,11 +10,11 @@ twice but in the halos of tiles.
 from collections.abc import Iterable, Sequence
 
 from spmilp.frontend.dominators import flow_of, without_ones
-from spmilp.frontend.draft import Draft, present_inputs
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import family_of
 from spmilp.frontend.outputs import is_view
+from spmilp.frontend.unfused import UnfusedNetwork, present_inputs
 from spmilp.machine.machine import CoreKind
 from spmilp.units import Extents
 
@@ -25,28 +25,28 @@ BOX_TO_BOX = frozenset({"Pad", "Transpose", "Trilu"})
 LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 
 
-def fuse(draft: Draft, kinds: Sequence[CoreKind] = ()) -> tuple[Group, ...]:
-    """Return the groups of a draft in topological order.
+def fuse(network: UnfusedNetwork, kinds: Sequence[CoreKind] = ()) -> tuple[Group, ...]:
+    """Return the groups of a network in topological order.
 
     Parameters
     ----------
-    draft
+    network
         Its outputs are written by operators that are no views.
     kinds
         Operators are only fused if one of these kinds of core can run all of them; with no kinds
         given, always.
     """
-    return _Fuser(draft, kinds).groups()
+    return _Fuser(network, kinds).groups()
 
 
 class _Fuser:
     """Grows groups; an operator belongs to the group of which it is a member."""
 
-    def __init__(self, draft: Draft, kinds: Sequence[CoreKind]) -> None:
-        self._draft = draft
+    def __init__(self, network: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
+        self._network = network
         self._kinds = kinds
-        self._flow = flow_of(draft)
-        self._producers = draft.producers()
+        self._flow = flow_of(network)
+        self._producers = network.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
         self._classes = [family_of(operator.kind).fusion for operator in self._flow.operators]
         # For each operator the members of its group; members share the set.
@@ -156,7 +156,7 @@ class _Fuser:
         return self._flow.operators[after].kind in BOX_TO_BOX
 
     def _shape(self, position: int) -> Extents:
-        return self._draft.tensors[self._flow.operators[position].output].shape
+        return self._network.tensors[self._flow.operators[position].output].shape
 
     def _same_shape(self, a: int, b: int) -> bool:
         return without_ones(self._shape(a)) == without_ones(self._shape(b))

@@ -6,13 +6,13 @@ from pathlib import Path
 from spmilp.errors import FileError
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
-from spmilp.frontend.draft import Draft, without_dead
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.outputs import settle_outputs
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import find_model, read_model
+from spmilp.frontend.unfused import UnfusedNetwork, without_dead
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
 
@@ -42,10 +42,10 @@ def load_network(
     """
     model, sha256 = read_model(path)
     model = clean_up(model, dims, known_kinds())
-    draft = integerise(convert(model))
-    draft = without_dead(settle_outputs(draft))
-    groups = fuse(draft, kinds)
-    return _network(path.stem, draft, groups, sha256)
+    unfused = integerise(convert(model))
+    unfused = without_dead(settle_outputs(unfused))
+    groups = fuse(unfused, kinds)
+    return _network(path.stem, unfused, groups, sha256)
 
 
 def load_network_of(
@@ -69,15 +69,15 @@ def load_network_of(
     return file, network
 
 
-def _network(name: str, draft: Draft, groups: tuple[Group, ...], sha256: str) -> Network:
+def _network(name: str, unfused: UnfusedNetwork, groups: tuple[Group, ...], sha256: str) -> Network:
     operators = (operator for group in groups for operator in group.operators)
     used = {name for operator in operators for name in (*operator.inputs, operator.output)}
-    used |= {*draft.inputs, *draft.outputs}
+    used |= {*unfused.inputs, *unfused.outputs}
     return Network(
         name=name,
-        tensors={name: tensor for name, tensor in draft.tensors.items() if name in used},
+        tensors={name: tensor for name, tensor in unfused.tensors.items() if name in used},
         groups=groups,
-        inputs=draft.inputs,
-        outputs=draft.outputs,
+        inputs=unfused.inputs,
+        outputs=unfused.outputs,
         sha256=sha256,
     )

@@ -8,7 +8,7 @@ import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.names import name_of
+from spmilp.frontend.cleanup.nodes import name_of
 from spmilp.frontend.graph import Attribute
 from spmilp.frontend.values import numpy_dtype, static_shape
 from spmilp.units import Extents

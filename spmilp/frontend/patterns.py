@@ -1,4 +1,4 @@
-"""Recognises where a draft works on integers that stand for reals."""
+"""Recognises where a network works on integers that stand for reals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spmilp.frontend.draft import Draft
 from spmilp.frontend.graph import Operator, Scale, Tensor
+from spmilp.frontend.unfused import UnfusedNetwork
 
 WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators that add up products; without QuantizeLinear after them they write floats."""
@@ -46,15 +46,15 @@ class Pattern:
 
 
 class PatternFinder:
-    """Looks for patterns in a draft."""
+    """Looks for patterns in a network."""
 
-    def __init__(self, draft: Draft) -> None:
-        self._tensors = draft.tensors
-        self._outputs = frozenset(draft.outputs)
-        self._consumers = draft.consumers()
+    def __init__(self, network: UnfusedNetwork) -> None:
+        self._tensors = network.tensors
+        self._outputs = frozenset(network.outputs)
+        self._consumers = network.consumers()
         self._reals: Mapping[str, Operand] = {
             operator.output: (operator.inputs[0], operator.quantisation.inputs[0])
-            for operator in draft.operators
+            for operator in network.operators
             if operator.kind == "DequantizeLinear" and operator.quantisation is not None
         }
 

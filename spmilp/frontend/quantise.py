@@ -9,10 +9,10 @@ from math import isfinite
 
 import numpy as np
 
-from spmilp.frontend.draft import Draft
 from spmilp.frontend.graph import Attribute, Operator, Quantisation
 from spmilp.frontend.patterns import Pattern, PatternFinder
 from spmilp.frontend.scales import same_scale
+from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.frontend.weights import compute_constant_reals, transpose_integer_weights
 
 MOVING = frozenset(
@@ -25,21 +25,21 @@ MOVING = frozenset(
 """Operators each of whose output elements is an input element."""
 
 
-def integerise(draft: Draft) -> Draft:
-    """Return the draft with quantised patterns replaced by integer operators."""
-    draft = transpose_integer_weights(draft)
-    finder = PatternFinder(draft)
+def integerise(network: UnfusedNetwork) -> UnfusedNetwork:
+    """Return the network with quantised patterns replaced by integer operators."""
+    network = transpose_integer_weights(network)
+    finder = PatternFinder(network)
     operators: list[Operator] = []
     absorbed: set[str] = set()
-    for operator in draft.operators:
+    for operator in network.operators:
         pattern = None if operator.output in absorbed else finder.pattern(operator)
         if pattern is not None:
             absorbed.update(pattern.absorbed)
             operators.append(_integer_operator(pattern))
         elif operator.output not in absorbed:
             operators.append(operator)
-    draft = replace(draft, operators=tuple(operators))
-    return compute_constant_reals(_without_unread_reals(draft))
+    network = replace(network, operators=tuple(operators))
+    return compute_constant_reals(_without_unread_reals(network))
 
 
 def _integer_operator(pattern: Pattern) -> Operator:
@@ -88,8 +88,8 @@ def _integer_attributes(pattern: Pattern) -> dict[str, Attribute]:
     return attributes
 
 
-def _without_unread_reals(draft: Draft) -> Draft:
+def _without_unread_reals(network: UnfusedNetwork) -> UnfusedNetwork:
     """Drop every DequantizeLinear that no operator reads any more."""
-    read = {name for operator in draft.operators for name in operator.inputs} | {*draft.outputs}
-    kept = (o for o in draft.operators if o.kind != "DequantizeLinear" or o.output in read)
-    return replace(draft, operators=tuple(kept))
+    read = {name for operator in network.operators for name in operator.inputs} | {*network.outputs}
+    kept = (o for o in network.operators if o.kind != "DequantizeLinear" or o.output in read)
+    return replace(network, operators=tuple(kept))

@@ -9,7 +9,6 @@ from typing import TypeAlias
 from spmilp.frontend.graph import Attribute
 from spmilp.frontend.node import Node
 from spmilp.frontend.pads import transposed_pads, window_attributes
-from spmilp.frontend.subscripts import explicit_equation
 
 Attributes: TypeAlias = dict[str, Attribute]
 
@@ -202,3 +201,16 @@ def positive_axis(axis: int, rank: int) -> int:
 
 def _sorted_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(sorted(positive_axis(axis, rank) for axis in axes))
+
+
+def explicit_equation(equation: str) -> str:
+    """Return an equation without blanks and with ``->``.
+
+    Without one, the result has the letters that occur once, in alphabetical order.
+    """
+    equation = "".join(equation.split())
+    if "->" in equation:
+        return equation
+    letters = equation.replace(",", "")
+    once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+    return f"{equation}->{''.join(once)}"

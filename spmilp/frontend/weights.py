@@ -4,31 +4,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.frontend.draft import Draft
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.unfused import UnfusedNetwork
 
 
-def transpose_integer_weights(draft: Draft) -> Draft:
-    """Return the draft with ``Transpose(DequantizeLinear(w))`` as ``DequantizeLinear(w')``."""
-    tensors = dict(draft.tensors)
+def transpose_integer_weights(network: UnfusedNetwork) -> UnfusedNetwork:
+    """Return the network with ``Transpose(DequantizeLinear(w))`` as ``DequantizeLinear(w')``."""
+    tensors = dict(network.tensors)
     reals: dict[str, Operator] = {}
     operators = []
-    for operator in draft.operators:
+    for operator in network.operators:
         source = reals.get(operator.inputs[0]) if operator.kind == "Transpose" else None
         if source is not None:
             operator = _transposed(operator, source, tensors)
         if _dequantises_constant(operator, tensors):
             reals[operator.output] = operator
         operators.append(operator)
-    return replace(draft, operators=tuple(operators), tensors=tensors)
+    return replace(network, operators=tuple(operators), tensors=tensors)
 
 
-def compute_constant_reals(draft: Draft) -> Draft:
-    """Return the draft with the result of every DequantizeLinear of a constant as a constant."""
-    tensors = dict(draft.tensors)
+def compute_constant_reals(network: UnfusedNetwork) -> UnfusedNetwork:
+    """Return the network with the result of every DequantizeLinear of a constant as a constant."""
+    tensors = dict(network.tensors)
     operators = []
-    for operator in draft.operators:
-        if _dequantises_constant(operator, tensors) and operator.output not in draft.outputs:
+    for operator in network.operators:
+        if _dequantises_constant(operator, tensors) and operator.output not in network.outputs:
             source, given = tensors[operator.inputs[0]], operator.quantisation
             scale = None if given is None else given.inputs[0]
             data = None if source.data is None or scale is None else _reals(source.data, scale)
@@ -37,7 +37,7 @@ def compute_constant_reals(draft: Draft) -> Draft:
             )
         else:
             operators.append(operator)
-    return replace(draft, operators=tuple(operators), tensors=tensors)
+    return replace(network, operators=tuple(operators), tensors=tensors)
 
 
 def _dequantises_constant(operator: Operator, tensors: dict[str, Tensor]) -> bool:

@@ -9,13 +9,13 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from spmilp.frontend.draft import Draft
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Group, Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import family_of
 from spmilp.frontend.regions import group_regions
+from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.machine.machine import CoreKind
 from tests.frontend.running import (
     given,
@@ -261,7 +261,7 @@ KINDS = (*ELEMENTWISE, "Conv", "Softmax", "Transpose", "Slice", "Reshape", "Conc
 
 
 @st.composite
-def drafts(draw: st.DrawFn) -> Draft:
+def unfused_networks(draw: st.DrawFn) -> UnfusedNetwork:
     """Return random graphs of operators on tensors of 4 x 4 elements in four dimensions."""
     square = (1, 1, 4, 4)
     tensors = {"x": _tensor("x", square), "w": _tensor("w", (1, 1, 1, 1))}
@@ -277,7 +277,9 @@ def drafts(draw: st.DrawFn) -> Draft:
     chosen = draw(st.sets(st.sampled_from([o.output for o in operators]), max_size=2))
     views = {o.output for o in operators if family_of(o.kind).fusion is Fusion.VIEW}
     outputs = tuple(sorted({*loose, *chosen} - views))
-    return Draft(operators=tuple(operators), tensors=tensors, inputs=("x",), outputs=outputs)
+    return UnfusedNetwork(
+        operators=tuple(operators), tensors=tensors, inputs=("x",), outputs=outputs
+    )
 
 
 def _tensor(name: str, shape: tuple[int, ...]) -> Tensor:
@@ -326,12 +328,12 @@ def computing(operators: tuple[Operator, ...]) -> set[str]:
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@for_all(drafts())
-def test_groups_of_random_networks_are_sound(draft: Draft) -> None:
-    if not draft.outputs:
+@for_all(unfused_networks())
+def test_groups_of_random_networks_are_sound(network: UnfusedNetwork) -> None:
+    if not network.outputs:
         return
-    groups = fuse(draft)
-    in_memory = set(draft.inputs) | {"w"}
+    groups = fuse(network)
+    in_memory = set(network.inputs) | {"w"}
     members: list[str] = []
     for group in groups:
         own = computing(group.operators)
@@ -346,8 +348,8 @@ def test_groups_of_random_networks_are_sound(draft: Draft) -> None:
             known.add(operator.output)
         in_memory.add(group.output)
     # Every operator is computed once, and every output is written.
-    assert sorted(members) == sorted(computing(draft.operators))
-    assert set(draft.outputs) <= {group.output for group in groups}
+    assert sorted(members) == sorted(computing(network.operators))
+    assert set(network.outputs) <= {group.output for group in groups}
 
 
 def is_anchor(operator: Operator) -> bool:
@@ -355,18 +357,18 @@ def is_anchor(operator: Operator) -> bool:
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@for_all(drafts())
-def test_fused_operators_read_only_what_their_tile_needs(draft: Draft) -> None:
+@for_all(unfused_networks())
+def test_fused_operators_read_only_what_their_tile_needs(network: UnfusedNetwork) -> None:
     """No element of a result between two operators of a group is computed for two tiles."""
-    if not draft.outputs:
+    if not network.outputs:
         return
-    groups = fuse(draft)
+    groups = fuse(network)
     network = Network(
         name="random",
-        tensors=draft.tensors,
+        tensors=network.tensors,
         groups=groups,
-        inputs=draft.inputs,
-        outputs=draft.outputs,
+        inputs=network.inputs,
+        outputs=network.outputs,
         sha256="",
     )
     for group in groups:

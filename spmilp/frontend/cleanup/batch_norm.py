@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.names import name_of
+from spmilp.frontend.cleanup.nodes import name_of
 from spmilp.frontend.cleanup.shape_only import is_shape_only, new_shape_only
 
 INTO = ("Conv", "ConvTranspose", "Gemm")

@@ -1,4 +1,4 @@
-"""The passes of the clean-up in their order."""
+"""The passes of the clean-up in their order, the smallest ones among them."""
 
 from collections.abc import Collection, Mapping
 
@@ -8,7 +8,6 @@ import onnx_ir.passes.common as passes
 from spmilp.frontend.cleanup.batch_norm import fold_batch_norms
 from spmilp.frontend.cleanup.constants import fold_constants
 from spmilp.frontend.cleanup.dimensions import bind_dimensions
-from spmilp.frontend.cleanup.empty import drop_empty_parts
 from spmilp.frontend.cleanup.functions import expand_functions
 from spmilp.frontend.cleanup.opset import upgrade_opset
 from spmilp.frontend.cleanup.qlinear import expand_qlinear
@@ -19,7 +18,6 @@ from spmilp.frontend.cleanup.shape_only import (
     mark_filled_weights,
     mark_missing_values,
 )
-from spmilp.frontend.cleanup.shapes import forget_shapes, infer_shapes
 
 
 def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -> ir.Model:
@@ -59,3 +57,34 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         fold_batch_norms(model)
         infer_shapes(model)
     return model
+
+
+def drop_empty_parts(model: ir.Model) -> None:
+    """Let no Concat read a part without elements (as RotaryEmbedding's definition has them)."""
+    for node in model.graph:
+        if node.op_type == "Concat" and node.domain == "":
+            kept = [value for value in node.inputs if not _is_empty(value)]
+            for position, value in enumerate(kept):
+                node.replace_input_with(position, value)
+            if kept:
+                node.resize_inputs(len(kept))
+
+
+def _is_empty(value: ir.Value | None) -> bool:
+    return value is not None and value.shape is not None and 0 in value.shape.dims
+
+
+def forget_shapes(model: ir.Model) -> None:
+    """Drop the shapes of all values that nodes give, the network's outputs among them."""
+    for node in model.graph.all_nodes():
+        for value in node.outputs:
+            value.shape = None
+
+
+def infer_shapes(model: ir.Model) -> None:
+    """Infer the shapes that follow from inputs, constants and nodes; keep the others unknown.
+
+    Shapes that are themselves computed (``data_prop``) follow when constants are folded; ONNX would
+    take seconds over them where large constants are computed, too.
+    """
+    passes.ShapeInferencePass(check_type=False, strict_mode=False, data_prop=False)(model)

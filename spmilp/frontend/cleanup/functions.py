@@ -1,13 +1,44 @@
 """Operators that ONNX itself defines by others are replaced by those."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 import onnx
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 from onnx import inliner
 
-from spmilp.frontend.cleanup.parked import parked_constants
+LARGE = 1024
+"""Bytes from which a constant is large."""
+
+
+@contextmanager
+def parked_constants(model: ir.Model) -> Iterator[Callable[[ir.Model], ir.Model]]:
+    """Make the large constants inputs, and give a function that makes them constants again.
+
+    The function takes the new model. The old one is left with its constants as inputs.
+    """
+    graph = model.graph
+    parked = {}
+    for value in list(graph.initializers.values()):
+        tensor = value.const_value
+        if value.name and tensor is not None and tensor.nbytes > LARGE:
+            parked[value.name] = tensor
+            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
+            del graph.initializers[value.name]
+            value.const_value = None
+            graph.inputs.append(value)
+
+    def restore(new: ir.Model) -> ir.Model:
+        for value in list(new.graph.inputs):
+            if value.name in parked:
+                new.graph.inputs.remove(value)
+                value.const_value = parked[value.name]
+                new.graph.register_initializer(value)
+        return new
+
+    yield restore
+
 
 NEW_GROUP_NORM = 21
 """Before this operator set GroupNormalization had one scale per group, not one per channel."""

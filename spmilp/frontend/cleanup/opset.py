@@ -5,7 +5,7 @@ import onnx_ir as ir
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError, UnsupportedOperatorError
-from spmilp.frontend.cleanup.names import name_of
+from spmilp.frontend.cleanup.nodes import name_of
 from spmilp.frontend.cleanup.shape_only import is_shape_only, mark_shape_only
 
 OLDEST = 18

@@ -5,8 +5,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from spmilp.frontend.cleanup.names import name_of
-from spmilp.frontend.cleanup.reasons import set_reason
+from spmilp.frontend.cleanup.nodes import name_of, set_reason
 
 PLAIN = {"QLinearConv": "Conv", "QLinearMatMul": "MatMul"}
 

@@ -12,8 +12,7 @@ import onnx_ir as ir
 
 from spmilp.frontend.cleanup.builder import Builder
 from spmilp.frontend.cleanup.cells import Parameters, gru_step, lstm_step
-from spmilp.frontend.cleanup.names import name_of
-from spmilp.frontend.cleanup.reasons import set_reason
+from spmilp.frontend.cleanup.nodes import name_of, set_reason
 
 GATES = {"LSTM": 4, "GRU": 3}
 DEFAULT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}

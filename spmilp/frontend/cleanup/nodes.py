@@ -1,6 +1,12 @@
-"""Why a node cannot be lowered, noted by the pass that found out."""
+"""Names of nodes, and reasons why one cannot be lowered, noted by the pass that found out."""
 
 import onnx_ir as ir
+
+
+def name_of(node: ir.Node) -> str:
+    """Return the name of a node, else that of its first output."""
+    return node.name or next((value.name for value in node.outputs if value.name), node.op_type)
+
 
 KEY = "spmilp.reason"
 

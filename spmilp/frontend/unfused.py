@@ -8,7 +8,7 @@ from spmilp.frontend.graph import Operator, Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Draft:
+class UnfusedNetwork:
     """A network that is not fused yet.
 
     Parameters
@@ -45,15 +45,15 @@ def present_inputs(operator: Operator) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(operator.inputs) if name)
 
 
-def without_dead(draft: Draft) -> Draft:
-    """Return the draft without operators on which no output depends."""
-    needed = set(draft.outputs)
+def without_dead(network: UnfusedNetwork) -> UnfusedNetwork:
+    """Return the network without operators on which no output depends."""
+    needed = set(network.outputs)
     kept = []
-    for operator in reversed(draft.operators):
+    for operator in reversed(network.operators):
         if operator.output in needed:
             needed.update(operator.inputs)
             kept.append(operator)
-    return replace(draft, operators=tuple(reversed(kept)))
+    return replace(network, operators=tuple(reversed(kept)))
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
