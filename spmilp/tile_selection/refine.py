@@ -11,8 +11,7 @@ from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import FirstChoice, Tilings
 from spmilp.tile_selection.fused_bands import FusedBands
-from spmilp.tile_selection.trials import Evaluate, Trials
-from spmilp.tile_selection.turns import Turns
+from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
 from spmilp.tile_selection.waves import in_waves
 
 Delays = Callable[[], Mapping[str, int]]
@@ -151,7 +150,7 @@ class _Search:
             (0.05, lambda: self._with_changes(self._candidates, self._single_groups())),
             (0.05, lambda: self._with_changes(nearby, self._single_groups())),
         )
-        Turns(self._trials, neighbourhoods).run()
+        NeighbourhoodSearch(self._trials, neighbourhoods).run()
 
     def _try_bands(self) -> None:
         """Cut groups whose results do not fit into bands, where they do not compute in waves."""

@@ -1,4 +1,4 @@
-"""Neighbourhoods take turns."""
+"""Trials are shared among neighbourhoods."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,8 +8,7 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.first_choice import Tilings
-from spmilp.tile_selection.trials import Trials
-from spmilp.tile_selection.turns import Pass, Turns
+from spmilp.tile_selection.trials import NeighbourhoodSearch, Pass, Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MACHINE = star_machine(2, 1 << 20)
@@ -46,11 +45,11 @@ def test_all_neighbourhoods_are_searched_to_their_end() -> None:
     network = rectifiers(2)
     trials = trials_of(network, lambda problem: -len(problem.tasks), 1_000)
     tried: list[int] = []
-    Turns(trials, [(0.5, cuts(trials, one, tried)) for one in (0, 1)]).run()
+    NeighbourhoodSearch(trials, [(0.5, cuts(trials, one, tried)) for one in (0, 1)]).run()
     assert trials.best == dict.fromkeys((0, 1), Tiling(counts=(1, 8)))
 
 
-def test_what_pays_has_more_turns() -> None:
+def test_what_pays_has_more_trials() -> None:
     network = rectifiers(2)
     names = [group.name for group in network.groups]
 
@@ -59,14 +58,16 @@ def test_what_pays_has_more_turns() -> None:
 
     trials = trials_of(network, evaluate, 9)
     tried: list[int] = []
-    Turns(trials, [(0.2, cuts(trials, one, tried)) for one in (0, 1)]).run()
+    NeighbourhoodSearch(trials, [(0.2, cuts(trials, one, tried)) for one in (0, 1)]).run()
     assert tried.count(1) > tried.count(0) > 0
 
 
-def test_what_is_expected_to_be_worth_more_has_more_turns() -> None:
+def test_what_is_expected_to_be_worth_more_has_more_trials() -> None:
     trials = trials_of(rectifiers(2), lambda problem: 0, 9)
     tried: list[int] = []
-    Turns(trials, [(0.1, cuts(trials, 0, tried)), (0.6, cuts(trials, 1, tried))]).run()
+    NeighbourhoodSearch(
+        trials, [(0.1, cuts(trials, 0, tried)), (0.6, cuts(trials, 1, tried))]
+    ).run()
     assert tried.count(1) > 2 * tried.count(0) > 0
 
 
@@ -78,6 +79,6 @@ def test_nothing_is_tried_twice_and_nothing_beyond_the_budget() -> None:
         return 0
 
     trials = trials_of(rectifiers(2), evaluate, 6)
-    Turns(trials, [(0.5, cuts(trials, 0, [])), (0.5, cuts(trials, 0, []))]).run()
+    NeighbourhoodSearch(trials, [(0.5, cuts(trials, 0, [])), (0.5, cuts(trials, 0, []))]).run()
     assert len(seen) == 6
     assert all(one != other for i, one in enumerate(seen) for other in seen[:i])
