@@ -39,9 +39,9 @@ def variants(limit: float | None, only: list[str]) -> Iterator[tuple[str, CpSatO
             yield name, replace(defaults, **{field.name: not field.default})
     if not only or "addresses_in_model" in only:
         yield "with all addresses", replace(defaults, addresses_in_model=True)
-    for stays in (1, 3):
-        if not only or "stays" in only:
-            yield f"stays = {stays}", replace(defaults, stays=stays)
+    for residencies in (1, 3):
+        if not only or "residencies" in only:
+            yield f"residencies = {residencies}", replace(defaults, residencies=residencies)
 
 
 def shifted_mean(values: list[float]) -> float:

@@ -1,141 +1,117 @@
 """The families of constraints: what a plan is. The list in ``add_all`` is the table of contents."""
 
-from ortools.sat.python import cp_model
-
+from spmilp.solvers.cpsat.capacity import CapacityModel
 from spmilp.solvers.cpsat.multicast import add_multicasts
-from spmilp.solvers.cpsat.resources import add_engines_and_links
-from spmilp.solvers.cpsat.room import Room
-from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+from spmilp.solvers.cpsat.resources import add_engines_and_links, cores_run_one_task_at_a_time
+from spmilp.solvers.cpsat.variables import Literal, Number, ResidencyVars, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.tables import ProblemTables
 
 
 class Constraints:
     """Adds every family of constraints to one model."""
 
-    def __init__(
-        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables, room: Room
-    ) -> None:
-        self._model = model
-        self._tables = tables
+    def __init__(self, variables: Variables, capacity: CapacityModel) -> None:
+        self._model = variables.model
+        self._tables = variables.tables
         self._vars = variables
-        self._room = room
+        self._capacity = capacity
 
     def add_all(self) -> None:
         """Add all families; the pairs in place come before the uses that they exempt."""
-        self._cores_run_one_task_at_a_time()
+        cores_run_one_task_at_a_time(self._vars)
         self._tasks_follow_their_predecessors()
-        self._room.add_pairs_in_place()
-        self._stays_are_filled_once()
+        self._capacity.add_pairs_in_place()
+        self._residencies_are_filled_once()
         self._transfers_read_what_is_there()
         self._reads_are_served_once()
         self._reads_find_what_is_there()
         self._remote_reads_take_longer()
-        self._later_stays_come_later()
+        self._residencies_are_numbered_by_time()
         self._outputs_are_there_at_the_end()
         self._boxes_of_a_tensor_keep_apart()
         self._the_makespan_is_the_last_end()
-        add_multicasts(self._model, self._tables, self._vars)
-        add_engines_and_links(self._model, self._tables, self._vars)
-        self._room.add_capacities()
-        self._room.add_addresses()
-
-    def _cores_run_one_task_at_a_time(self) -> None:
-        """The cores of a pool are alike: at most as many tasks at once as there are cores."""
-        for pool in self._tables.pools:
-            runs = [task.runs[pool.index] for task in self._vars.tasks if pool.index in task.runs]
-            if len(pool.cores) == 1:
-                self._model.add_no_overlap(runs)
-            elif len(runs) > len(pool.cores):
-                self._model.add_cumulative(runs, [1] * len(runs), len(pool.cores))
+        add_multicasts(self._vars)
+        add_engines_and_links(self._vars)
+        self._capacity.add_capacities()
+        self._capacity.add_addresses()
 
     def _tasks_follow_their_predecessors(self) -> None:
         for task, before in zip(self._vars.tasks, self._tables.predecessors, strict=True):
             for earlier in before:
                 self._model.add(task.start >= self._vars.tasks[earlier].end)
 
-    def _stays_are_filled_once(self) -> None:
+    def _residencies_are_filled_once(self) -> None:
         """By the task that writes it, its own transfer, or a multicast; times follow from that."""
-        for stay in self._vars.stays.values():
-            shape = stay.shape
-            fills = [*stay.rides.values()]
-            if shape.sources:
-                fills.append(stay.moved)
-            if shape.writer is not None:
-                fills.append(self._vars.tasks[shape.writer].memories[shape.stay.memory])
-            if not shape.initial and not (len(fills) == 1 and fills[0] is stay.present):
-                self._model.add(sum(fills) == stay.present)
-            if shape.writer is not None and len(fills) > 1:
-                self._is_born(stay, self._vars.tasks[shape.writer].memories[shape.stay.memory])
-            self._model_ways(stay)
+        for residency in self._vars.residencies.values():
+            lifecycle, fills = residency.lifecycle, [*residency.roots.values()]
+            if lifecycle.sources:
+                fills.append(residency.moved)
+            if lifecycle.writer is not None:
+                fills.append(self._vars.tasks[lifecycle.writer].memories[residency.key.memory])
+            if not lifecycle.initial and not (len(fills) == 1 and fills[0] is residency.present):
+                self._model.add(sum(fills) == residency.present)
+            if lifecycle.writer is not None and len(fills) > 1:
+                task = self._vars.tasks[lifecycle.writer]
+                here = task.memories[residency.key.memory]
+                self._model.add(residency.start == task.start).only_enforce_if(here)
+                self._model.add(residency.valid == task.end).only_enforce_if(here)
+            self._a_transfer_has_one_source_and_one_option(residency)
 
-    def _is_born(self, stay: StayVars, here: Literal) -> None:
-        task = self._vars.tasks[stay.shape.writer or 0]
-        self._model.add(stay.start == task.start).only_enforce_if(here)
-        self._model.add(stay.valid == task.end).only_enforce_if(here)
+    def _a_transfer_has_one_source_and_one_option(self, residency: ResidencyVars) -> None:
+        """And the option begins in the memory of the source."""
+        sources = residency.all_sources()
+        if len(sources) > 1:
+            self._model.add_exactly_one([*(literal for _, literal in sources), ~residency.moved])
+        if len(residency.options) > 1:
+            self._model.add_exactly_one([*residency.options.values(), ~residency.moved])
+        memories = sorted({option.source for option in residency.options})
+        for memory in memories if len(memories) > 1 else ():
+            here = [literal for source, literal in sources if source.memory == memory]
+            options = [taken for o, taken in residency.options.items() if o.source == memory]
+            self._model.add(sum(here) == sum(options))
+        self._copies_have_the_dimensions_of_their_engine(residency)
 
-    def _model_ways(self, stay: StayVars) -> None:
-        """A transfer reads one stay and takes one way that begins in its memory."""
-        arcs = [*stay.arcs.values(), *stay.late_arcs.values()]
-        if len(arcs) > 1:
-            self._model.add_exactly_one([*arcs, ~stay.moved])
-        if len(stay.moves) > 1:
-            self._model.add_exactly_one([*stay.moves.values(), ~stay.moved])
-        sources = {way.source for way in stay.moves}
-        for source in sorted(sources):
-            if len(sources) > 1:
-                arcs_here = [
-                    literal
-                    for family in (stay.arcs, stay.late_arcs)
-                    for other, literal in family.items()
-                    if other.memory == source
-                ]
-                moves = [literal for way, literal in stay.moves.items() if way.source == source]
-                self._model.add(sum(arcs_here) == sum(moves))
-        self._copies_have_the_dimensions_of_their_engine(stay)
-
-    def _copies_have_the_dimensions_of_their_engine(self, stay: StayVars) -> None:
-        ways = self._tables.transfers
-        for family in (stay.arcs, stay.late_arcs):
-            for source, arc in family.items():
-                for way, move in stay.moves.items():
-                    if way.source == source.memory and not ways.can_copy(
-                        way, stay.shape.stay.slice, source.slice
-                    ):
-                        self._model.add_bool_or([~arc, ~move])
+    def _copies_have_the_dimensions_of_their_engine(self, residency: ResidencyVars) -> None:
+        slice_, transfers = residency.key.slice, self._tables.transfers
+        for source, literal in residency.all_sources():
+            for option, taken in residency.options.items():
+                if option.source == source.memory and not transfers.can_copy(
+                    option, slice_, source.slice
+                ):
+                    self._model.add_bool_or([~literal, ~taken])
 
     def _transfers_read_what_is_there(self) -> None:
-        for stay in self._vars.stays.values():
-            for source, arc in stay.arcs.items():
-                self._is_used(source, arc, stay.start, stay.valid)
-            for source, arc in stay.late_arcs.items():
-                self._is_used(source, arc, stay.start, None)
+        for residency in self._vars.residencies.values():
+            for source, literal in residency.sources.items():
+                self._is_used(source, literal, residency.start, residency.valid)
+            for source, literal in residency.late_sources.items():
+                self._is_used(source, literal, residency.start, None)
 
     def _is_used(
-        self, stay: CandidateResidency, literal: Literal, start: Number, end: Number | None
+        self, key: CandidateResidency, literal: Literal, start: Number, end: Number | None
     ) -> None:
-        """A use finds the stay valid; one that is not late finds it until its end."""
-        used = self._vars.stays[stay]
+        """A use finds the residency valid; one that is not late finds it until its end."""
+        used = self._vars.residencies[key]
         if used.present is not self._vars.true and literal is not self._vars.true:
             self._model.add_implication(literal, used.present)
         elif used.present is not self._vars.true:
             self._model.add(used.present == 1)
-        if not used.shape.initial:
+        if not used.lifecycle.initial:
             self._model.add(start >= used.valid).only_enforce_if(literal)
         if end is not None and used.end is not None:
             self._model.add(end <= used.end).only_enforce_if(literal)
 
     def _reads_are_served_once(self) -> None:
-        """By a stay in the memory in which the task runs, unless cores read remotely."""
+        """By a residency in the memory in which the task runs, unless cores read remotely."""
         for (task, _), read in self._vars.reads.items():
-            serving = [*read.on.items(), *read.late.items()]
-            if len(serving) != 1:
-                self._model.add_exactly_one([literal for _, literal in serving])
+            servers = read.servers()
+            if len(servers) != 1:
+                self._model.add_exactly_one([literal for _, literal in servers])
             memories = self._vars.tasks[task].memories
             if self._tables.machine.remote is not None or len(memories) == 1:
                 continue
             for memory, here in memories.items():
-                local = [literal for stay, literal in serving if stay.memory == memory]
+                local = [literal for key, literal in servers if key.memory == memory]
                 self._model.add(sum(local) == here)
 
     def _reads_find_what_is_there(self) -> None:
@@ -146,15 +122,15 @@ class Constraints:
         for (task, position), read in self._vars.reads.items():
             times = self._vars.tasks[task]
             slice_ = self._tables.problem.tasks[task].reads[position]
-            for stay, literal in read.on.items():
-                exempt = pairs.get((task, stay), []) if stay.slice == slice_ else []
-                self._is_used(stay, literal, times.start, None if exempt else times.end)
-                end = self._vars.stays[stay].end
+            for key, literal in read.on.items():
+                exempt = pairs.get((task, key), []) if key.slice == slice_ else []
+                self._is_used(key, literal, times.start, None if exempt else times.end)
+                end = self._vars.residencies[key].end
                 if exempt and end is not None:
                     unless = [literal, *(~one for one in exempt)]
                     self._model.add(times.end <= end).only_enforce_if(unless)
-            for stay, literal in read.late.items():
-                self._is_used(stay, literal, times.start, None)
+            for key, literal in read.late.items():
+                self._is_used(key, literal, times.start, None)
 
     def _remote_reads_take_longer(self) -> None:
         """A task takes its cycles in its pool, and those of each operand that lies elsewhere."""
@@ -170,11 +146,11 @@ class Constraints:
 
     def _extra_of(self, task: int, position: int, slice_: int) -> Number:
         """Return the extra cycles of one operand: one literal for each two memories."""
-        read, extra = self._vars.reads[task, position], 0
+        extra: Number = 0
         memories = self._vars.tasks[task].memories
         sources: dict[int, list[Literal]] = {}
-        for stay, literal in (*read.on.items(), *read.late.items()):
-            sources.setdefault(stay.memory, []).append(literal)
+        for key, literal in self._vars.reads[task, position].servers():
+            sources.setdefault(key.memory, []).append(literal)
         for source, literals in sources.items():
             for local, here in memories.items():
                 cycles = self._tables.remote_cycles(slice_, source, local)
@@ -189,12 +165,12 @@ class Constraints:
                     extra += cycles * both
         return extra
 
-    def _later_stays_come_later(self) -> None:
-        """Stays are numbered by the cycle from which they are valid."""
-        for stay, following in self._vars.structure.numbers():
-            one, other = self._vars.stays[stay], self._vars.stays[following]
+    def _residencies_are_numbered_by_time(self) -> None:
+        """By the cycle from which they are valid."""
+        for key, following in self._vars.structure.successive():
+            one, other = self._vars.residencies[key], self._vars.residencies[following]
             self._model.add_implication(other.present, one.present)
-            if not one.shape.initial:
+            if not one.lifecycle.initial:
                 self._model.add(one.valid <= other.valid).only_enforce_if(other.present)
 
     def _outputs_are_there_at_the_end(self) -> None:
@@ -202,31 +178,32 @@ class Constraints:
             if buffer.ends_in is None:
                 continue
             there = [
-                stay
-                for stay in self._vars.stays.values()
-                if stay.shape.stay[:2] == (buffer.index, buffer.ends_in)
+                residency
+                for residency in self._vars.residencies.values()
+                if residency.key[:2] == (buffer.index, buffer.ends_in)
             ]
-            kept = [self._is_kept(stay) for stay in there]
-            self._model.add_bool_or(kept)
+            self._model.add_bool_or([self._is_kept(residency) for residency in there])
 
-    def _is_kept(self, stay: StayVars) -> Literal:
-        """Return a literal that implies that a stay lasts until the makespan."""
-        if stay.end is None or stay.shape.open:
-            return stay.present
-        kept = self._vars.literal(f"{stay.shape.stay} kept")
-        self._model.add_implication(kept, stay.present)
-        self._model.add(stay.end >= self._vars.makespan).only_enforce_if(kept)
+    def _is_kept(self, residency: ResidencyVars) -> Literal:
+        """Return a literal that implies that a residency lasts until the makespan."""
+        if residency.end is None or residency.lifecycle.open:
+            return residency.present
+        kept = self._vars.literal(f"{residency.key} kept")
+        self._model.add_implication(kept, residency.present)
+        self._model.add(residency.end >= self._vars.makespan).only_enforce_if(kept)
         return kept
 
     def _boxes_of_a_tensor_keep_apart(self) -> None:
-        """Two stays at places that overlap in a tensor do not exist at one time."""
-        for one, other in self._vars.structure.scope.conflicts:
-            intervals = [self._room.interval(self._vars.stays[stay]) for stay in (one, other)]
-            self._model.add_no_overlap(intervals)
+        """Two residencies at places that overlap in a tensor do not exist at one time."""
+        for pair in self._vars.structure.scope.conflicts:
+            self._model.add_no_overlap(
+                [self._capacity.interval(self._vars.residencies[key]) for key in pair]
+            )
 
     def _the_makespan_is_the_last_end(self) -> None:
+        makespan = self._vars.makespan
         for task in self._vars.tasks:
-            self._model.add(self._vars.makespan >= task.end)
-        for stay in self._vars.stays.values():
-            if stay.shape.sources or stay.shape.leaders:
-                self._model.add(self._vars.makespan >= stay.valid).only_enforce_if(stay.present)
+            self._model.add(makespan >= task.end)
+        for residency in self._vars.residencies.values():
+            if residency.lifecycle.sources or residency.lifecycle.roots:
+                self._model.add(makespan >= residency.valid).only_enforce_if(residency.present)

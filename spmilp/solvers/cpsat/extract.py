@@ -1,11 +1,13 @@
 """From the solver's values to decisions."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
-from spmilp.solvers.cpsat.variables import Variables
+from spmilp.solvers.cpsat.variables import Literal, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
+
+T = TypeVar("T")
 
 
 def read_decisions(variables: Variables, value: Callable[[Any], int]) -> Decisions:
@@ -18,73 +20,68 @@ class _Reader:
         self._vars = variables
         self._problem = variables.tables.problem
         self._value = value
-        self._existing = {key: stay for key, stay in variables.stays.items() if value(stay.present)}
+        self._existing = {
+            key: residency
+            for key, residency in variables.residencies.items()
+            if value(residency.present)
+        }
 
     def decisions(self) -> Decisions:
-        value, late = self._value, set(self._late_sources())
-        served = {}
-        for read_key, read in self._vars.reads.items():
-            for key, literal in read.on.items():
-                if value(literal):
-                    served[read_key] = key
-            for key, literal in read.late.items():
-                if value(literal):
-                    served[read_key] = key
-                    late.add(key)
-        pairs = self._vars.in_place.items()
+        served, late = {}, set(self._late_sources())
+        for position, read in self._vars.reads.items():
+            for key in self._chosen(read.on):
+                served[position] = key
+            for key in self._chosen(read.late):
+                served[position] = key
+                late.add(key)
         return Decisions(
             runs=tuple(self._runs()),
             fills={key: self._fill(key) for key in self._existing},
             served=served,
             outputs=tuple(self._outputs()),
-            lasting=frozenset(key for key in self._existing if self._stays_at_its_place(key)),
-            in_place=tuple(pair for pair, literal in pairs if value(literal)),
+            lasting=frozenset(key for key in self._existing if self._is_fixed(key)),
+            in_place=tuple(self._chosen(self._vars.in_place)),
             late=frozenset(late),
         )
 
+    def _chosen(self, literals: Mapping[T, Literal]) -> Iterator[T]:
+        return (one for one, literal in literals.items() if self._value(literal))
+
     def _runs(self) -> Iterator[TaskRun]:
         for task in self._vars.tasks:
-            pool = next(pool for pool, literal in task.pools.items() if self._value(literal))
+            pool = next(self._chosen(task.pools))
             yield TaskRun(pool=pool, start=self._value(task.start), end=self._value(task.end))
 
     def _late_sources(self) -> Iterator[CandidateResidency]:
-        for stay in self._existing.values():
-            yield from (key for key, literal in stay.late_arcs.items() if self._value(literal))
+        for residency in self._existing.values():
+            yield from self._chosen(residency.late_sources)
 
     def _fill(self, key: CandidateResidency) -> Fill:
-        start, root = self._value(self._existing[key].start), self._root(key)
+        residency = self._existing[key]
+        start = self._value(residency.start)
+        root = key if self._value(residency.moved) else next(self._chosen(residency.roots), None)
         if root is None:
             return Fill(start=start)
-        leader = self._vars.stays[root]
-        arcs = (*leader.arcs.items(), *leader.late_arcs.items())
-        return Fill(
-            start=start,
-            source=next((source for source, literal in arcs if self._value(literal)), None),
-            engine=next(
-                (w.engine for w, literal in leader.moves.items() if self._value(literal)), None
-            ),
-            root=root,
-        )
-
-    def _root(self, key: CandidateResidency) -> CandidateResidency | None:
-        stay = self._existing[key]
-        if self._value(stay.moved):
-            return key
-        return next((root for root, literal in stay.rides.items() if self._value(literal)), None)
+        belongs_to = self._vars.residencies[root]
+        sources = (belongs_to.sources, belongs_to.late_sources)
+        source = next((key for some in sources for key in self._chosen(some)), None)
+        option = next(self._chosen(belongs_to.options), None)
+        engine = None if option is None else option.engine
+        return Fill(start=start, source=source, engine=engine, root=root)
 
     def _outputs(self) -> Iterator[CandidateResidency]:
         """Yield, for each buffer with an end, the residency that is kept longest there."""
         for buffer in self._problem.buffers:
             pair = buffer.index, buffer.ends_in
-            there = {key: stay for key, stay in self._existing.items() if key[:2] == pair}
-            lasting = [key for key, stay in there.items() if stay.end is None]
+            there = {key: one for key, one in self._existing.items() if key[:2] == pair}
+            lasting = [key for key, one in there.items() if one.end is None]
             if lasting:
                 yield lasting[0]
             elif there:
                 yield max(there, key=lambda key: (self._value(there[key].end), key))
 
-    def _stays_at_its_place(self, key: CandidateResidency) -> bool:
+    def _is_fixed(self, key: CandidateResidency) -> bool:
         """Say whether a residency is a part of a DRAM tensor for all of the plan."""
-        stay = self._existing[key]
+        residency = self._existing[key]
         at_place = self._vars.tables.at_place(key.slice, key.memory)
-        return stay.end is None and stay.shape.initial and at_place
+        return residency.end is None and residency.lifecycle.initial and at_place

@@ -6,48 +6,40 @@ from ortools.sat.python import cp_model
 
 from spmilp.plan.plan import Residency
 from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+from spmilp.solvers.cpsat.variables import Choice, Literal, Number, ResidencyVars, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Item
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import Cycles, ResidencyIdx
 
 
-def add_hints(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading
-) -> None:
+def add_hints(variables: Variables, reading: Reading) -> None:
     """Hint every variable that decides something; the solver completes the rest.
 
-    What the model has no stay for is left out: then the hint is no complete solution.
+    What the model has no candidate for is left out: then the hint is no complete solution.
     """
-    _Hints(model, tables, variables, reading).add()
+    _Hints(variables, reading).add()
 
 
-def add_hints_of_tasks(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading
-) -> None:
+def add_hints_of_tasks(variables: Variables, reading: Reading) -> None:
     """Hint when and where tasks run."""
-    _Hints(model, tables, variables, reading).add_tasks()
+    _Hints(variables, reading).add_tasks()
 
 
 class _Hints:
-    def __init__(
-        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading
-    ) -> None:
-        self._model = model
-        self._tables = tables
+    def __init__(self, variables: Variables, reading: Reading) -> None:
+        self._model = variables.model
+        self._tables = variables.tables
         self._vars = variables
         self._reading = reading
         self._plan = reading.plan
         self._hinted: set[int] = set()
-        self._taken: set[tuple[CandidateResidency, TransferOption]] = set()
+        self._taken: set[Choice] = set()
         self._main: dict[CandidateResidency, Residency] = {}
         self._ends: dict[CandidateResidency, Cycles] = defaultdict(int)
         for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
-            stay = self._stay(residency)
-            if stay is not None:
-                self._main.setdefault(stay, self._plan.residencies[residency])
+            key = self._key(residency)
+            if key is not None:
+                self._main.setdefault(key, self._plan.residencies[residency])
 
     def add(self) -> None:
         """Hint everything."""
@@ -56,17 +48,21 @@ class _Hints:
         self._add_reads()
         self._add_pairs()
         self._add_ends_of_transfers()
-        for stay, variables in self._vars.stays.items():
-            self._add_stay(stay, variables)
-        self._add_unions()
+        for key, variables in self._vars.residencies.items():
+            if key in self._main:
+                self._add_present(key, variables, self._main[key])
+            else:
+                self._add_absent(variables)
+        for (key, options), literal in self._vars.unions.items():
+            self._hint(literal, any((key, option) in self._taken for option in options))
         self._add_offsets()
 
-    def _stay(self, residency: ResidencyIdx) -> CandidateResidency | None:
-        """Return the model's stay of a residency; a lasting one stands for all."""
-        stay = self._reading.stay.get(residency)
-        if stay is not None and stay[:2] in self._vars.structure.scope.lasting:
-            stay = stay._replace(number=0)
-        return stay if stay in self._vars.stays else None
+    def _key(self, residency: ResidencyIdx) -> CandidateResidency | None:
+        """Return the candidate that a residency is; a lasting one stands for all."""
+        key = self._reading.key.get(residency)
+        if key is not None and key[:2] in self._vars.structure.scope.lasting:
+            key = key._replace(number=0)
+        return key if key in self._vars.residencies else None
 
     def add_tasks(self) -> None:
         """Hint the tasks alone."""
@@ -85,9 +81,9 @@ class _Hints:
         for (task, position), read in self._vars.reads.items():
             placement = self._plan.placements[task]
             residency = placement.reads[position]
-            served = self._stay(residency)
-            for stay, literal in read.on.items():
-                self._hint(literal, stay == served)
+            served = self._key(residency)
+            for key, literal in read.on.items():
+                self._hint(literal, key == served)
             for literal in read.late.values():
                 self._hint(literal, False)
             if served is not None and (task, residency) not in in_place:
@@ -96,7 +92,7 @@ class _Hints:
     def _add_pairs(self) -> None:
         shared = set()
         for task, old, new in self._reading.pairs_in_place():
-            one, other = self._stay(old), self._stay(new)
+            one, other = self._key(old), self._key(new)
             if one is not None and other is not None:
                 shared.add((task, one, other))
                 start = self._plan.placements[task].start
@@ -107,16 +103,14 @@ class _Hints:
     def _add_ends_of_transfers(self) -> None:
         for move in self._plan.transfers:
             if any(end in self._reading.needed for end in move.destinations):
-                source = self._stay(move.source)
+                source = self._key(move.source)
                 if source is not None:
                     self._ends[source] = max(self._ends[source], move.end)
 
-    def _add_stay(self, key: CandidateResidency, variables: StayVars) -> None:
-        residency = self._main.get(key)
-        self._hint(variables.present, residency is not None)
-        if residency is None:
-            self._add_absent(variables)
-            return
+    def _add_present(
+        self, key: CandidateResidency, variables: ResidencyVars, residency: Residency
+    ) -> None:
+        self._hint(variables.present, True)
         transfer = residency.filled_by_transfer
         valid = self._reading.valid(residency.index)
         start = residency.start
@@ -129,10 +123,10 @@ class _Hints:
         if variables.end is not None:
             end = max(self._ends[key], self._kept_until(key), valid)
             self._hint(variables.end, end)
-            self._hint(self._vars.lasts.get(key, 0), end - start)
+            self._hint(self._vars.lengths.get(key, 0), end - start)
         if transfer is not None:
             self._hint(variables.cycles, valid - start)
-        self._add_filling(key, variables, transfer)
+        self._add_filling(variables, transfer)
 
     def _kept_until(self, key: CandidateResidency) -> Cycles:
         buffer = self._tables.problem.slices[key.slice].buffer
@@ -140,49 +134,47 @@ class _Hints:
         kept = key.slice == buffer and ends == key.memory
         return self._plan.claim.makespan if kept else 0
 
-    def _add_filling(
-        self, key: CandidateResidency, variables: StayVars, transfer: int | None
-    ) -> None:
-        source, engine, leader = None, None, None
+    def _add_filling(self, variables: ResidencyVars, transfer: int | None) -> None:
+        source, engine, root = None, None, None
         if transfer is not None:
             move = self._plan.transfers[transfer]
-            source, engine = self._stay(move.source), move.engine
+            source, engine = self._key(move.source), move.engine
             lowest = min(move.destinations, key=lambda r: self._plan.residencies[r].memory)
-            leader = self._stay(lowest)
-        moved = transfer is not None and leader == key
+            root = self._key(lowest)
+        moved = transfer is not None and root == variables.key
         self._hint(variables.moved, moved)
-        least = min((way.cycles for way in variables.moves), default=0)
-        self._hint(variables.cycles, least)
-        for other, literal in variables.arcs.items():
+        self._hint(variables.cycles, _least_cycles(variables))
+        for other, literal in variables.sources.items():
             self._hint(literal, moved and other == source)
-        for literal in variables.late_arcs.values():
+        for literal in variables.late_sources.values():
             self._hint(literal, False)
-        for way, literal in variables.moves.items():
-            from_there = source is not None and way.source == source.memory
-            taken = moved and from_there and way.engine == engine
+        for option, literal in variables.options.items():
+            from_there = source is not None and option.source == source.memory
+            taken = moved and from_there and option.engine == engine
             self._hint(literal, taken)
             if taken:
-                self._taken.add((key, way))
-        for other, literal in variables.rides.items():
-            self._hint(literal, transfer is not None and not moved and other == leader)
+                self._taken.add((variables.key, option))
+        for other, literal in variables.roots.items():
+            self._hint(literal, transfer is not None and not moved and other == root)
 
-    def _add_absent(self, variables: StayVars) -> None:
-        least = min((way.cycles for way in variables.moves), default=0)
+    def _add_absent(self, variables: ResidencyVars) -> None:
+        least = _least_cycles(variables)
+        self._hint(variables.present, False)
         self._hint(variables.start, 0)
         self._hint(variables.valid, least)
         self._hint(variables.cycles, least)
         if variables.end is not None:
             self._hint(variables.end, least)
-            self._hint(self._vars.lasts.get(variables.shape.stay, 0), least)
+            self._hint(self._vars.lengths.get(variables.key, 0), least)
         self._hint(variables.moved, False)
-        families = (variables.arcs, variables.late_arcs, variables.moves, variables.rides)
-        for family in families:
+        for family in (
+            variables.sources,
+            variables.late_sources,
+            variables.options,
+            variables.roots,
+        ):
             for literal in family.values():
                 self._hint(literal, False)
-
-    def _add_unions(self) -> None:
-        for (key, ways), literal in self._vars.unions.items():
-            self._hint(literal, any((key, way) in self._taken for way in ways))
 
     def _add_offsets(self) -> None:
         for (memory_index, item), offset in self._vars.offsets.items():
@@ -205,3 +197,7 @@ class _Hints:
             return
         self._hinted.add(variable.index)
         self._model.add_hint(variable, int(value))
+
+
+def _least_cycles(variables: ResidencyVars) -> Cycles:
+    return min((option.cycles for option in variables.options), default=0)

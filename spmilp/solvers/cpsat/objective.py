@@ -4,19 +4,16 @@ from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.cpsat.variables import Literal, Number, StayVars, Variables
+from spmilp.solvers.cpsat.variables import Literal, Number, ResidencyVars, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.tables import ProblemTables
 
 
 class Objectives:
     """Builds the expression of each quantity; the peak needs addresses in the model."""
 
-    def __init__(
-        self, model: cp_model.CpModel, tables: ProblemTables, variables: Variables
-    ) -> None:
-        self._model = model
-        self._tables = tables
+    def __init__(self, variables: Variables) -> None:
+        self._model = variables.model
+        self._tables = variables.tables
         self._vars = variables
 
     def of(self, quantity: Quantity) -> Number:
@@ -31,12 +28,12 @@ class Objectives:
     def _traffic(self) -> Number:
         """Bytes of transfers, once at the source and once at each destination, if a DRAM."""
         terms: list[tuple[Literal, int]] = []
-        for stay in self._vars.stays.values():
-            terms += [(move, way.traffic) for way, move in stay.moves.items()]
-            kind = self._tables.machine.memories[stay.shape.stay.memory].kind
+        for residency in self._vars.residencies.values():
+            terms += [(taken, option.traffic) for option, taken in residency.options.items()]
+            kind = self._tables.machine.memories[residency.key.memory].kind
             if kind is MemoryKind.DRAM:
-                size = self._tables.problem.slices[stay.shape.stay.slice].bytes
-                terms += [(rides, size) for rides in stay.rides.values()]
+                size = self._tables.problem.slices[residency.key.slice].bytes
+                terms += [(joins, size) for joins in residency.roots.values()]
         return weighted(terms)
 
     def _energy(self) -> Number:
@@ -46,18 +43,18 @@ class Objectives:
             for pool, here in times.pools.items():
                 if task.energy:
                     terms.append((here, task.energy[self._tables.pools[pool].kind] or 0))
-        for stay in self._vars.stays.values():
-            terms += [(move, way.energy) for way, move in stay.moves.items()]
-            terms += self._energy_of_multicasts(stay)
+        for residency in self._vars.residencies.values():
+            terms += [(taken, option.energy) for option, taken in residency.options.items()]
+            terms += self._energy_of_multicasts(residency)
         return weighted(terms)
 
-    def _energy_of_multicasts(self, stay: StayVars) -> list[tuple[Literal, int]]:
-        machine, key = self._tables.machine, stay.shape.stay
+    def _energy_of_multicasts(self, residency: ResidencyVars) -> list[tuple[Literal, int]]:
+        machine, key = self._tables.machine, residency.key
         size = self._tables.problem.slices[key.slice].bytes
         own = machine.memories[key.memory].energy_per_byte or 0
-        terms = [(rides, size * own) for rides in stay.rides.values()]
-        for way in stay.moves:
-            for link, held in self._vars.extra_links.get((key, way), {}).items():
+        terms = [(joins, size * own) for joins in residency.roots.values()]
+        for option in residency.options:
+            for link, held in self._vars.extra_links.get((key, option), {}).items():
                 terms.append((held, size * (machine.links[link].energy_per_byte or 0)))
         return terms
 
@@ -74,7 +71,7 @@ class Objectives:
                 continue
             if isinstance(item, CandidateResidency):
                 size = self._tables.problem.slices[item.slice].bytes
-                here = self._vars.stays[item].present
+                here = self._vars.residencies[item].present
             else:
                 size = self._tables.problem.tasks[item].scratch
                 here = self._vars.tasks[item].memories[memory_index]

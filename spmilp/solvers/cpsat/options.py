@@ -17,22 +17,22 @@ class CpSatOptions:
     retime
         First keep the decisions of the list scheduler's plan, and choose all times anew.
     relax
-        Prove with open stays where the number of stays limits the model.
-    arrivals
-        First prove with the small relaxation of :mod:`~spmilp.solvers.cpsat.arrivals`.
-    kept
+        Prove with open candidates where the number of residencies limits the model.
+    load_relaxation
+        First prove with the small relaxation of :mod:`~spmilp.solvers.cpsat.load_relaxation`.
+    retention
         Then with that relaxation and what memories keep for later readers.
-    turns
-        With few workers several strategies take turns in proofs, and none looks for solutions.
+    round_robin
+        With few workers several strategies alternate in proofs, and none looks for solutions.
     neighbourhoods
         First improve the plan with most tasks kept in their pools of cores.
     cores_in_order
         Break the symmetry of memories, with their cores, engines and links, that can be exchanged.
-    stays_in_turn
+    disjoint_residencies
         In a proof a slice does not lie in one memory twice at one time, unless in place or for its
         address. Plans may, for so many do.
-    stays_are_used
-        A stay exists only if something uses it.
+    residencies_are_used
+        A residency exists only if something uses it.
     energy_of_cores, energy_of_links
         Work and traffic need time: a row for each kind of core, and each link and engine.
     working_sets
@@ -41,9 +41,9 @@ class CpSatOptions:
         Tasks start no earlier and end no later than the critical paths allow.
     literals
         The largest model that is tried.
-    stays
-        Stays of a slice in a memory that is short of room, to begin with.
-    most_stays
+    residencies
+        Of a slice in a memory whose space is short, to begin with.
+    most_residencies
         The number up to which that is raised where the proof needs it.
     deterministic_limit
         Limit on the solver's own deterministic time, all models together; ``None`` for none.
@@ -56,20 +56,20 @@ class CpSatOptions:
     addresses_in_model: bool | None = None
     retime: bool = True
     relax: bool = True
-    arrivals: bool = True
-    kept: bool = True
-    turns: bool = True
+    load_relaxation: bool = True
+    retention: bool = True
+    round_robin: bool = True
     neighbourhoods: bool = True
     cores_in_order: bool = True
-    stays_in_turn: bool = True
-    stays_are_used: bool = True
+    disjoint_residencies: bool = True
+    residencies_are_used: bool = True
     energy_of_cores: bool = True
     energy_of_links: bool = True
     working_sets: bool = True
     known_heads: bool = True
     literals: int = 2_000_000
-    stays: int = 2
-    most_stays: int = 4
+    residencies: int = 2
+    most_residencies: int = 4
     deterministic_limit: float | None = None
     tie_breaks: float = 3.0
     log: bool = False

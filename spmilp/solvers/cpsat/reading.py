@@ -1,42 +1,43 @@
-"""A plan in the model's terms: which residency is which stay."""
+"""A plan in the model's terms: which residency is which candidate."""
 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from spmilp.plan.plan import Placement, Plan, Residency
+from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
+from spmilp.solvers.formulation.places import SliceInMemory
+from spmilp.units import Cycles, ResidencyIdx, TaskIdx
 
 
 class Reading:
-    """The residencies of a plan that something needs, numbered as stays.
+    """The residencies of a plan that something needs, numbered as candidates.
 
     Attributes
     ----------
-    stay
-        The stay of each needed residency. What is there at cycle 0 is part of the whole buffer's
-        stay.
+    key
+        The candidate that each needed residency is. What is there at cycle 0 is part of the whole
+        buffer's.
     counts
-        How many stays a slice has in a memory.
+        How many residencies a slice has in a memory.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         self.problem = problem
         self.plan = plan
         self.needed = self._needed()
-        self.stay: dict[ResidencyIdx, CandidateResidency] = {}
-        self.counts: dict[tuple[SliceIdx, MemoryIdx], int] = {}
+        self.key: dict[ResidencyIdx, CandidateResidency] = {}
+        self.counts: dict[SliceInMemory, int] = {}
         self._number()
 
     def valid(self, residency: ResidencyIdx) -> Cycles:
         """Return the cycle from which a residency is valid."""
-        stay = self.plan.residencies[residency]
-        if stay.filled_by_task is not None:
-            return self.plan.placements[stay.filled_by_task].end
-        if stay.filled_by_transfer is not None:
-            return self.plan.transfers[stay.filled_by_transfer].end
-        return stay.start
+        one = self.plan.residencies[residency]
+        if one.filled_by_task is not None:
+            return self.plan.placements[one.filled_by_task].end
+        if one.filled_by_transfer is not None:
+            return self.plan.transfers[one.filled_by_transfer].end
+        return one.start
 
     def pairs_in_place(self) -> Iterator[tuple[TaskIdx, ResidencyIdx, ResidencyIdx]]:
         """Yield the task, operand and result of each pair that shares bytes."""
@@ -75,29 +76,22 @@ class Reading:
                 yield residency.index
 
     def _number(self) -> None:
-        together: dict[tuple[SliceIdx, MemoryIdx], list[Residency]] = defaultdict(list)
+        together: dict[SliceInMemory, list[Residency]] = defaultdict(list)
         for index in self.needed:
-            stay = self.plan.residencies[index]
-            if stay.slice is None:
-                continue
-            slice_ = stay.slice
-            if stay.filled_by_task is None and stay.filled_by_transfer is None:
-                slice_ = self.problem.slices[slice_].buffer
-            together[slice_, stay.memory].append(stay)
-        for (slice_, memory), stays in together.items():
-            stays.sort(key=lambda stay: (self.valid(stay.index), stay.index))
-            initial = [stay for stay in stays if self._is_initial(stay)]
-            rest = [stay for stay in stays if not self._is_initial(stay)]
-            first = 1 if initial else 0
-            for stay in initial:
-                self.stay[stay.index] = CandidateResidency(slice_, memory, 0)
-            for number, stay in enumerate(rest, start=first):
-                self.stay[stay.index] = CandidateResidency(slice_, memory, number)
-            self.counts[slice_, memory] = first + len(rest)
+            one = self.plan.residencies[index]
+            if one.slice is not None:
+                buffer = self.problem.slices[one.slice].buffer
+                together[buffer if _is_initial(one) else one.slice, one.memory].append(one)
+        for (slice_, memory), some in together.items():
+            some.sort(key=lambda one: (not _is_initial(one), self.valid(one.index), one.index))
+            number = 0
+            for before, one in zip([None, *some], some, strict=False):
+                # All that is there at cycle 0 lies in the whole buffer's first residency.
+                if before is not None and not _is_initial(one):
+                    number += 1
+                self.key[one.index] = CandidateResidency(slice_, memory, number)
+            self.counts[slice_, memory] = number + 1
 
-    def _is_initial(self, stay: Residency) -> bool:
-        return stay.filled_by_task is None and stay.filled_by_transfer is None
 
-    def placement(self, task: TaskIdx) -> Placement:
-        """Return the placement of a task."""
-        return self.plan.placements[task]
+def _is_initial(one: Residency) -> bool:
+    return one.filled_by_task is None and one.filled_by_transfer is None

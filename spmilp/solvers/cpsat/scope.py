@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
-from spmilp.solvers.formulation.places import overlapping_places
+from spmilp.solvers.formulation.places import SliceInMemory, overlapping_places
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import EngineIdx, MemoryIdx, SliceIdx, TaskIdx
 
@@ -17,24 +17,25 @@ class Scope:
     ----------
     pools
         For each task the pools of cores that it may run in.
-    stays
-        The possible residencies; the numbers of a slice in a memory count from 0.
+    candidates
+        The candidate residencies; the numbers of a slice in a memory count from 0.
     lasting
         Slices in memories where nothing is gained by ever giving them up: their one residency
         lasts from its filling to the end.
     conflicts
-        Pairs of stays whose elements of a DRAM tensor overlap: never both at one time.
+        Pairs of candidates whose elements of a DRAM tensor overlap: never both at one time.
     relaxed
-        Whether the last stay of a slice in a memory stands for all further ones too, which makes
-        the model a relaxation of the problem; see :class:`~spmilp.solvers.cpsat.structure.Shape`.
+        Whether the last candidate of a slice in a memory stands for all further ones too, which
+        makes the model a relaxation of the problem; see
+        :class:`~spmilp.solvers.cpsat.structure.Lifecycle`.
     fills, servers
-        When given, the only source of a stay's transfer with its engine, and the only stay that
-        serves a read.
+        When given, the only source of a candidate's transfer with its engine, and the only
+        candidate that serves a read.
     """
 
     pools: tuple[tuple[int, ...], ...]
-    stays: tuple[CandidateResidency, ...]
-    lasting: frozenset[tuple[SliceIdx, MemoryIdx]]
+    candidates: tuple[CandidateResidency, ...]
+    lasting: frozenset[SliceInMemory]
     conflicts: tuple[tuple[CandidateResidency, CandidateResidency], ...] = ()
     relaxed: bool = False
     fills: Mapping[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] | None = None
@@ -43,8 +44,8 @@ class Scope:
 
 def whole_scope(
     tables: ProblemTables,
-    candidates: CandidateMemories,
-    counts: Mapping[tuple[SliceIdx, MemoryIdx], int],
+    memories: CandidateMemories,
+    counts: Mapping[SliceInMemory, int],
     *,
     relaxed: bool,
     ample: bool = True,
@@ -54,62 +55,56 @@ def whole_scope(
     Parameters
     ----------
     counts
-        Stays of a slice in a memory that is short of room; 1 where nothing is said.
+        Residencies of a slice in a memory whose space is short; 1 where nothing is said.
     ample
-        Whether slices may last in memories that have room for everything at once.
+        Whether slices may last in memories that have space for everything at once.
 
     Notes
     -----
-    Where there is room for all that could ever lie in a memory, and in a DRAM without limit, one
-    lasting stay is enough: replace the residencies of a slice in such a memory by one, filled by
+    Where a memory has space for all that could ever lie in it, and in a DRAM without limit, one
+    lasting residency is enough: replace those of a slice in such a memory by one, filled by
     whichever of the fills ends first; nothing else has to give way. The same holds at a place in a
     DRAM tensor whose elements no other buffer uses. Parts of a buffer at the place of a buffer that
     a task writes exist in the relaxation only.
     """
-    rooms = _roomy(tables, candidates) if ample else set[MemoryIdx]()
-    stays: list[CandidateResidency] = []
-    lasting: set[tuple[SliceIdx, MemoryIdx]] = set()
-    contested = {} if relaxed else _contested(tables, candidates)
-    for slice_ in candidates.slices():
+    spacious = _spacious(tables, memories) if ample else set[MemoryIdx]()
+    candidates: list[CandidateResidency] = []
+    lasting: set[SliceInMemory] = set()
+    contested = {} if relaxed else _contested(tables, memories)
+    for slice_ in memories.slices():
         whole = tables.problem.slices[slice_].buffer == slice_
-        for memory in candidates.of(slice_):
+        for memory in memories.of(slice_):
             placed = tables.at_place(slice_, memory)
-            if placed and not whole and not _is_used_at_place(tables, slice_, memory, relaxed):
+            if placed and not whole and not (relaxed and _is_moved_there(tables, slice_, memory)):
                 continue
-            limited = tables.capacity[memory] is not None and memory not in rooms
-            stays_for_ever = slice_ not in contested if placed else not limited
-            count = 1 if stays_for_ever else counts.get((slice_, memory), 1)
-            if stays_for_ever:
+            limited = tables.capacity[memory] is not None and memory not in spacious
+            lasts = slice_ not in contested if placed else not limited
+            count = 1 if lasts else counts.get((slice_, memory), 1)
+            if lasts:
                 lasting.add((slice_, memory))
-            stays.extend(CandidateResidency(slice_, memory, number) for number in range(count))
+            candidates += [CandidateResidency(slice_, memory, n) for n in range(count)]
     return Scope(
         pools=tuple(tables.pools_of(task.index) for task in tables.problem.tasks),
-        stays=tuple(stays),
+        candidates=tuple(candidates),
         lasting=frozenset(lasting),
-        conflicts=tuple(_conflicts(tables, stays, contested)),
+        conflicts=tuple(_conflicts(tables, candidates, contested)),
         relaxed=relaxed,
     )
 
 
-def _is_used_at_place(
-    tables: ProblemTables, slice_: SliceIdx, memory: MemoryIdx, relaxed: bool
-) -> bool:
-    """Say whether a part may lie by itself at its buffer's place.
-
-    Never where the whole buffer lies from the start, which serves as well.
-    """
+def _is_moved_there(tables: ProblemTables, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+    """Say whether a part may lie by itself at its buffer's place: not if the whole is there."""
     buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
-    return relaxed and buffer.starts_in != memory
+    return buffer.starts_in != memory
 
 
-def _roomy(tables: ProblemTables, candidates: CandidateMemories) -> set[MemoryIdx]:
-    """Return the bounded memories that have room for everything that could lie there."""
+def _spacious(tables: ProblemTables, memories: CandidateMemories) -> set[MemoryIdx]:
+    """Return the bounded memories that have space for everything that could lie there."""
     needed = [0] * len(tables.machine.memories)
-    for slice_ in candidates.slices():
-        size = tables.problem.slices[slice_].bytes
-        for memory in candidates.of(slice_):
+    for slice_ in memories.slices():
+        for memory in memories.of(slice_):
             if not tables.at_place(slice_, memory):
-                needed[memory] += tables.blocks(size, memory)
+                needed[memory] += tables.blocks_of(slice_, memory)
     for pool in tables.pools:
         able = (t for t in tables.problem.tasks if t.cycles[pool.kind] is not None)
         largest = max((task.scratch for task in able), default=0)
@@ -121,25 +116,23 @@ def _roomy(tables: ProblemTables, candidates: CandidateMemories) -> set[MemoryId
     }
 
 
-def _contested(
-    tables: ProblemTables, candidates: CandidateMemories
-) -> dict[SliceIdx, set[SliceIdx]]:
+def _contested(tables: ProblemTables, memories: CandidateMemories) -> dict[SliceIdx, set[SliceIdx]]:
     """Return the buffers that share elements of a DRAM tensor with others, and which."""
     buffers = (buffer.index for buffer in tables.problem.buffers)
-    pairs = ((buffer, memory) for buffer in buffers for memory in candidates.of(buffer))
+    pairs = ((buffer, memory) for buffer in buffers for memory in memories.of(buffer))
     found = overlapping_places(tables.problem, pairs)
     return {one: {other for other, _ in others} for (one, _), others in found.items()}
 
 
 def _conflicts(
     tables: ProblemTables,
-    stays: list[CandidateResidency],
+    candidates: list[CandidateResidency],
     contested: Mapping[SliceIdx, set[SliceIdx]],
 ) -> list[tuple[CandidateResidency, CandidateResidency]]:
     placed: dict[SliceIdx, list[CandidateResidency]] = {}
-    for stay in stays:
-        if stay.slice in contested and tables.at_place(stay.slice, stay.memory):
-            placed.setdefault(stay.slice, []).append(stay)
+    for key in candidates:
+        if key.slice in contested and tables.at_place(key.slice, key.memory):
+            placed.setdefault(key.slice, []).append(key)
     return [
         (one, other)
         for first, others in sorted(contested.items())

@@ -1,15 +1,22 @@
-"""The CP-SAT solver: plans from a model with so many stays, proofs from a relaxation."""
+"""The CP-SAT solver: plans from a model with so many residencies, proofs from a relaxation."""
 
 from dataclasses import replace
 
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.cpsat.builder import SMALL
 from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.session import Session
+from spmilp.solvers.cpsat.plan_phase import break_ties, improve_around, plan_in_pools, retime
+from spmilp.solvers.cpsat.proof_phase import ProofPhase
+from spmilp.solvers.cpsat.runs import Budget, find_plans
+from spmilp.solvers.cpsat.state import NAME, SearchState
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 
 DEFAULTS = CpSatOptions()
+
+PLANS = Budget(0.75)
+"""For plans of the whole problem."""
 
 
 class CpSatSolver(Solver):
@@ -19,16 +26,16 @@ class CpSatSolver(Solver):
     first objective:
 
     1. *Retiming*: the plan's decisions are kept, its times chosen anew.
-    2. *Arrivals*: a small relaxation (:mod:`~spmilp.solvers.cpsat.arrivals`) is asked for anything
-       better; where it puts the tasks, a plan is looked for.
+    2. *Loads*: a small relaxation (:mod:`~spmilp.solvers.cpsat.load_relaxation`) is asked for
+       anything better; where it puts the tasks, a plan is looked for.
     3. *Neighbourhoods*: most tasks keep their pools of cores, the others are free.
-    4. *Plans*: everything is free, but a slice stays in a memory only so many times. Addresses are
-       found by packing; a set of residencies that has none gets its addresses into the model.
-    5. *Proof*: a relaxation that no number of stays limits (see
-       :class:`~spmilp.solvers.cpsat.structure.Shape`), without addresses, is searched for anything
-       better. Where its best solution needs more stays than the plans may have, they get them, and
-       the search begins again. As long as the small relaxation is not through, that goes on
-       instead.
+    4. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
+       are found by packing; a set of residencies that has none gets its addresses into the model.
+    5. *Proof*: a relaxation that no number of residencies limits (see
+       :class:`~spmilp.solvers.cpsat.structure.Lifecycle`), without addresses, is searched for
+       anything better. Where its best solution needs more residencies than the plans may have, they
+       get them, and the search begins again. As long as the small relaxation is not through, that
+       goes on instead.
 
     Bounds come from the two relaxations, and ``optimal`` and ``infeasible`` rest on them alone.
     Problems of a dozen tasks, and those where nothing limits the model of plans, go straight to
@@ -38,7 +45,7 @@ class CpSatSolver(Solver):
     the scope of step 4 and the time that is left; nothing is claimed of them.
     """
 
-    name = "cpsat"
+    name = NAME
 
     def __init__(self, settings: CpSatOptions = DEFAULTS) -> None:
         self._settings = settings
@@ -48,15 +55,56 @@ class CpSatSolver(Solver):
         start = ListScheduler().search(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
-        session = Session(context, self._settings, start)
+        state = SearchState(context, self._settings, start)
         for plan in (start.plan, context.valid_hint):
             if plan is not None and context.accepts(plan):
-                session.offer(plan)
+                state.offer(plan)
         interrupted = False
         try:
-            session.search()
+            self._search(state)
         except KeyboardInterrupt:
-            if session.incumbent.plan is None:
+            if state.incumbent.plan is None:
                 raise
             interrupted = True
-        return replace(session.result(), interrupted=interrupted)
+        return replace(_result(state, start), interrupted=interrupted)
+
+    def _search(self, state: SearchState) -> None:
+        """Improve and prove the first objective, then improve the others in turn."""
+        if not all(state.tables.pools_of(task.index) for task in state.problem.tasks):
+            state.conclude_infeasible()
+            return
+        literals, most = state.builder.structure(relaxed=False).literals, self._settings.literals
+        if literals > most:
+            state.note = f"about {literals} literals > {most}: only retimed"
+        retime(state)
+        if state.note:
+            return
+        proofs = ProofPhase(state)
+        if len(state.problem.tasks) > SMALL and not state.builder.is_exact():
+            for pools in reversed(proofs.relax_loads()):
+                plan_in_pools(state, pools)
+            improve_around(state)
+        self._find_and_prove(state, proofs)
+        break_ties(state)
+
+    def _find_and_prove(self, state: SearchState, proofs: ProofPhase) -> None:
+        """Search plans and proofs in turn, with more candidates each time a proof needs them."""
+        while not state.is_done and not state.clock.is_over(PLANS.share):
+            found = find_plans(state, PLANS)
+            if found is not None and state.builder.is_exact():
+                state.conclude(found)
+            if state.is_done or not self._settings.relax or not proofs.prove():
+                return
+
+
+def _result(state: SearchState, start: SolverResult) -> SolverResult:
+    plan, bound = state.incumbent.plan, state.incumbent.bound
+    if plan is not None:
+        options = (("model", state.note),) if state.note else ()
+        return state.context.found(plan, bound, NAME, options)
+    if state.infeasible:
+        return state.context.infeasible(state.infeasible, bound)
+    reason = "a limit was reached before a plan was found"
+    if start.reason:
+        reason += f"; where the list scheduler got stuck: {start.reason}"
+    return state.context.unknown(reason, bound)

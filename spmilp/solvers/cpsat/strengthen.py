@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from spmilp.bounds.movement import Movement
-from spmilp.bounds.paths import Paths, paths_of
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.variables import Interval, Literal, Number, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.units import Cycles, MemoryIdx
+from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 MOST_SETS = 6
 """Thresholds tried for each pool, engine and link."""
@@ -37,62 +35,50 @@ class Demand(NamedTuple):
     blocks: int
 
 
-def strengthen(
-    model: cp_model.CpModel,
-    tables: ProblemTables,
-    variables: Variables,
-    options: CpSatOptions,
-    addressed: bool,
-) -> None:
-    """Add the rows that the options ask for.
+def strengthen(variables: Variables, settings: CpSatOptions, *, addressed: bool) -> None:
+    """Add the rows that the settings ask for.
 
     Parameters
     ----------
     addressed
         Whether some addresses are in the model, so that a copy beside the original can be of use.
     """
-    paths = paths_of(tables.problem, Movement(tables.problem))
-    if options.known_heads:
-        tasks_keep_to_their_heads_and_tails(model, variables, paths)
-    if options.energy_of_cores:
-        cores_have_time_for_their_work(model, tables, variables, paths)
-    if options.energy_of_links:
-        _links_and_engines_have_time_for_their_transfers(model, tables, variables, paths)
-    if options.working_sets:
+    if settings.known_heads:
+        tasks_keep_to_their_heads_and_tails(variables)
+    if settings.energy_of_cores:
+        cores_have_time_for_their_work(variables)
+    if settings.energy_of_links:
+        _links_and_engines_have_time_for_their_transfers(variables)
+    if settings.working_sets:
+        tables = variables.tables
         arriving = [
-            Demand(
-                key.memory,
-                stay.transfer,
-                tables.blocks(tables.problem.slices[key.slice].bytes, key.memory),
-            )
-            for key, stay in variables.stays.items()
-            if stay.transfer is not None and not tables.at_place(key.slice, key.memory)
+            Demand(key.memory, residency.transfer, tables.blocks_of(key.slice, key.memory))
+            for key, residency in variables.residencies.items()
+            if residency.transfer is not None and not tables.at_place(key.slice, key.memory)
         ]
-        working_sets_and_others_share_a_memory(model, tables, variables, arriving)
-    if options.stays_are_used:
-        _what_nothing_uses_does_not_exist(model, tables, variables)
-    if options.stays_in_turn and variables.structure.scope.relaxed and not addressed:
-        _stays_of_a_slice_take_turns(model, tables, variables)
+        working_sets_and_others_share_a_memory(variables, arriving)
+    if settings.residencies_are_used:
+        _what_nothing_uses_does_not_exist(variables)
+    if settings.disjoint_residencies and variables.structure.scope.relaxed and not addressed:
+        _residencies_of_a_slice_follow_each_other(variables)
 
 
-def tasks_keep_to_their_heads_and_tails(
-    model: cp_model.CpModel, variables: Variables, paths: Paths
-) -> None:
+def tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
     """A task starts after its head and leaves its tail (:mod:`spmilp.bounds.paths`)."""
+    paths = variables.tables.paths
     for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
-        model.add(task.start >= head)
-        model.add(task.start + tail <= variables.makespan)
+        variables.model.add(task.start >= head)
+        variables.model.add(task.start + tail <= variables.makespan)
 
 
-def cores_have_time_for_their_work(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, paths: Paths
-) -> None:
+def cores_have_time_for_their_work(variables: Variables) -> None:
     """Some tasks of a pool fit between their least head and the least time after their ends.
 
     Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
     schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses: for
     all tasks of the pool, for those with late heads, and for those with long tails.
     """
+    tables, paths = variables.tables, variables.tables.paths
     after = [tail - own for tail, own in zip(paths.tail, paths.cycles, strict=True)]
     for pool in tables.pools:
         tasks = [t for t, times in enumerate(variables.tasks) if pool.index in times.pools]
@@ -101,7 +87,8 @@ def cores_have_time_for_their_work(
             rest = min(after[task] for task in some)
             here = [(t, variables.tasks[t].pools[pool.index]) for t in sorted(some)]
             terms = [(tables.cycles_on(task, pool.index), literal) for task, literal in here]
-            model.add(_sum(terms) <= len(pool.cores) * (variables.makespan - head - rest))
+            time = variables.makespan - head - rest
+            variables.model.add(_sum(terms) <= len(pool.cores) * time)
 
 
 def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
@@ -111,33 +98,31 @@ def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
     return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
 
 
-def _links_and_engines_have_time_for_their_transfers(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, paths: Paths
-) -> None:
+def _links_and_engines_have_time_for_their_transfers(variables: Variables) -> None:
     """What some transfers hold, times their cycles, fits between their heads and tails.
 
     A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
     of no use but to tasks that read the buffer ends before the shortest of their tails.
     """
+    machine = variables.tables.machine
     engines: dict[int, list[Share]] = defaultdict(list)
     links: dict[int, list[Share]] = defaultdict(list)
-    for key, stay in variables.stays.items():
-        head, tail = head_and_tail(tables, paths, key.slice)
-        for way, move in stay.moves.items():
-            engines[way.engine].append(Share(head, tail, way.cycles, move))
-            rate = variables.least_rates.get((key, way), way.rate)
-            for link in way.links:
-                part = rate / tables.machine.links[link].rate
-                links[link].append(Share(head, tail, way.cycles * part, move))
+    for key, residency in variables.residencies.items():
+        head, tail = head_and_tail(variables.tables, key.slice)
+        for option, taken in residency.options.items():
+            engines[option.engine].append(Share(head, tail, option.cycles, taken))
+            for link in option.links:
+                part = variables.rate(key, option) / machine.links[link].rate
+                links[link].append(Share(head, tail, option.cycles * part, taken))
     for engine, shares in sorted(engines.items()):
-        fit(model, variables, shares, tables.machine.engines[engine].channels)
+        shares_fit(variables, shares, machine.engines[engine].channels)
     for _, shares in sorted(links.items()):
-        fit(model, variables, shares, 1)
+        shares_fit(variables, shares, 1)
 
 
-def head_and_tail(tables: ProblemTables, paths: Paths, slice_: int) -> tuple[Cycles, Cycles]:
+def head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycles]:
     """Return cycles before and after every useful transfer of a slice."""
-    buffer = tables.problem.slices[slice_].buffer
+    paths, buffer = tables.paths, tables.problem.slices[slice_].buffer
     writer = tables.writers[buffer]
     head = 0 if writer is None else paths.head[writer] + paths.cycles[writer]
     if tables.problem.buffers[buffer].ends_in is not None:
@@ -147,7 +132,7 @@ def head_and_tail(tables: ProblemTables, paths: Paths, slice_: int) -> tuple[Cyc
     return head, min(tails, default=0)
 
 
-def fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capacity: int) -> None:
+def shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None:
     """What some transfers hold fits into the capacity between their heads and tails."""
     items = range(len(shares))
     unit = lcm(*(Fraction(share.amount).denominator for share in shares))
@@ -158,18 +143,17 @@ def fit(model: cp_model.CpModel, variables: Variables, shares: list[Share], capa
         tail = min(shares[index].tail for index in some)
         terms = [(int(shares[i].amount * unit), shares[i].taken) for i in sorted(some)]
         time = variables.makespan - head - tail
-        model.add(_sum(terms) <= capacity * unit * time)
+        variables.model.add(_sum(terms) <= capacity * unit * time)
 
 
-def working_sets_and_others_share_a_memory(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, others: Sequence[Demand]
-) -> None:
+def working_sets_and_others_share_a_memory(variables: Variables, others: Sequence[Demand]) -> None:
     """While a task runs its operands and results are there; what arrives or waits is none of them.
 
-    The stays say so one by one; here each task has its whole working set as one demand, with times
-    that are known much better than those of stays. Operands count in the memory of a single core
+    The residencies say so one by one; here each task has its whole working set as one demand, with
+    times that are known much better than theirs. Operands count in the memory of a single core
     only, where no two tasks share one at the same time, and where cores do not read remotely.
     """
+    tables = variables.tables
     for memory, capacity in enumerate(tables.capacity):
         if capacity is None:
             continue
@@ -183,45 +167,43 @@ def working_sets_and_others_share_a_memory(
         wanted = [(interval, blocks) for interval, blocks in demands if blocks]
         if sum(blocks for _, blocks in wanted) > capacity:
             intervals = [interval for interval, _ in wanted]
-            model.add_cumulative(intervals, [blocks for _, blocks in wanted], capacity)
+            variables.model.add_cumulative(intervals, [blocks for _, blocks in wanted], capacity)
 
 
-def _what_nothing_uses_does_not_exist(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables
-) -> None:
-    """A stay that a transfer fills serves a read, a transfer, or the end.
+def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
+    """A residency that a transfer fills serves a read, a transfer, or the end.
 
-    One that serves nothing can be left out with its transfer. Of an open stay its own part is used,
-    for it is an ordinary residency.
+    One that serves nothing can be left out with its transfer. Of an open candidate its own part is
+    used, for it is an ordinary residency.
     """
+    problem = variables.tables.problem
     uses: dict[CandidateResidency, list[Literal]] = defaultdict(list)
     for read in variables.reads.values():
         for server, literal in read.on.items():
             uses[server].append(literal)
-    for stay in variables.stays.values():
-        for source, literal in stay.arcs.items():
+    for residency in variables.residencies.values():
+        for source, literal in residency.sources.items():
             uses[source].append(literal)
-    for key, filled in variables.stays.items():
-        buffer = tables.problem.buffers[tables.problem.slices[key.slice].buffer]
+    for key, residency in variables.residencies.items():
+        buffer = problem.buffers[problem.slices[key.slice].buffer]
         wanted = key.slice == buffer.index and buffer.ends_in == key.memory
-        if not filled.shape.initial and filled.shape.writer is None and not wanted:
-            model.add_bool_or([*uses[key], ~filled.present])
+        lifecycle = residency.lifecycle
+        if not lifecycle.initial and lifecycle.writer is None and not wanted:
+            variables.model.add_bool_or([*uses[key], ~residency.present])
 
 
-def _stays_of_a_slice_take_turns(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables
-) -> None:
-    """Of two stays of a slice in a memory the second begins when the first has ended.
+def _residencies_of_a_slice_follow_each_other(variables: Variables) -> None:
+    """Of two residencies of a slice in a memory the second begins when the first has ended.
 
     While two of them exist at one time, one is enough: the one that is valid first, kept until the
     second has ended. That fails only where a result takes the place of the first, so slices with
     pairs in place are left out, and where addresses are in the model.
     """
     paired = {old.slice for _, old, _ in variables.in_place}
-    for stay, following in variables.structure.numbers():
-        one, other = variables.stays[stay], variables.stays[following]
-        if stay.slice not in paired and one.end is not None:
-            model.add(one.end <= other.start).only_enforce_if(other.present)
+    for key, following in variables.structure.successive():
+        one, other = variables.residencies[key], variables.residencies[following]
+        if key.slice not in paired and one.end is not None:
+            variables.model.add(one.end <= other.start).only_enforce_if(other.present)
 
 
 def _sum(terms: list[tuple[int, Literal]]) -> Number:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ortools.sat.python import cp_model
-
 from spmilp.machine.machine import Engine, Link, Memory
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.variables import Literal, Variables
@@ -15,28 +13,27 @@ MOST_MEMORIES = 40
 """Machines with more are not searched: the pairs of pairs are too many."""
 
 
-def use_memories_in_order(
-    model: cp_model.CpModel, tables: ProblemTables, variables: Variables, reading: Reading | None
-) -> None:
+def use_memories_in_order(variables: Variables, reading: Reading | None) -> None:
     """Of memories that can be exchanged, a task uses the next one only after the one before.
 
     *After* is by index of task, not by time: if no task with a lower index runs in the one before,
     exchange the two. This is value precedence (Law and Lee, "Global constraints for integer and set
     value precedence", CP 2004). The order of the memories is that in which the hint uses them.
     """
-    for exchangeable in classes(tables):
+    tables = variables.tables
+    for exchangeable in _classes(tables):
         order = _order_in_hint(tables, exchangeable, reading)
         for before, memory in pairwise(order):
             earlier: list[Literal] = []
             for task in variables.tasks:
                 here = task.memories.get(memory)
                 if here is not None:
-                    model.add_bool_or([*earlier, ~here])
+                    variables.model.add_bool_or([*earlier, ~here])
                 if before in task.memories:
                     earlier.append(task.memories[before])
 
 
-def classes(tables: ProblemTables) -> list[list[MemoryIdx]]:
+def _classes(tables: ProblemTables) -> list[list[MemoryIdx]]:
     """Return the memories that have tasks and can be exchanged two by two; singles left out."""
     if len(tables.machine.memories) > MOST_MEMORIES:
         return []

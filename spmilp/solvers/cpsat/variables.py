@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.structure import Shape, Structure
+from spmilp.solvers.cpsat.structure import Lifecycle, Structure
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Item
 from spmilp.solvers.formulation.tables import ProblemTables
@@ -21,6 +21,9 @@ Number: TypeAlias = Any
 
 Interval: TypeAlias = Any
 """An interval variable."""
+
+Choice: TypeAlias = tuple[CandidateResidency, TransferOption]
+"""A residency with a transfer that may fill it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class TaskVars:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StayVars:
+class ResidencyVars:
     """A residency that may exist.
 
     Parameters
@@ -58,38 +61,51 @@ class StayVars:
         place this is the start of the task, from where on the result has the bytes.
     moved
         Whether a transfer of its own fills it.
-    arcs, late_arcs
-        The stay that this transfer reads, and whether it does so late.
-    moves
-        The way that this transfer takes.
+    sources, late_sources
+        The residency that this transfer reads, and whether it does so late.
+    options
+        Which transfer it is.
     cycles
         How long it takes.
     transfer
-        Its interval, whatever the way; ``None`` without ways.
-    rides
-        The multicasts that fill it.
+        Its interval, whichever it is; ``None`` without any.
+    roots
+        The multicasts that fill it instead, by the residency to which their transfer belongs.
     """
 
-    shape: Shape
+    lifecycle: Lifecycle
     present: Literal
     start: Number
     valid: Number
     end: Number | None
     moved: Literal
-    arcs: dict[CandidateResidency, Literal]
-    late_arcs: dict[CandidateResidency, Literal]
-    moves: dict[TransferOption, Literal]
+    sources: dict[CandidateResidency, Literal]
+    late_sources: dict[CandidateResidency, Literal]
+    options: dict[TransferOption, Literal]
     cycles: Number
     transfer: Interval | None
-    rides: dict[CandidateResidency, Literal]
+    roots: dict[CandidateResidency, Literal]
+
+    @property
+    def key(self) -> CandidateResidency:
+        """Which candidate it is."""
+        return self.lifecycle.key
+
+    def all_sources(self) -> list[tuple[CandidateResidency, Literal]]:
+        """Return the residencies that its transfer may read, late or not."""
+        return [*self.sources.items(), *self.late_sources.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadVars:
-    """The stays that serve one read; ``late`` for those that do so late."""
+    """The residencies that serve one read; ``late`` for those that do so late."""
 
     on: dict[CandidateResidency, Literal]
     late: dict[CandidateResidency, Literal]
+
+    def servers(self) -> list[tuple[CandidateResidency, Literal]]:
+        """Return all of them."""
+        return [*self.on.items(), *self.late.items()]
 
 
 class Variables:
@@ -99,12 +115,30 @@ class Variables:
     ----------
     horizon
         A cycle by which the plans that are looked for have ended.
+
+    Attributes
+    ----------
+    lengths
+        How long residencies have bytes of their own, where the model asks.
+    unions
+        Whether a transfer is one of several options.
+    in_place
+        Whether a task writes a result over an operand.
+    offsets
+        The first block of what has an address in the model.
+    least_rates, extra_links
+        Of multicasts: the rate that a root's transfer holds at the least, and the links that its
+        further branches hold.
     """
 
     def __init__(
-        self, model: cp_model.CpModel, tables: ProblemTables, structure: Structure, horizon: Cycles
+        self,
+        model: cp_model.CpModel,
+        tables: ProblemTables,
+        structure: Structure,
+        horizon: Cycles,
     ) -> None:
-        self._model = model
+        self.model = model
         self.tables = tables
         self.structure = structure
         self.horizon = horizon
@@ -113,39 +147,56 @@ class Variables:
         self.tasks: tuple[TaskVars, ...] = tuple(
             self._task(task.index) for task in tables.problem.tasks
         )
-        self._leading = {leader for s in structure.shapes.values() for leader, _ in s.leaders}
-        self.stays: dict[CandidateResidency, StayVars] = {
-            stay: self._stay(shape, stay in self._leading)
-            for stay, shape in structure.shapes.items()
+        self._roots = {root for one in structure.lifecycles.values() for root, _ in one.roots}
+        self.residencies: dict[CandidateResidency, ResidencyVars] = {
+            key: self._residency(lifecycle, key in self._roots)
+            for key, lifecycle in structure.lifecycles.items()
         }
-        self._parts: dict[tuple[CandidateResidency, frozenset[TransferOption]], Interval] = {}
-        self.lasts: dict[CandidateResidency, Number] = {}
-        self.unions: dict[tuple[CandidateResidency, frozenset[TransferOption]], Literal] = {}
         self.reads: dict[tuple[TaskIdx, int], ReadVars] = {
             key: self._read(key, servers) for key, servers in structure.servers.items()
         }
+        self._transfers: dict[tuple[CandidateResidency, frozenset[TransferOption]], Interval] = {}
+        self.unions: dict[tuple[CandidateResidency, frozenset[TransferOption]], Literal] = {}
+        self.lengths: dict[CandidateResidency, Number] = {}
         self.in_place: dict[tuple[TaskIdx, CandidateResidency, CandidateResidency], Literal] = {}
         self.offsets: dict[tuple[MemoryIdx, Item], Number] = {}
-        self.least_rates: dict[tuple[CandidateResidency, TransferOption], Fraction] = {}
-        self.extra_links: dict[
-            tuple[CandidateResidency, TransferOption], dict[LinkIdx, Literal]
-        ] = {}
+        self.least_rates: dict[Choice, Fraction] = {}
+        self.extra_links: dict[Choice, dict[LinkIdx, Literal]] = {}
 
     def literal(self, name: str) -> Literal:
         """Return a new literal."""
-        return self._model.new_bool_var(name)
+        return self.model.new_bool_var(name)
 
     def cycle(self, name: str) -> Number:
         """Return a new cycle within the horizon."""
-        return self._model.new_int_var(0, self.horizon, name)
+        return self.model.new_int_var(0, self.horizon, name)
 
-    def late(self) -> list[Literal]:
-        """Return every literal that says that something is used late."""
-        reads = [lit for read in self.reads.values() for lit in read.late.values()]
-        return reads + [lit for stay in self.stays.values() for lit in stay.late_arcs.values()]
+    def rate(self, key: CandidateResidency, option: TransferOption) -> Fraction:
+        """Return the bytes per cycle that a transfer holds on its links for certain."""
+        return self.least_rates.get((key, option), option.rate)
+
+    def transfer_by(self, key: CandidateResidency, options: frozenset[TransferOption]) -> Interval:
+        """Return the interval of a residency's transfer, there if it is one of some options."""
+        residency = self.residencies[key]
+        if len(options) == len(residency.options):
+            return residency.transfer
+        if (key, options) not in self._transfers:
+            able = [taken for option, taken in residency.options.items() if option in options]
+            either = able[0]
+            if len(able) > 1:
+                either = self.literal(f"{key} by one of {len(options)}")
+                self.model.add(sum(able) == either)
+                self.unions[key, options] = either
+            lengths = {option.cycles for option in options}
+            is_fixed = len(lengths) == 1 and key not in self._roots
+            cycles = lengths.pop() if is_fixed else residency.cycles
+            self._transfers[key, options] = self.model.new_optional_interval_var(
+                residency.start, cycles, residency.valid, either, f"{key} by {len(options)}"
+            )
+        return self._transfers[key, options]
 
     def _task(self, task: TaskIdx) -> TaskVars:
-        model, tables, name = self._model, self.tables, f"task{task}"
+        model, tables, name = self.model, self.tables, f"task{task}"
         pools = self.structure.scope.pools[task]
         chosen: dict[int, Literal] = {p: self.literal(f"{name} in pool{p}") for p in pools}
         if len(pools) == 1:
@@ -165,24 +216,16 @@ class Variables:
             runs[pool] = model.new_optional_interval_var(
                 start, length, end, literal, f"{name} run{pool}"
             )
-        return TaskVars(
-            start=start,
-            size=size,
-            end=end,
-            pools=chosen,
-            memories=self._memories(task, chosen),
-            runs=runs,
-        )
+        memories = self._memories(task, chosen)
+        return TaskVars(start=start, size=size, end=end, pools=chosen, memories=memories, runs=runs)
 
     def _size(self, task: TaskIdx, lengths: set[Cycles]) -> Number:
         """Return a constant when the task takes equally long everywhere."""
-        if self.tables.machine.remote is None and len(lengths) == 1:
+        reads_remotely = self.tables.machine.remote is not None
+        if len(lengths) == 1 and not (reads_remotely and self.tables.problem.tasks[task].reads):
             return next(iter(lengths))
-        if self.tables.machine.remote is not None:
-            if not self.tables.problem.tasks[task].reads and len(lengths) == 1:
-                return next(iter(lengths))
-            return self._model.new_int_var(min(lengths), self.horizon, f"task{task} size")
-        return self._model.new_int_var(min(lengths), max(lengths), f"task{task} size")
+        longest = self.horizon if reads_remotely else max(lengths)
+        return self.model.new_int_var(min(lengths), longest, f"task{task} size")
 
     def _memories(self, task: TaskIdx, chosen: dict[int, Literal]) -> dict[MemoryIdx, Literal]:
         found: dict[MemoryIdx, list[Literal]] = {}
@@ -195,104 +238,76 @@ class Variables:
             memories[memory] = literals[0]
             if len(literals) > 1:
                 memories[memory] = self.literal(f"task{task} in memory{memory}")
-                self._model.add(sum(literals) == memories[memory])
+                self.model.add(sum(literals) == memories[memory])
         return memories
 
-    def _stay(self, shape: Shape, leads: bool) -> StayVars:
-        name = f"slice{shape.stay.slice} memory{shape.stay.memory} stay{shape.stay.number}"
-        arcs = len(shape.sources) * (1 if not self._has_open(shape) else 2)
-        fills = (shape.writer is not None) + bool(shape.sources) + len(shape.leaders)
+    def _residency(self, one: Lifecycle, is_root: bool) -> ResidencyVars:
+        name = f"slice{one.key.slice} memory{one.key.memory} number{one.key.number}"
+        fills = (one.writer is not None) + bool(one.sources) + len(one.roots)
         present: Literal = self.true
         start: Number = 0
         valid: Number = 0
-        moved: Literal = self._model.new_constant(0)
-        if not shape.initial:
-            if fills == 1 and shape.writer is not None:
-                task = self.tasks[shape.writer]
-                present = task.memories[shape.stay.memory]
-                start, valid = task.start, task.end
-            else:
-                present, start = self.literal(name), self.cycle(f"{name} start")
-                valid = self._valid(name, shape, start, leads)
-                if shape.sources:
-                    moved = present if fills == 1 else self.literal(f"{name} moved")
-        end = None if shape.lasting else self.cycle(f"{name} end")
-        alone = arcs == 1
-        on = {s: moved if alone else self.literal(f"{name} from {s}") for s in shape.sources}
-        late = {
-            s: self.literal(f"{name} late from {s}")
-            for s in shape.sources
-            if self.structure.shapes[s].open
+        moved: Literal = self.model.new_constant(0)
+        if not one.initial and fills == 1 and one.writer is not None:
+            task = self.tasks[one.writer]
+            present = task.memories[one.key.memory]
+            start, valid = task.start, task.end
+        elif not one.initial:
+            present, start = self.literal(name), self.cycle(f"{name} start")
+            valid = self._valid(name, one, start, is_root)
+            if one.sources:
+                moved = present if fills == 1 else self.literal(f"{name} moved")
+        end = None if one.lasting else self.cycle(f"{name} end")
+        open_ones = [key for key in one.sources if self.structure.lifecycles[key].open]
+        is_only = len(one.sources) == 1 and not open_ones
+        sources = {s: moved if is_only else self.literal(f"{name} from {s}") for s in one.sources}
+        late = {key: self.literal(f"{name} late from {key}") for key in open_ones}
+        options = {
+            option: moved if len(one.options) == 1 else self.literal(f"{name} by {option.engine}")
+            for option in one.options
         }
-        only_way = len(shape.ways) == 1
-        moves = {
-            w: moved if only_way else self.literal(f"{name} by {w.engine}") for w in shape.ways
-        }
-        cycles = self._cycles(name, shape, leads)
-        for way, literal in moves.items():
-            if not leads and not isinstance(cycles, int):
-                self._model.add(cycles == way.cycles).only_enforce_if(literal)
-        return StayVars(
-            shape=shape,
+        cycles = self._cycles(name, one, is_root)
+        for option, literal in options.items():
+            if not is_root and not isinstance(cycles, int):
+                self.model.add(cycles == option.cycles).only_enforce_if(literal)
+        return ResidencyVars(
+            lifecycle=one,
             present=present,
             start=start,
             valid=valid,
             end=end,
             moved=moved,
-            arcs=on,
-            late_arcs=late,
-            moves=moves,
+            sources=sources,
+            late_sources=late,
+            options=options,
             cycles=cycles,
-            transfer=self._model.new_optional_interval_var(start, cycles, valid, moved, name)
-            if moves
+            transfer=self.model.new_optional_interval_var(start, cycles, valid, moved, name)
+            if options
             else None,
-            rides={leader: self.literal(f"{name} with {leader}") for leader, _ in shape.leaders},
+            roots={root: self.literal(f"{name} with {root}") for root, _ in one.roots},
         )
 
-    def _has_open(self, shape: Shape) -> bool:
-        return any(self.structure.shapes[source].open for source in shape.sources)
-
-    def _valid(self, name: str, shape: Shape, start: Number, leads: bool) -> Number:
+    def _valid(self, name: str, one: Lifecycle, start: Number, is_root: bool) -> Number:
         """Return an expression of the start when every filling takes equally long."""
-        cycles = {way.cycles for way in shape.ways}
-        if len(cycles) == 1 and shape.writer is None and not shape.leaders and not leads:
+        cycles = {option.cycles for option in one.options}
+        if len(cycles) == 1 and one.writer is None and not one.roots and not is_root:
             return start + cycles.pop()
         return self.cycle(f"{name} valid")
 
-    def _cycles(self, name: str, shape: Shape, leads: bool) -> Number:
-        """Return how long a transfer takes; one that may lead others takes as long as they need."""
-        found = {way.cycles for way in shape.ways}
-        if len(found) <= 1 and not leads:
+    def _cycles(self, name: str, one: Lifecycle, is_root: bool) -> Number:
+        """Return how long a transfer takes; a multicast takes as long as all its members need."""
+        found = {option.cycles for option in one.options}
+        if len(found) <= 1 and not is_root:
             return max(found, default=0)
-        longest = self.horizon if leads else max(found)
-        return self._model.new_int_var(min(found, default=0), longest, f"{name} cycles")
-
-    def part(self, key: CandidateResidency, ways: frozenset[TransferOption]) -> Interval:
-        """Return the interval of a stay's transfer that is there if it takes one of some ways."""
-        stay = self.stays[key]
-        if len(ways) == len(stay.moves):
-            return stay.transfer
-        if (key, ways) not in self._parts:
-            moves = [move for way, move in stay.moves.items() if way in ways]
-            taken = moves[0]
-            if len(moves) > 1:
-                taken = self.literal(f"{key} by one of {len(ways)}")
-                self._model.add(sum(moves) == taken)
-                self.unions[key, ways] = taken
-            lengths = {way.cycles for way in ways}
-            is_fixed = len(lengths) == 1 and key not in self._leading
-            cycles = lengths.pop() if is_fixed else stay.cycles
-            self._parts[key, ways] = self._model.new_optional_interval_var(
-                stay.start, cycles, stay.valid, taken, f"{key} by {len(ways)}"
-            )
-        return self._parts[key, ways]
+        longest = self.horizon if is_root else max(found)
+        return self.model.new_int_var(min(found, default=0), longest, f"{name} cycles")
 
     def _read(self, key: tuple[TaskIdx, int], servers: tuple[CandidateResidency, ...]) -> ReadVars:
         name = f"task{key[0]} read{key[1]}"
-        open_ones = [stay for stay in servers if self.structure.shapes[stay].open]
+        open_ones = [server for server in servers if self.structure.lifecycles[server].open]
         if len(servers) == 1 and not open_ones:
             return ReadVars(on={servers[0]: self.true}, late={})
         return ReadVars(
-            on={stay: self.literal(f"{name} from {stay}") for stay in servers},
-            late={stay: self.literal(f"{name} late from {stay}") for stay in open_ones},
+            on={server: self.literal(f"{name} from {server}") for server in servers},
+            late={server: self.literal(f"{name} late from {server}") for server in open_ones},
         )

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from spmilp.bounds.bound import Bound
 from spmilp.machine.machine import Memory
-from spmilp.plan.plan import Residency
+from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.strides import layout_at_place, layout_in_slice
 from spmilp.solvers.formulation.extraction import Item, TimedPlan
 from spmilp.solvers.formulation.offsets import Address, find_offsets, groups_in
@@ -24,6 +26,19 @@ class Addresses:
 
     residencies: tuple[Residency, ...]
     tensors: tuple[Bytes, ...]
+
+    def plan(self, tables: ProblemTables, timed: TimedPlan, bound: Bound, solver: str) -> Plan:
+        """Return the plan that has these times and addresses."""
+        placements, transfers = timed.placements, timed.transfers
+        measures = measure(tables.problem, placements, self.residencies, transfers)
+        return Plan(
+            placements=placements,
+            residencies=self.residencies,
+            transfers=transfers,
+            tensors=self.tensors,
+            claim=claim_of(measures, bound.value, bound.name),
+            solver=solver,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

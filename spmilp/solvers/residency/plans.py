@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from spmilp.bounds.bound import Bound
 from spmilp.errors import DoesNotFitError
-from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
@@ -43,15 +42,7 @@ def plan_from(tables: ProblemTables, solution: Solution, bound: Bound) -> Plan |
             found = _addressed(tables.problem, draft, solution.offsets)
         except DoesNotFitError:
             return None
-    measures = measure(tables.problem, draft.placements, found.residencies, draft.transfers)
-    return Plan(
-        placements=draft.placements,
-        residencies=found.residencies,
-        transfers=draft.transfers,
-        tensors=found.tensors,
-        claim=claim_of(measures, bound.value, bound.name),
-        solver=NAME,
-    )
+    return found.plan(tables, draft, bound, NAME)
 
 
 def _addressed(

@@ -10,7 +10,8 @@ from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
-from spmilp.solvers.cpsat.arrivals.model import ArrivalsModel, can_relax
+from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation, can_relax
+from spmilp.solvers.cpsat.model import Aim
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.formulation.tables import ProblemTables
@@ -55,23 +56,21 @@ def test_cpsat_proves_that_there_is_no_plan_and_says_why(number: int) -> None:
     assert " B" in result.reason or "engine" in result.reason
 
 
-@pytest.mark.parametrize("keeping", [False, True])
+@pytest.mark.parametrize("retention", [False, True])
 @pytest.mark.parametrize("number", [n for n in WITH_PLANS if n % 4 != 3][::2])
-def test_the_relaxation_to_arrivals_is_below_the_optimum(number: int, keeping: bool) -> None:
+def test_the_load_relaxation_is_below_the_optimum(number: int, retention: bool) -> None:
     problem = tiny_problem(number)
     tables, quantity = ProblemTables(problem), problem.objective.first
     plan = BruteForce().solve(problem, SolveOptions()).plan
     assert plan is not None
     assert can_relax(tables, quantity)
-    model = ArrivalsModel(
-        tables,
+    aim = Aim(
         quantity=quantity,
         horizon=max(2_000, plan.claim.makespan),
         floor=0,
-        best=None,
         reading=Reading(problem, plan),
-        keeping=keeping,
     )
+    model = LoadRelaxation(tables, aim, retention=retention)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
 

@@ -2,25 +2,38 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Memory, MemoryKind
-from spmilp.solvers.cpsat.variables import (
-    Interval,
-    Literal,
-    Number,
-    StayVars,
-    Variables,
-)
+from spmilp.solvers.cpsat.variables import Interval, Literal, Number, ResidencyVars, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Item
-from spmilp.solvers.formulation.tables import ProblemTables, first_blocks
+from spmilp.solvers.formulation.tables import first_blocks
 from spmilp.units import Bytes, MemoryIdx, TaskIdx
 
-Crowds: TypeAlias = Mapping[MemoryIdx, tuple[frozenset[Item], ...]]
-"""Sets of items of a memory whose addresses the model has to know."""
+ConflictSets: TypeAlias = Mapping[MemoryIdx, tuple[frozenset[Item], ...]]
+"""Sets of items of a memory for which a packing has shown that their addresses matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addressed:
+    """What has addresses in the model.
+
+    Parameters
+    ----------
+    everywhere
+        All items of scratchpads, as the peak needs them.
+    """
+
+    conflict_sets: ConflictSets = field(default_factory=dict)
+    everywhere: bool = False
+
+    def anything(self) -> bool:
+        """Say whether there are any."""
+        return self.everywhere or bool(self.conflict_sets)
 
 
 class Occupied(NamedTuple):
@@ -30,33 +43,22 @@ class Occupied(NamedTuple):
     blocks: int
 
 
-class Room:
-    """Adds what concerns bytes.
+class CapacityModel:
+    """Adds the constraints on bytes.
 
     Parameters
     ----------
-    crowds
-        Sets of items whose addresses are in the model.
-    everywhere
-        Whether all items of scratchpads have addresses, as the peak needs them.
     may_grow
         Whether memories may have more blocks than they have: as many as ``growth`` says.
     """
 
     def __init__(
-        self,
-        model: cp_model.CpModel,
-        tables: ProblemTables,
-        variables: Variables,
-        crowds: Crowds,
-        everywhere: bool,
-        may_grow: bool = False,
+        self, variables: Variables, addressed: Addressed, *, may_grow: bool = False
     ) -> None:
-        self._model = model
-        self._tables = tables
+        self._model = variables.model
+        self._tables = variables.tables
         self._vars = variables
-        self._crowds = crowds
-        self._everywhere = everywhere
+        self._addressed = addressed
         self._may_grow = may_grow
         self.growth: dict[MemoryIdx, Number] = {}
         self._intervals: dict[CandidateResidency, Interval] = {}
@@ -64,18 +66,18 @@ class Room:
             defaultdict(list)
         )
 
-    def interval(self, stay: StayVars) -> Interval:
-        """Return the interval in which a stay's bytes are its own."""
-        key = stay.shape.stay
+    def interval(self, residency: ResidencyVars) -> Interval:
+        """Return the interval in which a residency's bytes are its own."""
+        key = residency.key
         if key not in self._intervals:
-            end = self._vars.horizon if stay.end is None else stay.end
-            size = self._model.new_int_var(0, self._vars.horizon, f"{key} lasts")
-            self._vars.lasts[key] = size
+            end = self._vars.horizon if residency.end is None else residency.end
+            length = self._model.new_int_var(0, self._vars.horizon, f"{key} lasts")
+            self._vars.lengths[key] = length
             self._intervals[key] = self._model.new_optional_interval_var(
-                stay.start, size, end, stay.present, str(key)
+                residency.start, length, end, residency.present, str(key)
             )
-            if stay.end is not None and not stay.shape.initial:
-                self._model.add(stay.end >= stay.valid).only_enforce_if(stay.present)
+            if residency.end is not None and not residency.lifecycle.initial:
+                self._model.add(residency.end >= residency.valid).only_enforce_if(residency.present)
         return self._intervals[key]
 
     def add_pairs_in_place(self) -> None:
@@ -100,7 +102,7 @@ class Room:
         times = self._vars.tasks[task]
         for old, served in self._vars.reads[task, position].on.items():
             new = CandidateResidency(written, old.memory, 0)
-            operand, result = self._vars.stays[old], self._vars.stays.get(new)
+            operand, result = self._vars.residencies[old], self._vars.residencies.get(new)
             here = times.memories.get(old.memory)
             if old.slice != read or operand.end is None or here is None:
                 continue
@@ -111,20 +113,14 @@ class Room:
             self._model.add_implication(literal, served)
             self._model.add_implication(literal, here)
             self._model.add(operand.end == times.start).only_enforce_if(literal)
-            self._add_surplus(task, old, new, literal)
+            surplus = self._blocks(old) - self._blocks(new)
+            if surplus > 0:
+                interval = self._model.new_optional_interval_var(
+                    times.start, times.size, times.end, literal, f"rest of {old}"
+                )
+                rest = (Occupied(interval, surplus), new, self._blocks(new))
+                self._surplus[old.memory].append(rest)
             yield literal
-
-    def _add_surplus(
-        self, task: TaskIdx, old: CandidateResidency, new: CandidateResidency, literal: Literal
-    ) -> None:
-        surplus = self._blocks(old) - self._blocks(new)
-        if surplus > 0:
-            times = self._vars.tasks[task]
-            interval = self._model.new_optional_interval_var(
-                times.start, times.size, times.end, literal, f"rest of {old}"
-            )
-            kept = (Occupied(interval, surplus), new, self._blocks(new))
-            self._surplus[old.memory].append(kept)
 
     def add_capacities(self) -> None:
         """At no cycle do residencies and scratch have more blocks than a memory."""
@@ -132,7 +128,7 @@ class Room:
             if capacity is None:
                 continue
             occupied = [
-                *self._stays_in(memory),
+                *self._residencies_in(memory),
                 *self._scratch_in(memory),
                 *(one for one, _, _ in self._surplus[memory]),
                 *self._late_uses_in(memory),
@@ -147,10 +143,10 @@ class Room:
                     [one.interval for one in occupied], [one.blocks for one in occupied], limit
                 )
 
-    def _stays_in(self, memory: MemoryIdx) -> Iterable[Occupied]:
-        for key, stay in self._vars.stays.items():
-            if key.memory == memory and self._has_own_bytes(stay):
-                yield Occupied(self.interval(stay), self._blocks(key))
+    def _residencies_in(self, memory: MemoryIdx) -> Iterable[Occupied]:
+        for key, residency in self._vars.residencies.items():
+            if key.memory == memory and self._has_own_bytes(residency):
+                yield Occupied(self.interval(residency), self._blocks(key))
 
     def _scratch_in(self, memory: MemoryIdx) -> Iterable[Occupied]:
         for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
@@ -164,35 +160,35 @@ class Room:
         Only in the memory of a single core: there no two of them are served by one residency at the
         same time, whose bytes would count twice. What a result may take over does not count.
         """
-        if sum(core.memory == memory for core in self._tables.machine.cores) != 1:
+        if not self._tables.has_single_core(memory):
             return
         for task in self._tables.problem.tasks:
-            by_stay: dict[CandidateResidency, list[Literal]] = defaultdict(list)
+            by_server: dict[CandidateResidency, list[Literal]] = defaultdict(list)
             for position in range(len(task.reads)):
-                for stay, literal in self._vars.reads[task.index, position].late.items():
-                    if stay.memory == memory:
-                        by_stay[stay].append(literal)
-            for stay, literals in by_stay.items():
+                for key, literal in self._vars.reads[task.index, position].late.items():
+                    if key.memory == memory:
+                        by_server[key].append(literal)
+            for key, literals in by_server.items():
                 taken = [
-                    self._tables.blocks(self._tables.problem.slices[written].bytes, memory)
+                    self._tables.blocks_of(written, memory)
                     for read, written in task.in_place
-                    if read == stay.slice
+                    if read == key.slice
                 ]
-                left = self._blocks(stay) - max(taken, default=0)
+                left = self._blocks(key) - max(taken, default=0)
                 if left > 0:
-                    yield Occupied(self._late_run(task.index, stay, literals), left)
+                    yield Occupied(self._late_run(task.index, key, literals), left)
 
     def _late_run(
-        self, task: TaskIdx, stay: CandidateResidency, literals: list[Literal]
+        self, task: TaskIdx, key: CandidateResidency, literals: list[Literal]
     ) -> Interval:
         times = self._vars.tasks[task]
         here = literals[0]
         if len(literals) > 1:
-            here = self._vars.literal(f"task{task} late in {stay}")
+            here = self._vars.literal(f"task{task} late in {key}")
             self._model.add_max_equality(here, literals)
-        local = times.memories.get(stay.memory)
+        local = times.memories.get(key.memory)
         if local is None or self._tables.machine.remote is not None:
-            both = self._vars.literal(f"task{task} late and local in {stay}")
+            both = self._vars.literal(f"task{task} late and local in {key}")
             if local is None:
                 self._model.add(both == 0)
             else:
@@ -200,49 +196,48 @@ class Room:
                 self._model.add_bool_or([~here, ~local, both])
             here = both
         return self._model.new_optional_interval_var(
-            times.start, times.size, times.end, here, f"task{task} uses {stay} late"
+            times.start, times.size, times.end, here, f"task{task} uses {key} late"
         )
 
-    def _has_own_bytes(self, stay: StayVars) -> bool:
-        """Say whether a stay has bytes that it may give up, and no tensor's."""
-        key = stay.shape.stay
-        return stay.end is not None and not self._tables.at_place(key.slice, key.memory)
+    def _has_own_bytes(self, residency: ResidencyVars) -> bool:
+        """Say whether a residency has bytes that it may give up, and no tensor's."""
+        return residency.end is not None and not self._tables.at_place(*residency.key[:2])
 
-    def _blocks(self, stay: CandidateResidency) -> int:
-        return self._tables.blocks(self._tables.problem.slices[stay.slice].bytes, stay.memory)
+    def _blocks(self, key: CandidateResidency) -> int:
+        return self._tables.blocks_of(key.slice, key.memory)
 
     def add_addresses(self) -> None:
-        """Items of a crowd have addresses, and share no bytes at any time."""
+        """Items of a conflict set have addresses, and share no bytes at any time."""
         for memory in self._tables.machine.memories:
-            crowds = self._crowds.get(memory.index, ())
-            if self._everywhere and memory.kind is MemoryKind.SPM:
-                crowds = (frozenset(self._items_in(memory.index)),)
-            for crowd in crowds:
-                self._keep_apart(memory, crowd)
+            conflict_sets = self._addressed.conflict_sets.get(memory.index, ())
+            if self._addressed.everywhere and memory.kind is MemoryKind.SPM:
+                conflict_sets = (frozenset(self._items_in(memory.index)),)
+            for items in conflict_sets:
+                self._keep_apart(memory, items)
 
     def _items_in(self, memory: MemoryIdx) -> Iterable[Item]:
-        for key, stay in self._vars.stays.items():
-            if key.memory == memory and self._has_own_bytes(stay):
+        for key, residency in self._vars.residencies.items():
+            if key.memory == memory and self._has_own_bytes(residency):
                 yield key
         for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
             if task.scratch and memory in times.memories:
                 yield task.index
 
-    def _keep_apart(self, memory: Memory, crowd: frozenset[Item]) -> None:
+    def _keep_apart(self, memory: Memory, items: frozenset[Item]) -> None:
         times: list[Interval] = []
         extents: list[Interval] = []
-        for item in sorted(crowd, key=str):
+        for item in sorted(items, key=str):
             for interval, size in self._rectangles(memory, item):
                 offset = self._offset(memory, item, size)
                 blocks = self._tables.blocks(size, memory.index)
                 times.append(interval)
                 extents.append(self._model.new_fixed_size_interval_var(offset, blocks, ""))
         for (_, old, new), literal in self._vars.in_place.items():
-            if old in crowd and new in crowd:
-                one, other = (self._vars.offsets[memory.index, stay] for stay in (old, new))
+            if old in items and new in items:
+                one, other = (self._vars.offsets[memory.index, key] for key in (old, new))
                 self._model.add(one == other).only_enforce_if(literal)
         for rest, new, above in self._surplus[memory.index]:
-            if new in crowd:
+            if new in items:
                 start = self._vars.offsets[memory.index, new] + above
                 times.append(rest.interval)
                 extents.append(self._model.new_fixed_size_interval_var(start, rest.blocks, ""))
@@ -250,9 +245,9 @@ class Room:
 
     def _rectangles(self, memory: Memory, item: Item) -> Iterable[tuple[Interval, Bytes]]:
         if isinstance(item, CandidateResidency):
-            stay = self._vars.stays.get(item)
-            if stay is not None and self._has_own_bytes(stay):
-                yield self.interval(stay), self._tables.problem.slices[item.slice].bytes
+            residency = self._vars.residencies.get(item)
+            if residency is not None and self._has_own_bytes(residency):
+                yield self.interval(residency), self._tables.problem.slices[item.slice].bytes
             return
         for pool, run in self._vars.tasks[item].runs.items():
             if self._tables.pools[pool].memory == memory.index:
@@ -262,8 +257,7 @@ class Room:
         """Return the block with which an item begins: inside the memory, outside its reserves."""
         key = (memory.index, item)
         if key not in self._vars.offsets:
-            domain = cp_model.Domain.from_intervals(
-                [list(one) for one in first_blocks(memory, size)]
-            )
+            ranges = [list(one) for one in first_blocks(memory, size)]
+            domain = cp_model.Domain.from_intervals(ranges)
             self._vars.offsets[key] = self._model.new_int_var_from_domain(domain, f"at {item}")
         return self._vars.offsets[key]

@@ -1,4 +1,4 @@
-"""One run of CP-SAT: limits, streaming, and an interrupt that keeps what was found."""
+"""One run of CP-SAT, as questions with targets; an interrupt keeps what was found."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.background import Background
 from spmilp.solvers.cpsat.extract import read_decisions
+from spmilp.solvers.cpsat.parameters import STRATEGIES, Limits, only_refute, solver_within
 from spmilp.solvers.cpsat.variables import Variables
 from spmilp.solvers.formulation.decisions import Decisions
 
@@ -24,31 +25,6 @@ SECONDS = 10.0
 
 NO_LIMIT = 2**60
 """A value that no objective reaches."""
-
-STRATEGIES: dict[str, dict[str, object]] = {
-    "quick_restart_no_lp": {
-        "search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH,
-        "linearization_level": 0,
-    },
-    "default_lp": {"linearization_level": 1},
-    "no_lp": {"linearization_level": 0},
-    "max_lp": {"linearization_level": 2},
-    "quick_restart": {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH},
-}
-"""CP-SAT's strategies that take turns where there are fewer workers, by its own names for them.
-
-With two workers CP-SAT by itself runs one of them, and looks for solutions with the other worker;
-and which strategy refutes a question soon is different from one to the next. The parameters are
-those with which a single worker follows the strategy. (``interleave_search`` would let them take
-turns within one question, but ends long after its limit, and ends the process where a limit strikes
-while it loads the model.)
-"""
-
-STARTERS = (
-    *("fj", "fs_random", "fs_random_no_lp"),
-    *("fs_random_quick_restart", "fs_random_quick_restart_no_lp"),
-)
-"""CP-SAT's strategies that look for a first solution."""
 
 KEPT = 8
 """Solutions kept: if the best has no addresses, an earlier one may."""
@@ -67,30 +43,6 @@ class Searchable(Protocol):
     variables: Variables
     low: int
     high: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a run may spend, and when it has done enough.
-
-    Parameters
-    ----------
-    seconds, deterministic
-        Wall time and deterministic time; ``None`` for no limit.
-    enough
-        A solution of at most this value ends the run.
-    turns
-        Whether the solver's strategies take turns in proofs where workers are few, and none looks
-        for solutions.
-    """
-
-    seconds: float | None
-    deterministic: float | None
-    workers: int
-    seed: int
-    enough: int | None = None
-    turns: bool = True
-    log: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,7 +119,7 @@ class _Inquiry:
         self._low, self._high = model.low, model.high
         self._each = FIRST_LIMIT
         self._refutes = False
-        self._turn = 0
+        self._strategy = 0
         self._asked: cp_model.CpSolver | None = None
 
     def stop(self) -> None:
@@ -178,13 +130,13 @@ class _Inquiry:
 
     def prove(self) -> None:
         """Ask from below."""
-        self._refutes = self._limits.turns and self._limits.workers < len(STRATEGIES)
+        self._refutes = self._limits.round_robin and self._limits.workers < len(STRATEGIES)
         self._begin()
         step = self._part(8)
         while self._goes_on():
             answer = self._ask(min(self._low + step, self._high_or_low()) - 1)
             if answer is None:
-                self._turn += self._limits.workers
+                self._strategy += self._limits.workers
                 self._each *= 1.5
                 step = max(1, step // 2)
             else:
@@ -291,10 +243,10 @@ class _Inquiry:
         self.found.complete = known or self.found.infeasible
 
     def _solver(self) -> cp_model.CpSolver:
-        solver = _solver(self._limits)
+        solver = solver_within(self._limits)
         parameters = solver.parameters
         if self._refutes:
-            _only_refute(parameters, self._limits.workers, self._turn)
+            only_refute(parameters, self._limits.workers, self._strategy)
         each, left = self._each, self._seconds_left()
         if left is not None:
             most = min(left, each * SECONDS) if self._refutes else left
@@ -317,47 +269,6 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
         value = round(self.objective_value)
         if self._take(value, read_decisions(self._model.variables, self.value)):
             self.stop_search()
-
-
-def _solver(limits: Limits) -> cp_model.CpSolver:
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
-    parameters.num_workers = limits.workers
-    # A single worker then takes turns between strategies and neighbourhoods, the same each time.
-    parameters.interleave_search = limits.workers == 1
-    parameters.random_seed = limits.seed
-    # Probing each of thousands of literals through every resource takes longer than the search.
-    parameters.cp_model_probing_level = 0
-    # Scheduling propagation beyond the default: what proofs of tight plans rest upon.
-    parameters.use_overload_checker_in_cumulative = True
-    parameters.use_timetable_edge_finding_in_cumulative = True
-    parameters.use_strong_propagation_in_disjunctive = True
-    parameters.catch_sigint_signal = False
-    parameters.log_search_progress = limits.log
-    parameters.log_to_stdout = False
-    if limits.log:
-        solver.log_callback = print
-    return solver
-
-
-def _only_refute(parameters: cp_model.SatParameters, workers: int, turn: int) -> None:
-    """Have all workers refute, each with the strategy whose turn it is, and none find solutions."""
-    names = [list(STRATEGIES)[(turn + n) % len(STRATEGIES)] for n in range(workers)]
-    # Each question is presolved anew, and what further rounds find is little.
-    parameters.max_presolve_iterations = 1
-    parameters.interleave_search = False
-    if workers == 1:
-        for name, value in STRATEGIES[names[0]].items():
-            setattr(parameters, name, value)
-        return
-    # CP-SAT keeps one worker for what looks for solutions: one more, then, with nothing to do.
-    parameters.num_workers = workers + 1
-    parameters.subsolvers.extend(names)
-    parameters.ignore_subsolvers.extend(STARTERS)
-    parameters.use_lns = False
-    parameters.use_feasibility_jump = False
-    parameters.use_feasibility_pump = False
-    parameters.num_violation_ls = 0
 
 
 def _whole(bound: float) -> int:

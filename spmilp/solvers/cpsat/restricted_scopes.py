@@ -1,4 +1,4 @@
-"""Parts of the problem around a plan: most tasks keep their pool of cores, some are free."""
+"""Scopes around a plan: its decisions with free times, or some tasks free and the others not."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,18 +6,50 @@ from random import Random
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
+from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.scope import Scope
+from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
+from spmilp.units import EngineIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 LEAST_FREE = 4
 """Tasks in the smallest neighbourhood."""
 
 
-def pools_of_plan(tables: ProblemTables, plan: Plan) -> tuple[int, ...]:
-    """Return the pool in which each task runs."""
-    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
-    return tuple(pool_of[placement.core] for placement in plan.placements)
+def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
+    """Return the scope in which every task keeps its pool, and every residency its filling.
+
+    The order on every core, engine and link is free, and so are all times.
+    """
+    plan = reading.plan
+
+    def key_of(residency: ResidencyIdx) -> CandidateResidency:
+        key = reading.key[residency]
+        return key._replace(number=0) if key[:2] in whole.lasting else key
+
+    fills: dict[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] = {}
+    for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
+        if plan.residencies[residency].slice is None:
+            continue
+        filler = plan.residencies[residency].filled_by_transfer
+        given = None
+        if filler is not None:
+            move = plan.transfers[filler]
+            given = (key_of(move.source), move.engine)
+        fills.setdefault(key_of(residency), given)
+    servers: dict[tuple[TaskIdx, int], CandidateResidency] = {
+        (placement.task, position): key_of(residency)
+        for placement in plan.placements
+        for position, residency in enumerate(placement.reads)
+    }
+    return Scope(
+        pools=tuple((pool,) for pool in tables.pools_of_plan(plan)),
+        candidates=tuple(sorted(fills)),
+        lasting=whole.lasting,
+        conflicts=tuple((a, b) for a, b in whole.conflicts if a in fills and b in fills),
+        fills=fills,
+        servers=servers,
+    )
 
 
 def free_sets(plan: Plan, seed: int) -> Iterator[frozenset[TaskIdx]]:
@@ -46,18 +78,15 @@ def scope_around(
     )
     able = [{tables.pools[pool].memory for pool in some} for some in kept]
     useful: dict[SliceIdx, set[MemoryIdx]] = {}
-
-    def memories(slice_: SliceIdx) -> set[MemoryIdx]:
-        if slice_ not in useful:
-            useful[slice_] = set(_useful(tables, able, slice_))
-        return useful[slice_]
-
-    stays = tuple(stay for stay in whole.stays if stay.memory in memories(stay.slice))
-    known = set(stays)
+    for key in whole.candidates:
+        if key.slice not in useful:
+            useful[key.slice] = set(_useful(tables, able, key.slice))
+    candidates = tuple(key for key in whole.candidates if key.memory in useful[key.slice])
+    known = set(candidates)
     return replace(
         whole,
         pools=kept,
-        stays=stays,
+        candidates=candidates,
         conflicts=tuple((a, b) for a, b in whole.conflicts if a in known and b in known),
     )
 

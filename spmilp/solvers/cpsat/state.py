@@ -1,0 +1,188 @@
+"""The state of one search: what models know, the best plan, and what proofs have shown."""
+
+from spmilp.bounds.bound import Bound
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.incumbent import Incumbent
+from spmilp.solvers.cpsat.builder import StructureBuilder
+from spmilp.solvers.cpsat.capacity import Addressed
+from spmilp.solvers.cpsat.inquiry import Found
+from spmilp.solvers.cpsat.model import Aim, Model
+from spmilp.solvers.cpsat.options import CpSatOptions
+from spmilp.solvers.cpsat.reading import Reading
+from spmilp.solvers.cpsat.reasons import why_infeasible
+from spmilp.solvers.cpsat.structure import Structure
+from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.decisions import Decisions
+from spmilp.solvers.formulation.extraction import Item, extract
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.units import Cycles, MemoryIdx
+
+NAME = "cpsat"
+
+
+class SearchState:
+    """What every step of one search reads and changes.
+
+    Parameters
+    ----------
+    start
+        The list scheduler's answer: its bound, and the reason if it has no plan.
+
+    Attributes
+    ----------
+    infeasible
+        Why no plan exists, once that is proven; empty before.
+    note
+        What the plan is to say of how it was made.
+    """
+
+    def __init__(self, context: SearchContext, settings: CpSatOptions, start: SolverResult) -> None:
+        self.context = context
+        self.problem = context.problem
+        self.clock = context.clock
+        self.clock.deterministic = settings.deterministic_limit
+        self.settings = settings
+        self.tables = ProblemTables(self.problem)
+        self.order = self.problem.objective.order
+        self.builder = StructureBuilder(self.tables, settings)
+        self.builder.ample = self.order[0] is not Quantity.PEAK_SPM
+        self.incumbent = Incumbent(
+            context, Bound(start.bound_source, self.order[0], start.bound), NAME
+        )
+        self.infeasible = ""
+        self.note = ""
+        self._conflict_sets: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the gap asked for is reached."""
+        return self.incumbent.is_enough
+
+    @property
+    def enough(self) -> int:
+        """The value of the first quantity at which the gap asked for is reached."""
+        bound = self.incumbent.bound.value
+        return max(bound, int(bound / max(1e-9, 1.0 - self.context.options.gap)))
+
+    def offer(self, plan: Plan) -> None:
+        """Take a valid plan as incumbent if it is better than the one there is."""
+        if self.incumbent.offer(plan):
+            self.builder.represent(Reading(self.problem, plan))
+
+    def reading(self) -> Reading | None:
+        """Return the incumbent in the model's terms."""
+        plan = self.incumbent.plan
+        return None if plan is None else Reading(self.problem, plan)
+
+    def structure(self, *, relaxed: bool) -> Structure:
+        """Return the structure of the whole problem."""
+        return self.builder.structure(relaxed=relaxed, addressed=self.addressed_memories())
+
+    def addressed_memories(self) -> frozenset[MemoryIdx]:
+        """Return the memories whose addresses the models know."""
+        memories = frozenset(self._conflict_sets)
+        if self._knows_addresses(0):
+            spms = (m for m in self.tables.machine.memories if m.kind is MemoryKind.SPM)
+            memories |= {memory.index for memory in spms}
+        return memories
+
+    def model(self, structure: Structure, position: int) -> Model:
+        """Return the model that makes one of the quantities small within a structure."""
+        addressed = Addressed(
+            conflict_sets=self._conflict_sets, everywhere=self._knows_addresses(position)
+        )
+        aim = self.aim(structure, position)
+        return Model(self.tables, structure, aim, addressed, self.settings)
+
+    def aim(self, structure: Structure, position: int) -> Aim:
+        """Return what a model makes small, with the incumbent as hint."""
+        quantity, incumbent = self.order[position], self.incumbent
+        known = incumbent.bound if position == 0 else self.context.bound_on(quantity)
+        has_plan = incumbent.plan is not None
+        return Aim(
+            quantity=quantity,
+            horizon=self._horizon(structure, position),
+            floor=known.value,
+            best=incumbent.values[position] if has_plan else None,
+            ceilings=dict(zip(self.order[:position], incumbent.values, strict=False)),
+            reading=self.reading(),
+        )
+
+    def _knows_addresses(self, position: int) -> bool:
+        """Say whether every address in a scratchpad is in the model, as the peak needs it."""
+        wanted = Quantity.PEAK_SPM in self.order[: position + 1]
+        asked = self.settings.addresses_in_model
+        if asked is None:
+            moves_bytes = self.order[0] in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
+            asked = moves_bytes and len({pool.memory for pool in self.tables.pools}) == 1
+        return wanted or asked
+
+    def _horizon(self, structure: Structure, position: int) -> Cycles:
+        """Return a cycle by which some best plan has ended.
+
+        Where the makespan is an objective up to this one, the incumbent's. Otherwise all tasks and
+        transfers one after another: a plan in which nothing happens at some cycle can be shortened.
+        """
+        makespan = 0
+        if self.incumbent.plan is not None:
+            makespan = self.incumbent.plan.claim.makespan
+            if Quantity.MAKESPAN in self.order[: position + 1]:
+                return makespan
+        return max(makespan, structure.sequential_cycles(self.tables))
+
+    def take(self, found: Found) -> ConflictSet | None:
+        """Make the best solution that has addresses the incumbent; say what stops the best one."""
+        stopped = None
+        for decisions in reversed(found.solutions):
+            if decisions.late:
+                continue
+            conflict = self._take_one(decisions)
+            if conflict is None:
+                break
+            stopped = stopped or conflict
+        return stopped
+
+    def _take_one(self, decisions: Decisions) -> ConflictSet | None:
+        timed = extract(self.tables, decisions)
+        low = self.order[0] is Quantity.PEAK_SPM
+        found = find_addresses(self.tables, timed, low=low)
+        if isinstance(found, ConflictSet):
+            return found
+        self.offer(found.plan(self.tables, timed, self.incumbent.bound, NAME))
+        return None
+
+    def learn(self, conflict: ConflictSet) -> bool:
+        """Have the addresses of a conflict set in all further models; say whether that is new."""
+        if not conflict.items:
+            return False
+        if self.builder.ample and any(self._lasts(item) for item in conflict.items):
+            self.builder.ample = False
+            return True
+        known = self._conflict_sets.get(conflict.memory, ())
+        self._conflict_sets[conflict.memory] = (*known, conflict.items)
+        return conflict.items not in known
+
+    def _lasts(self, item: Item) -> bool:
+        """Say whether the model of plans has no address for an item of a memory of limited size."""
+        lasting = self.builder.scope(relaxed=False).lasting
+        return isinstance(item, CandidateResidency) and item[:2] in lasting
+
+    def conclude(self, found: Found) -> None:
+        """Take what a run has proven whose model leaves nothing out that could be better."""
+        value = self.incumbent.value
+        if found.infeasible and value is None:
+            self.conclude_infeasible()
+        elif found.infeasible and value is not None:
+            self.incumbent.prove(value)
+        elif found.bound is not None:
+            self.incumbent.prove(found.bound)
+
+    def conclude_infeasible(self) -> None:
+        """Note that no plan exists, and why."""
+        relaxed = self.builder.structure(relaxed=True)
+        self.infeasible = why_infeasible(self.tables, relaxed, self.context.options.seed)
