@@ -11,7 +11,7 @@ from spmilp.solvers.formulation.tables import first_blocks
 from spmilp.solvers.milp.orders import Orders, Span
 from spmilp.solvers.milp.program import Linear, Program, total
 from spmilp.solvers.milp.structure import Origin
-from spmilp.solvers.milp.variables import NONE, ONE, Variables
+from spmilp.solvers.milp.variables import NONE, ONE, Variables, name_of
 from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
 
 
@@ -127,7 +127,7 @@ class AddressModel:
         position = self._tables.problem.tasks[task].reads.index(read)
         times = self._vars.tasks[task]
         for server, served in self._vars.reads[task, position].on.items():
-            old = server.key
+            old = server.source
             new = CandidateResidency(written, old.memory, 0)
             if old.slice != read or server.local != old.memory:
                 continue
@@ -171,7 +171,7 @@ class AddressModel:
             if key.memory != memory.index or candidate.end is None or not packed:
                 continue
             size = self._tables.problem.slices[key.slice].bytes
-            self.offsets[key] = self._offset(memory, size, candidate.present, _name(key))
+            self.offsets[key] = self._offset(memory, size, candidate.present, name_of(key))
             yield self._item(memory, key, self.span(key), candidate.present, size)
 
     def span(self, key: CandidateResidency) -> Span:
@@ -183,7 +183,7 @@ class AddressModel:
         elif candidate.shape.origin is Origin.TRANSFERRED:
             after = self._orders.after_writer(key)
         end = candidate.start + self._vars.horizon if candidate.end is None else candidate.end
-        return Span(_name(key), candidate.start, end, writer, after)
+        return Span(name_of(key), candidate.start, end, writer, after)
 
     def _scratch_in(self, memory: Memory) -> Iterator[Item]:
         if memory.index in self._vars.structure.unconstrained:
@@ -204,8 +204,8 @@ class AddressModel:
         uses: dict[tuple[TaskIdx, CandidateResidency], list[Linear]] = {}
         for (task, _), read in self._vars.reads.items():
             for server, late in read.late.items():
-                if server.key.memory == memory.index == server.local:
-                    uses.setdefault((task, server.key), []).append(late)
+                if server.source.memory == memory.index == server.local:
+                    uses.setdefault((task, server.source), []).append(late)
         keys = [LateUse(task=task, candidate=candidate) for task, candidate in uses]
         for key, late_uses in zip(keys, uses.values(), strict=True):
             if self._tables.home(key.candidate.slice, memory.index) is not None:
@@ -219,11 +219,11 @@ class AddressModel:
             }
             here = late_uses[0]
             if len(late_uses) > 1:
-                here = self._program.binary(f"task{key.task}_uses_{_name(key.candidate)}_late")
+                here = self._program.binary(f"task{key.task}_uses_{name_of(key.candidate)}_late")
                 for late in late_uses:
                     self._program.at_least(here, late)
             size = self._tables.problem.slices[key.candidate.slice].bytes
-            name = f"late{key.task}_{_name(key.candidate)}"
+            name = f"late{key.task}_{name_of(key.candidate)}"
             self.offsets[key] = self._offset(memory, size, here, name)
             run = self._orders.task(key.task)
             item = self._item(memory, key, run, here, size)
@@ -330,7 +330,3 @@ class AddressModel:
                     self._vars.candidates[one].present + self._vars.candidates[other].present - 1
                 )
                 self._program.at_least(total(alternatives), wanted)
-
-
-def _name(candidate: CandidateResidency) -> str:
-    return f"slice{candidate.slice}_{candidate.memory}_{candidate.number}"

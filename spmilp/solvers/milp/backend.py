@@ -133,7 +133,7 @@ def _run_highs(
     import highspy
 
     solver = pulp.HiGHS(
-        msg=limits.log,
+        msg=False,
         gapRel=limits.gap,
         gapAbs=0.0,
         presolve="off",
@@ -229,7 +229,7 @@ def _run_other(
 def _settings(backend: str, limits: Limits) -> dict[str, Any]:
     """Return the settings that the class of a solver takes: not all take all."""
     wanted = {
-        "msg": limits.log,
+        "msg": False,
         "timeLimit": limits.seconds,
         "gapRel": limits.gap,
         "threads": limits.threads,

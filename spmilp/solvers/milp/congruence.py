@@ -24,11 +24,11 @@ class Congruences:
     def add_all(self) -> None:
         """Add them for every transfer and every member on a multicast."""
         for key, candidate in self._vars.candidates.items():
-            for fill, found in candidate.transfers():
+            for fill, found in candidate.fills.all:
                 self._tie((fill.source, key), fill.option.engine, found)
             for member, joins in candidate.multicasts.items():
                 root = self._vars.candidates[member.root]
-                for fill, found in root.transfers():
+                for fill, found in root.fills.all:
                     if fill.option == member.option and fill.source in member.sources:
                         both = joins + found - 1
                         self._tie((fill.source, key), fill.option.engine, both)

@@ -42,7 +42,7 @@ class Constraints:
     def _candidates_are_filled_once(self) -> None:
         for candidate in self._vars.candidates.values():
             if candidate.shape.origin is Origin.TRANSFERRED:
-                found = [found for _, found in candidate.transfers()]
+                found = [found for _, found in candidate.fills.all]
                 self._program.equal(
                     total([*found, *candidate.multicasts.values()]), candidate.present
                 )
@@ -62,18 +62,15 @@ class Constraints:
 
     def _transfers_read_what_is_there(self) -> None:
         for candidate in self._vars.candidates.values():
-            sources = dict.fromkeys(fill.source for fill in candidate.fills)
-            for source in sources:
-                on, late = candidate.fills_from(source), candidate.late_fills_from(source)
-                self._needs(source, on, late, candidate.start)
-                self._lasts(source, on, candidate.valid)
+            for source in candidate.fills.sources:
+                self._needs(source, candidate.fills.of(source), candidate.start)
+                self._lasts(source, candidate.fills.on_time(source), candidate.valid)
 
-    def _needs(self, key: CandidateResidency, on: Linear, late: Linear, start: Linear) -> None:
+    def _needs(self, key: CandidateResidency, uses: Linear, start: Linear) -> None:
         """A use, late or not, finds the candidate, and finds it valid."""
         used = self._vars.candidates[key]
-        either = on + late
-        self._program.at_most(either, used.present)
-        self._program.at_least(start, used.valid, 1 - either)
+        self._program.at_most(uses, used.present)
+        self._program.at_least(start, used.valid, 1 - uses)
 
     def _lasts(self, key: CandidateResidency, on: Linear, end: Linear) -> None:
         """A use that is not late finds the candidate until its end."""
@@ -88,9 +85,8 @@ class Constraints:
     def _reads_are_served_once(self) -> None:
         """By a candidate that the core of the task can read from where it is."""
         for (task, _), read in self._vars.reads.items():
-            serving = [*read.on.items(), *read.late.items()]
             for memory, here in self._vars.tasks[task].memories.items():
-                local = [found for server, found in serving if server.local == memory]
+                local = [found for server, found in read.all if server.local == memory]
                 self._program.equal(total(local), here)
 
     def _reads_find_what_is_there(self) -> None:
@@ -101,13 +97,13 @@ class Constraints:
         for (task, position), read in self._vars.reads.items():
             times = self._vars.tasks[task]
             slice_ = self._tables.problem.tasks[task].reads[position]
-            for candidate in dict.fromkeys(server.key for server in read.on):
-                on, late = read.by(candidate), read.late_by(candidate)
-                self._needs(candidate, on, late, times.start)
-                given = pairs.get((task, candidate), []) if candidate.slice == slice_ else []
-                self._lasts(candidate, total([on, *(-one for one in given)]), times.end)
-                if given:
-                    self._lasts(candidate, on, times.start)
+            for key in read.sources:
+                on = read.on_time(key)
+                self._needs(key, read.of(key), times.start)
+                replaced = pairs.get((task, key), []) if key.slice == slice_ else []
+                self._lasts(key, total([on, *(-one for one in replaced)]), times.end)
+                if replaced:
+                    self._lasts(key, on, times.start)
 
     def _candidates_are_numbered_in_time(self) -> None:
         for key, candidate in self._vars.candidates.items():
@@ -150,4 +146,4 @@ class Constraints:
 
 def own_cycles(candidate: CandidateVars) -> Linear:
     """Return the cycles of the transfer that fills a candidate, without multicast members."""
-    return total(fill.option.cycles * found for fill, found in candidate.transfers())
+    return total(fill.option.cycles * found for fill, found in candidate.fills.all)

@@ -1,15 +1,16 @@
-"""One model of a problem: its variables, its rows, and what it makes small."""
+"""One model of a problem: its variables, its rows and its objective."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spmilp.problem.objective import Quantity
+from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.address_model import AddressModel
 from spmilp.solvers.milp.congruence import Congruences
 from spmilp.solvers.milp.constraints import Constraints
 from spmilp.solvers.milp.multicast import add_multicasts
 from spmilp.solvers.milp.objective import Quantities
-from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.orders import Orders
 from spmilp.solvers.milp.program import Linear, Program
 from spmilp.solvers.milp.resources import add_resources
@@ -22,7 +23,7 @@ from spmilp.units import Cycles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """What a model makes small, and what is known of it.
+    """The objective of a model, and what is known of it.
 
     Parameters
     ----------
@@ -47,15 +48,14 @@ class Model:
     Parameters
     ----------
     growing
-        Whether memories may be larger than they are; then the sum of the bytes that they grow by is
-        made small, whatever the aim says.
+        Whether memories may be larger than they are; then the objective is the sum of the bytes
+        that they grow by, whatever the aim says.
     """
 
     def __init__(
         self,
         tables: MilpTables,
         structure: Structure,
-        options: MilpOptions,
         aim: Aim,
         growing: bool = False,
     ) -> None:
@@ -73,7 +73,7 @@ class Model:
         self.addresses.add_all()
         if tables.modulus > 1:
             Congruences(self.variables, self.addresses).add_all()
-        strengthen(self.variables, self.addresses, options)
+        strengthen(self.variables, self.addresses)
         self._aim_at(aim, growing)
 
     def _aim_at(self, aim: Aim, growing: bool) -> None:
@@ -105,19 +105,13 @@ def cycles_in_turn(tables: MilpTables, structure: Structure) -> Cycles:
         for position, read in enumerate(task.reads):
             servers = structure.servers[task.index, position]
             extra = (
-                tables.remote_cycles(read, server.key.memory, server.local) or 0
+                tables.remote_cycles(read, server.source.memory, server.local) or 0
                 for server in servers
             )
             most += max(extra, default=0)
+    latency: dict[CandidateResidency, Cycles] = defaultdict(int)
     for shape in structure.shapes.values():
-        latency = max(
-            (
-                member.own.latency
-                for s in structure.shapes.values()
-                for member in s.multicasts
-                if member.root == shape.key
-            ),
-            default=0,
-        )
-        most += max((fill.option.cycles for fill in shape.fills), default=0) + latency
-    return most
+        most += max((fill.option.cycles for fill in shape.fills), default=0)
+        for member in shape.multicasts:
+            latency[member.root] = max(latency[member.root], member.own.latency)
+    return most + sum(latency.values())

@@ -37,7 +37,7 @@ def _tie(
     program, root = variables.program, variables.candidates[member.root]
     chosen = [
         found
-        for fill, found in root.transfers()
+        for fill, found in root.fills.all
         if fill.option == member.option and fill.source in member.sources
     ]
     program.at_most(joins, total(chosen))

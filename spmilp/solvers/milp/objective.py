@@ -29,7 +29,7 @@ class Quantities:
         """Bytes of transfers, once at the source and once at each destination, if a DRAM."""
         parts: list[Number] = []
         for key, candidate in self._vars.candidates.items():
-            parts += [fill.option.traffic * found for fill, found in candidate.transfers()]
+            parts += [fill.option.traffic * found for fill, found in candidate.fills.all]
             if self._tables.machine.memories[key.memory].kind is MemoryKind.DRAM:
                 size = self._tables.problem.slices[key.slice].bytes
                 parts += [size * joins for joins in candidate.multicasts.values()]
@@ -44,7 +44,7 @@ class Quantities:
                 if task.energy:
                     parts.append((task.energy[pools[pool].kind] or 0) * here)
         for candidate in self._vars.candidates.values():
-            parts += [fill.option.energy * found for fill, found in candidate.transfers()]
+            parts += [fill.option.energy * found for fill, found in candidate.fills.all]
             parts += self._energy_of_multicasts(candidate)
         return total(parts)
 

@@ -15,7 +15,6 @@ class Limits:
     threads: int
     seed: int
     gap: float = 0.0
-    log: bool = False
 
     def since(self, began: float) -> "Limits":
         """Return the limits that are left of a run that began at a monotonic time."""

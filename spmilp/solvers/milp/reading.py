@@ -23,7 +23,7 @@ def read_decisions(model: Model, values: dict[int, int]) -> Decisions:
         if candidate.present.value(values)
     }
     served = {
-        key: server.key
+        key: server.source
         for key, read in variables.reads.items()
         for server, found in (*read.on.items(), *read.late.items())
         if found.value(values)
@@ -40,7 +40,7 @@ def read_decisions(model: Model, values: dict[int, int]) -> Decisions:
 
 def _fill(model: Model, candidate: CandidateVars, values: dict[int, int]) -> Fill:
     start, key = candidate.start.value(values), candidate.shape.key
-    for fill, found in candidate.transfers():
+    for fill, found in candidate.fills.all:
         if found.value(values):
             return Fill(start=start, source=fill.source, engine=fill.option.engine, root=key)
     for member, joins in candidate.multicasts.items():

@@ -38,7 +38,7 @@ def _bytes_short(
         ceiling=None,
         horizon=cycles_in_turn(tables, structure),
     )
-    model = Model(tables, structure, settings, aim, growing=True)
+    model = Model(tables, structure, aim, growing=True)
     outcome = run(model.program, backend, limits)
     values = repaired(model.program, outcome.values) if outcome.values is not None else None
     if values is None or not outcome.complete:

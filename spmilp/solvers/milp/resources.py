@@ -70,7 +70,7 @@ class _Resources:
         users: dict[EngineIdx, list[User]] = defaultdict(list)
         for key, candidate in self._vars.candidates.items():
             uses: dict[EngineIdx, list[Linear]] = defaultdict(list)
-            for fill, found in candidate.transfers():
+            for fill, found in candidate.fills.all:
                 uses[fill.option.engine].append(found)
             for engine, some in uses.items():
                 users[engine].append(User(self._orders.transfer(key), Fraction(1), total(some)))
@@ -90,7 +90,7 @@ class _Resources:
     def _held(self, key: CandidateResidency) -> dict[tuple[LinkIdx, Fraction], Linear]:
         """Return what the transfer of a candidate may hold of which link."""
         found: dict[tuple[LinkIdx, Fraction], list[Linear]] = defaultdict(list)
-        for fill, chosen in self._vars.candidates[key].transfers():
+        for fill, chosen in self._vars.candidates[key].fills.all:
             for link in fill.option.links:
                 found[link, fill.option.rate].append(chosen)
         for (link, rate), extra in self._vars.extra_links.get(key, {}).items():

@@ -15,13 +15,12 @@ from spmilp.solvers.formulation.decisions import Decisions
 from spmilp.solvers.formulation.extraction import extract
 from spmilp.solvers.formulation.places import SliceInMemory
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
-from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_program, refuse_structure
 from spmilp.solvers.milp.outcome import Limits, Outcome
 from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.reading import read_decisions
 from spmilp.solvers.milp.reasons import why_impossible
 from spmilp.solvers.milp.repair import repaired
-from spmilp.solvers.milp.size import TooLargeError, refuse_program, refuse_structure
 from spmilp.solvers.milp.structure import Structure, structure_of
 from spmilp.solvers.milp.tables import MilpTables
 from spmilp.units import Cycles
@@ -181,7 +180,7 @@ class MilpSearch:
         """Solve a model of a structure, and offer its solution if that is a plan."""
         refuse_structure(structure, self._settings)
         aim = self._aim(structure, position, floor)
-        model = Model(self._tables, structure, self._settings, aim)
+        model = Model(self._tables, structure, aim)
         refuse_program(model.program, self._settings)
         self._runs += 1
         outcome = run(model.program, self._backend, self._limits(share, position))
@@ -222,7 +221,6 @@ class MilpSearch:
             threads=options.workers,
             seed=options.seed,
             gap=options.gap if position == 0 else 0.0,
-            log=self._settings.log,
         )
 
     def _take(self, decisions: Decisions, position: int) -> None:

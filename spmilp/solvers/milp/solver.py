@@ -6,10 +6,9 @@ from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_problem
 from spmilp.solvers.milp.process import backend_name
 from spmilp.solvers.milp.search import NAME, MilpSearch
-from spmilp.solvers.milp.size import TooLargeError, refuse_problem
 
 DEFAULTS = MilpOptions()
 

@@ -1,4 +1,4 @@
-"""Rows that every plan satisfies, and that a relaxation without integers would miss."""
+"""Valid inequalities: rows that every plan satisfies, which tighten the linear relaxation."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.address_model import AddressModel
-from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.program import Linear, Number, total
 from spmilp.solvers.milp.structure import Origin
 from spmilp.solvers.milp.variables import Variables
@@ -25,16 +24,13 @@ class Share(NamedTuple):
     amount: Number
 
 
-def strengthen(variables: Variables, addresses: AddressModel, options: MilpOptions) -> None:
-    """Add the rows that the options ask for."""
-    if options.heads:
-        _tasks_leave_their_tails(variables)
-    if options.energy:
-        _cores_have_time_for_their_work(variables)
-        _engines_and_links_have_time_for_their_transfers(variables)
-        _memories_have_room_over_time(variables, addresses)
-    if options.used:
-        _what_nothing_uses_does_not_exist(variables)
+def strengthen(variables: Variables, addresses: AddressModel) -> None:
+    """Add all families."""
+    _tasks_leave_their_tails(variables)
+    _cores_have_time_for_their_work(variables)
+    _engines_and_links_have_time_for_their_transfers(variables)
+    _memories_hold_their_contents_over_time(variables, addresses)
+    _unused_candidates_do_not_exist(variables)
 
 
 def _tasks_leave_their_tails(variables: Variables) -> None:
@@ -65,15 +61,14 @@ def _cores_have_time_for_their_work(variables: Variables) -> None:
 def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> None:
     """What some transfers hold, times their cycles, fits between what comes before and after."""
     machine, windows = variables.tables.machine, variables.tables.windows
-    rates = [
-        fill.option.rate for candidate in variables.candidates.values() for fill in candidate.fills
-    ]
+    fills = [fill for one in variables.candidates.values() for fill in one.fills.on]
+    rates = [fill.option.rate for fill in fills]
     unit = lcm(*(rate.denominator for rate in (*rates, *(link.rate for link in machine.links))))
     engines: dict[int, list[Share]] = defaultdict(list)
     links: dict[int, list[Share]] = defaultdict(list)
     for key, candidate in variables.candidates.items():
         head, tail = windows.start(key[:2]), windows.rest(key[:2])
-        for fill, found in candidate.transfers():
+        for fill, found in candidate.fills.all:
             cycles, rate = fill.option.cycles, int(fill.option.rate * unit)
             engines[fill.option.engine].append(Share(head, tail, cycles * found))
             for link in fill.option.links:
@@ -107,7 +102,7 @@ def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
     return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
 
 
-def _memories_have_room_over_time(variables: Variables, addresses: AddressModel) -> None:
+def _memories_hold_their_contents_over_time(variables: Variables, addresses: AddressModel) -> None:
     """Bytes times cycles of all that lies in a memory fit its bytes until the makespan."""
     for memory, items in addresses.items.items():
         capacity = variables.tables.capacity[memory]
@@ -121,14 +116,14 @@ def _memories_have_room_over_time(variables: Variables, addresses: AddressModel)
         variables.program.at_most(total(held), capacity * variables.makespan)
 
 
-def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
+def _unused_candidates_do_not_exist(variables: Variables) -> None:
     """A candidate that a transfer fills serves a read, a transfer, or the end."""
     uses: dict[CandidateResidency, list[Linear]] = defaultdict(list)
     for read in variables.reads.values():
         for server, found in read.on.items():
-            uses[server.key].append(found)
+            uses[server.source].append(found)
     for candidate in variables.candidates.values():
-        for fill, found in candidate.fills.items():
+        for fill, found in candidate.fills.on.items():
             uses[fill.source].append(found)
     buffers = variables.tables.problem.buffers
     for key, candidate in variables.candidates.items():

@@ -56,7 +56,7 @@ class MulticastOption(NamedTuple):
 class Server(NamedTuple):
     """A candidate that may serve a read by a task that runs in ``local``."""
 
-    key: CandidateResidency
+    source: CandidateResidency
     local: MemoryIdx
 
 

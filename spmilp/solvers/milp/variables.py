@@ -1,7 +1,9 @@
 """The variables of the model, with bounds from what must come before and after."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.program import Linear, Program, total
@@ -18,6 +20,34 @@ from spmilp.units import Cycles, LinkIdx, MemoryIdx, TaskIdx
 
 NONE, ONE = Linear(), Linear(constant=1)
 
+Use = TypeVar("Use", Server, FillOption)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses(Generic[Use]):
+    """The uses of candidates from which one is chosen; ``late`` for those that are late."""
+
+    on: dict[Use, Linear]
+    late: dict[Use, Linear]
+
+    @property
+    def all(self) -> list[tuple[Use, Linear]]:
+        """Every use with its variable."""
+        return list(self.on.items()) + list(self.late.items())
+
+    @property
+    def sources(self) -> Iterable[CandidateResidency]:
+        """The candidates that may be used."""
+        return dict.fromkeys(use.source for use in self.on)
+
+    def on_time(self, source: CandidateResidency) -> Linear:
+        """Return whether that candidate is used, and not late."""
+        return total(found for use, found in self.on.items() if use.source == source)
+
+    def of(self, source: CandidateResidency) -> Linear:
+        """Return whether that candidate is used, late or not."""
+        return total(found for use, found in self.all if use.source == source)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVars:
@@ -27,22 +57,6 @@ class TaskVars:
     end: Linear
     pools: dict[int, Linear]
     memories: dict[MemoryIdx, Linear]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadVars:
-    """The servers of one read; ``late`` for those that serve it late."""
-
-    on: dict[Server, Linear]
-    late: dict[Server, Linear]
-
-    def by(self, candidate: CandidateResidency) -> Linear:
-        """Return whether a candidate serves the read, and not late."""
-        return total(found for server, found in self.on.items() if server.key == candidate)
-
-    def late_by(self, candidate: CandidateResidency) -> Linear:
-        """Return whether a candidate serves the read late."""
-        return total(found for server, found in self.late.items() if server.key == candidate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +71,8 @@ class CandidateVars:
     end
         Until when its bytes are its own; ``None`` for a lasting one. The operand of a pair in
         place gives them to the result when the task starts.
-    fills, late_fills
-        The transfer that fills it, and whether its source is used late.
+    fills, multicasts
+        The transfers that may fill it: its own, and those of roots.
     """
 
     shape: Shape
@@ -66,21 +80,8 @@ class CandidateVars:
     start: Linear
     valid: Linear
     end: Linear | None
-    fills: dict[FillOption, Linear]
-    late_fills: dict[FillOption, Linear]
+    fills: Uses[FillOption]
     multicasts: dict[MulticastOption, Linear]
-
-    def transfers(self) -> list[tuple[FillOption, Linear]]:
-        """Return every transfer of its own that may fill it."""
-        return [*self.fills.items(), *self.late_fills.items()]
-
-    def fills_from(self, source: CandidateResidency) -> Linear:
-        """Return whether a transfer out of that candidate fills it, and does not use it late."""
-        return total(found for fill, found in self.fills.items() if fill.source == source)
-
-    def late_fills_from(self, source: CandidateResidency) -> Linear:
-        """Return whether a transfer out of that candidate fills it, and uses it late."""
-        return total(found for fill, found in self.late_fills.items() if fill.source == source)
 
 
 class Variables:
@@ -104,21 +105,19 @@ class Variables:
         pools = [self._pools(task.index) for task in tables.problem.tasks]
         self.reads = {key: self._read(key, servers) for key, servers in structure.servers.items()}
         self.tasks = tuple(self._task(task, some) for task, some in enumerate(pools))
-        self.candidates = {
-            candidate: self._candidate(shape) for candidate, shape in structure.shapes.items()
-        }
+        self.candidates = {key: self._candidate(shape) for key, shape in structure.shapes.items()}
         self.in_place: dict[tuple[TaskIdx, CandidateResidency, CandidateResidency], Linear] = {}
         self.extra_links: dict[CandidateResidency, dict[tuple[LinkIdx, Fraction], Linear]] = {}
         self.kept: dict[CandidateResidency, Linear] = {}
         self.late_outputs: list[tuple[CandidateResidency, Linear]] = []
 
     def late(self) -> list[tuple[CandidateResidency, Linear]]:
-        """Return every variable that says that something is used late, with what is."""
+        """Return every variable that says that a candidate is used late, with the candidate."""
         found = [
-            (server.key, late) for read in self.reads.values() for server, late in read.late.items()
+            (use.source, late) for read in self.reads.values() for use, late in read.late.items()
         ]
         for candidate in self.candidates.values():
-            found += [(fill.source, late) for fill, late in candidate.late_fills.items()]
+            found += [(fill.source, late) for fill, late in candidate.fills.late.items()]
         return found + self.late_outputs
 
     def _pools(self, task: TaskIdx) -> dict[int, Linear]:
@@ -129,29 +128,23 @@ class Variables:
             return {pools[0]: ONE}
         return {pool: self.program.binary(f"task{task}_pool{pool}") for pool in pools}
 
-    def _read(self, key: tuple[TaskIdx, int], servers: tuple[Server, ...]) -> ReadVars:
-        name = f"task{key[0]}_read{key[1]}"
-        shapes = self.structure.shapes
-        sole = len(servers) == 1 and not shapes[servers[0].key].open
-        return ReadVars(
-            on={s: ONE if sole else self.program.binary(f"{name}_{_name(s.key)}") for s in servers},
-            late={
-                s: self.program.binary(f"{name}_late_{_name(s.key)}")
-                for s in servers
-                if shapes[s.key].open
-            },
+    def _read(self, key: tuple[TaskIdx, int], servers: tuple[Server, ...]) -> Uses[Server]:
+        name, binary = f"task{key[0]}_read{key[1]}", self.program.binary
+        late = [s for s in servers if self.structure.shapes[s.source].open]
+        sole = len(servers) == 1 and not late
+        return Uses(
+            on={s: ONE if sole else binary(f"{name}_{name_of(s.source)}") for s in servers},
+            late={s: binary(f"{name}_late_{name_of(s.source)}") for s in late},
         )
 
     def _task(self, task: TaskIdx, pools: dict[int, Linear]) -> TaskVars:
         tables, paths = self.tables, self.tables.paths
-        start = self.program.number(
-            f"task{task}_start", paths.head[task], self.horizon - paths.tail[task]
-        )
+        latest = self.horizon - paths.tail[task]
+        start = self.program.number(f"task{task}_start", paths.head[task], latest)
         cycles = [tables.cycles_on(task, pool) * here for pool, here in pools.items()]
         for position, slice_ in enumerate(tables.problem.tasks[task].reads):
-            read = self.reads[task, position]
-            for server, found in (*read.on.items(), *read.late.items()):
-                extra = tables.remote_cycles(slice_, server.key.memory, server.local)
+            for server, found in self.reads[task, position].all:
+                extra = tables.remote_cycles(slice_, server.source.memory, server.local)
                 cycles.append((extra or 0) * found)
         memories: dict[MemoryIdx, Linear] = {}
         for pool, here in pools.items():
@@ -175,36 +168,25 @@ class Variables:
             start=start,
             valid=valid,
             end=self._end(shape),
-            fills={},
-            late_fills={},
+            fills=Uses(on={}, late={}),
             multicasts={},
         )
 
     def _transferred(self, shape: Shape) -> CandidateVars:
-        name, program = _name(shape.key), self.program
+        name, program = name_of(shape.key), self.program
         present = program.binary(name)
         first, latest = self._window(shape)
         if first > latest:
             program.at_most(present, 0)
             latest = first
         start = program.number(f"{name}_start", first, latest)
-        known = self.structure.shapes
-        able = [fill for fill in shape.fills if fill.source in known]
-        fills = {
-            f: program.binary(f"{name}_from_{_name(f.source)}_by{f.option.engine}") for f in able
+        fills = self._fills(shape)
+        multicasts = {
+            one: program.binary(f"{name}_with_{name_of(one.root)}_by{one.option.engine}")
+            for one in shape.multicasts
+            if one.root in self.structure.shapes
         }
-        late = {
-            f: program.binary(f"{name}_late_from_{_name(f.source)}_by{f.option.engine}")
-            for f in able
-            if known[f.source].open
-        }
-        joins = {
-            r: program.binary(f"{name}_with_{_name(r.root)}_by{r.option.engine}")
-            for r in shape.multicasts
-            if r.root in known
-        }
-        cycles = [fill.option.cycles * found for fill, found in (*fills.items(), *late.items())]
-        valid = start + total(cycles)
+        valid = start + total(fill.option.cycles * found for fill, found in fills.all)
         if shape.multicasts or shape.key in self._roots:
             valid = program.number(f"{name}_valid", first, self.horizon)
         return CandidateVars(
@@ -214,8 +196,21 @@ class Variables:
             valid=valid,
             end=self._end(shape),
             fills=fills,
-            late_fills=late,
-            multicasts=joins,
+            multicasts=multicasts,
+        )
+
+    def _fills(self, shape: Shape) -> Uses[FillOption]:
+        name, known = name_of(shape.key), self.structure.shapes
+        able = [fill for fill in shape.fills if fill.source in known]
+        late = [fill for fill in able if known[fill.source].open]
+
+        def binary(fill: FillOption, how: str) -> Linear:
+            by = fill.option.engine
+            return self.program.binary(f"{name}{how}_from_{name_of(fill.source)}_by{by}")
+
+        return Uses(
+            on={fill: binary(fill, "") for fill in able},
+            late={fill: binary(fill, "_late") for fill in late},
         )
 
     def _window(self, shape: Shape) -> tuple[Cycles, Cycles]:
@@ -228,8 +223,9 @@ class Variables:
     def _end(self, shape: Shape) -> Linear | None:
         if shape.lasting:
             return None
-        return self.program.number(f"{_name(shape.key)}_end", 0, self.horizon)
+        return self.program.number(f"{name_of(shape.key)}_end", 0, self.horizon)
 
 
-def _name(candidate: CandidateResidency) -> str:
-    return f"slice{candidate.slice}_memory{candidate.memory}_{candidate.number}"
+def name_of(key: CandidateResidency) -> str:
+    """Return the name of a candidate in the names of variables."""
+    return f"slice{key.slice}_{key.memory}_{key.number}"

@@ -10,9 +10,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
-from spmilp.solvers.milp.options import MilpOptions
+from spmilp.solvers.milp.options import MilpOptions, refuse_problem, refuse_structure
 from spmilp.solvers.milp.process import model_file
-from spmilp.solvers.milp.size import refuse_problem, refuse_structure
 from spmilp.solvers.milp.structure import structure_of
 from spmilp.solvers.milp.tables import MilpTables
 
@@ -72,4 +71,4 @@ def _model(problem: Problem, candidates: int, settings: MilpOptions) -> Model:
         if quantity is Quantity.MAKESPAN:
             horizon = ceiling
     aim = Aim(quantity=quantity, ceilings={}, floor=start.bound, ceiling=ceiling, horizon=horizon)
-    return Model(tables, structure, settings, aim)
+    return Model(tables, structure, aim)
