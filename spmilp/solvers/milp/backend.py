@@ -21,7 +21,7 @@ from typing import Any
 import pulp
 
 from spmilp.errors import SpmilpError
-from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.program import Linear, Program
 
 HIGHS = "HiGHS"

@@ -1,16 +1,56 @@
-"""Messages between the process of spmilp and that of PuLP: pickled values with their length."""
+"""Limits and results of a run, and the messages that carry them to the process of PuLP and back."""
 
-import pickle
-import struct
-from dataclasses import dataclass
-from typing import IO
+from dataclasses import dataclass, replace
+from time import monotonic
 
-LENGTH = struct.Struct("<Q")
+LEAST = 0.05
+"""Seconds that a solver gets however late it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may spend; ``seconds`` of ``None`` for no limit."""
+
+    seconds: float | None
+    threads: int
+    seed: int
+    gap: float = 0.0
+
+    def since(self, began: float) -> "Limits":
+        """Return the limits that are left of a run that began at a monotonic time."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(LEAST, self.seconds - (monotonic() - began)))
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What a run has found.
+
+    Parameters
+    ----------
+    values
+        Of each variable, as the solver gives them; ``None`` without a solution.
+    bound
+        Proven on the objective; ``None`` when nothing is.
+    infeasible
+        It is proven that there is no solution.
+    complete
+        The run has ended by itself.
+    interrupted
+        The user has asked to stop.
+    """
+
+    values: list[float] | None = None
+    bound: int | None = None
+    infeasible: bool = False
+    complete: bool = False
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of :mod:`spmilp.solvers.milp.backend` by name, and what it is given."""
+    """A call of a function of :mod:`spmilp.solvers.milp.backend`, by its name."""
 
     function: str
     arguments: tuple[object, ...]
@@ -24,23 +64,3 @@ class Answer:
     value: object = None
     error: str = ""
     traceback: str = ""
-
-
-def send(stream: IO[bytes], message: Call | Answer) -> None:
-    """Write one message."""
-    data = pickle.dumps(message)
-    stream.write(LENGTH.pack(len(data)) + data)
-    stream.flush()
-
-
-def received(stream: IO[bytes]) -> Call | Answer | None:
-    """Read one message; ``None`` at the end of the stream."""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        return None
-    (length,) = LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        return None
-    message: Call | Answer = pickle.loads(data)
-    return message

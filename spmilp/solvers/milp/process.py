@@ -1,4 +1,4 @@
-"""PuLP at arm's length: the functions of its process, callable from this one.
+"""PuLP in a process of its own: its functions, callable from this one.
 
 PuLP loads highspy, and highspy and OR-Tools each bring a HiGHS under the same library name, so that
 whichever comes second into a process cannot be loaded. So PuLP has a process of its own, which is
@@ -9,21 +9,21 @@ import atexit
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import cache
-from threading import Event, Thread
-from typing import IO
+from multiprocessing import Pipe
+from threading import Thread
 
 from spmilp.errors import SpmilpError
-from spmilp.solvers.milp.messages import Answer, Call, received, send
-from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.solvers.milp.messages import Answer, Call, Limits, Outcome
 from spmilp.solvers.milp.program import Program
 
 
 def run(program: Program, backend: str, limits: Limits) -> Outcome:
-    """Let a solver make the objective of a program small.
+    """Let a solver minimise the objective of a program.
 
-    After a ``KeyboardInterrupt`` the outcome is what the solver had by then.
+    After a ``KeyboardInterrupt`` the outcome is the best that the solver had by then.
 
     Raises
     ------
@@ -64,56 +64,48 @@ def _uninterrupted(function: str, *arguments: object) -> object:
 
 class _Worker:
     def __init__(self) -> None:
+        self._pipe, theirs = Pipe()
         # In a session of its own a Ctrl-C at the terminal reaches it only through this process.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "spmilp.solvers.milp.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, "-m", "spmilp.solvers.milp.worker", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
+        theirs.close()
         atexit.register(self._process.kill)
-        if self._process.stdin is None or self._process.stdout is None:
-            raise OSError("the process of PuLP has no pipes")
-        self._calls = self._process.stdin
-        self._answer: Answer | None = None
-        self._answered = Event()
-        self._is_over = False
-        # A thread reads, so that an interrupt never comes in the middle of an answer.
-        Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
 
     def call(self, function: str, *arguments: object) -> tuple[object, bool]:
         """Call a function over there; return or raise what it does, and if an interrupt came."""
         interrupted = False
-        self._answered.clear()
-        if self._is_over:
-            self._answered.set()
         try:
-            send(self._calls, Call(function, arguments))
+            self._pipe.send(Call(function, arguments))
+            # A thread reads, so that an interrupt never comes in the middle of an answer.
+            answer: Future[Answer] = Future()
+            Thread(target=self._receive, args=(answer,), daemon=True).start()
             try:
-                self._answered.wait()
+                wait([answer])
             except KeyboardInterrupt:
                 interrupted = True
                 self._process.send_signal(signal.SIGINT)
-                self._answered.wait()
-        except (BrokenPipeError, KeyboardInterrupt):
+                wait([answer])
+            found = answer.result()
+        except (EOFError, OSError) as error:
+            self._end()
+            raise SpmilpError("the process of the MILP solver ended before it answered") from error
+        except KeyboardInterrupt:
             self._end()
             raise
-        answer = self._answer
-        if answer is None:
-            self._end()
-            raise SpmilpError("the process of the MILP solver ended before it answered")
-        if answer.traceback:
-            raise RuntimeError(f"in the process of PuLP:\n{answer.traceback}")
-        if answer.error:
-            raise SpmilpError(answer.error)
-        return answer.value, interrupted
+        if found.traceback:
+            raise RuntimeError(f"in the process of PuLP:\n{found.traceback}")
+        if found.error:
+            raise SpmilpError(found.error)
+        return found.value, interrupted
 
-    def _read(self, stream: IO[bytes]) -> None:
-        while isinstance(answer := received(stream), Answer):
-            self._answer = answer
-            self._answered.set()
-        self._answer, self._is_over = None, True
-        self._answered.set()
+    def _receive(self, answer: "Future[Answer]") -> None:
+        try:
+            answer.set_result(self._pipe.recv())
+        except (EOFError, OSError) as error:
+            answer.set_exception(error)
 
     def _end(self) -> None:
         """Give the process up; the next call starts another."""

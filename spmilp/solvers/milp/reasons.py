@@ -2,9 +2,9 @@
 
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.formulation.infeasibility import what_cannot_be, what_is_short
+from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
-from spmilp.solvers.milp.outcome import Limits
 from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.repair import repaired
 from spmilp.solvers.milp.structure import Structure

@@ -14,9 +14,9 @@ from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.decisions import Decisions
 from spmilp.solvers.formulation.extraction import extract
 from spmilp.solvers.formulation.places import SliceInMemory
+from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_program, refuse_structure
-from spmilp.solvers.milp.outcome import Limits, Outcome
 from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.reading import read_decisions
 from spmilp.solvers.milp.reasons import why_impossible

@@ -1,30 +1,29 @@
-"""The process in which PuLP and its solvers run: ``python -m spmilp.solvers.milp.worker``.
+"""The process in which PuLP and its solvers run: ``python -m spmilp.solvers.milp.worker FD``.
 
-It answers calls on its standard input until that ends, also in the middle of a call: no solver
-outlives the program that asked. What solvers print goes to stderr.
+It answers calls on that end of a pipe until the other end closes, also in the middle of a call: no
+solver outlives the program that asked. Its output goes to stderr.
 """
 
 import os
 import signal
 import sys
 import traceback
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
 from types import FrameType
-from typing import IO
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.milp import backend
-from spmilp.solvers.milp.messages import Answer, Call, received, send
-from spmilp.solvers.milp.outcome import Outcome
+from spmilp.solvers.milp.messages import Answer, Call, Outcome
 
 
 def main() -> None:
     """Answer calls; an interrupt asks the solver at work to end with what it has."""
-    answers = os.fdopen(os.dup(1), "wb")
+    pipe = Connection(int(sys.argv[1]))
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
-    Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
+    Thread(target=_read, args=(pipe, calls), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         call = calls.get()
@@ -35,17 +34,19 @@ def main() -> None:
             answer = Answer(value=Outcome(interrupted=True))
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-        send(answers, answer)
+        pipe.send(answer)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _read(stream: IO[bytes], calls: "SimpleQueue[Call]") -> None:
-    while isinstance(call := received(stream), Call):
-        calls.put(call)
-    os._exit(0)
+def _read(pipe: Connection, calls: "SimpleQueue[Call]") -> None:
+    try:
+        while True:
+            calls.put(pipe.recv())
+    except (EOFError, OSError):
+        os._exit(0)
 
 
 def _answer(call: Call) -> Answer:

@@ -10,7 +10,7 @@ import pytest
 from spmilp.errors import SpmilpError
 from spmilp.solvers.milp import backend as inside
 from spmilp.solvers.milp import process
-from spmilp.solvers.milp.outcome import Limits, Outcome
+from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.program import Linear, Program
 from spmilp.solvers.milp.repair import repaired

@@ -12,8 +12,8 @@ from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
+from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.options import MilpOptions
-from spmilp.solvers.milp.outcome import Limits
 from spmilp.solvers.milp.reasons import why_impossible
 from spmilp.solvers.milp.solver import MilpSolver
 from spmilp.solvers.milp.structure import structure_of
