@@ -1,4 +1,7 @@
-"""Bytes: what lies in a memory at one time lies side by side."""
+"""Addresses: residencies that lie in a memory at one time share no bytes.
+
+Offsets and sizes count in blocks, which are as long as the memory's alignment.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,25 +17,8 @@ from spmilp.solvers.milp.structure import Origin
 from spmilp.solvers.milp.variables import NONE, ONE, Variables, name_of
 from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scratch:
-    """The scratch bytes of a task, if it runs in a memory."""
-
-    task: TaskIdx
-    memory: MemoryIdx
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateUse:
-    """The bytes of a later residency, for which an open candidate stands, while a task reads it."""
-
-    task: TaskIdx
-    candidate: CandidateResidency
-
-
-Key: TypeAlias = CandidateResidency | Scratch | LateUse | TensorIdx
-"""What has an address."""
+Key: TypeAlias = CandidateResidency | TensorIdx | str
+"""What has an address: a candidate, a tensor, or something else by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +27,10 @@ class Item:
 
     Parameters
     ----------
-    offset
-        In blocks, which are as long as the memory's alignment.
+    key
+        What it is; ``None`` for the bytes of an operand beyond the result in its place.
     blocks
         Whole blocks that it has: nothing else begins inside its last one.
-    key
-        What it is; ``None`` for what an operand has beyond the result in its place.
     may_share
         The keys of those with which it may share bytes.
     """
@@ -83,16 +67,15 @@ class AddressModel:
         self._rests: list[tuple[MemoryIdx, Item]] = []
 
     def add_items(self) -> None:
-        """Give everything that may lie in a memory where addresses is short an offset."""
+        """Give everything that may lie in a constrained memory an offset."""
         for memory in self._tables.machine.memories:
-            found = [
-                *self._candidates_in(memory),
-                *self._scratch_in(memory),
-                *self._late_uses_in(memory),
-                *self._tensors_in(memory),
-            ]
-            if found:
-                self.items[memory.index] = found
+            if memory.index not in self._vars.structure.unconstrained:
+                self.items[memory.index] = [
+                    *self._candidates_in(memory),
+                    *self._scratch_in(memory),
+                    *self._late_uses_in(memory),
+                    *self._tensors_in(memory),
+                ]
 
     def add_pairs_in_place(self) -> None:
         """A result takes the bytes of an operand over when its task starts.
@@ -119,7 +102,7 @@ class AddressModel:
         for items in self.items.values():
             for one, other in combinations(items, 2):
                 self._share_no_bytes(one, other)
-        self._places_hold_one_thing_at_a_time()
+        self._places_hold_one_slice_at_a_time()
 
     def _pair(
         self, task: TaskIdx, read: SliceIdx, written: SliceIdx
@@ -167,12 +150,10 @@ class AddressModel:
 
     def _candidates_in(self, memory: Memory) -> Iterator[Item]:
         for key, candidate in self._vars.candidates.items():
-            packed = self._tables.home(key.slice, key.memory) is None
-            if key.memory != memory.index or candidate.end is None or not packed:
-                continue
-            size = self._tables.problem.slices[key.slice].bytes
-            self.offsets[key] = self._offset(memory, size, candidate.present, name_of(key))
-            yield self._item(memory, key, self.span(key), candidate.present, size)
+            packed = not self._tables.at_place(key.slice, key.memory)
+            if key.memory == memory.index and candidate.end is not None and packed:
+                size = self._tables.problem.slices[key.slice].bytes
+                yield self._item(memory, key, self.span(key), candidate.present, size)
 
     def span(self, key: CandidateResidency) -> Span:
         """Return the time in which the bytes of a candidate are its own."""
@@ -186,72 +167,53 @@ class AddressModel:
         return Span(name_of(key), candidate.start, end, writer, after)
 
     def _scratch_in(self, memory: Memory) -> Iterator[Item]:
-        if memory.index in self._vars.structure.unconstrained:
-            return
         for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
             if task.scratch and memory.index in times.memories:
-                key = Scratch(task=task.index, memory=memory.index)
-                here = times.memories[memory.index]
+                run, here = self._orders.task(task.index), times.memories[memory.index]
                 name = f"scratch{task.index}_{memory.index}"
-                self.offsets[key] = self._offset(memory, task.scratch, here, name)
-                yield self._item(memory, key, self._orders.task(task.index), here, task.scratch)
+                yield self._item(memory, name, run, here, task.scratch)
 
     def _late_uses_in(self, memory: Memory) -> Iterator[Item]:
-        """While a task reads what it uses late, that lies there, whichever residency it is.
+        """While a task reads a candidate late, a later residency of the slice lies there.
 
         It may be the same for several tasks at one time, and a result may take its place.
         """
-        uses: dict[tuple[TaskIdx, CandidateResidency], list[Linear]] = {}
+        uses: dict[CandidateResidency, dict[TaskIdx, list[Linear]]] = {}
         for (task, _), read in self._vars.reads.items():
             for server, late in read.late.items():
-                if server.source.memory == memory.index == server.local:
-                    uses.setdefault((task, server.source), []).append(late)
-        keys = [LateUse(task=task, candidate=candidate) for task, candidate in uses]
-        for key, late_uses in zip(keys, uses.values(), strict=True):
-            if self._tables.home(key.candidate.slice, memory.index) is not None:
-                continue
-            wanted = self._tables.problem.tasks[key.task]
-            shared: set[Key] = {other for other in keys if other.candidate == key.candidate}
-            shared |= {
-                CandidateResidency(written, memory.index, 0)
-                for read, written in wanted.in_place
-                if read == key.candidate.slice
-            }
-            here = late_uses[0]
-            if len(late_uses) > 1:
-                here = self._program.binary(f"task{key.task}_uses_{name_of(key.candidate)}_late")
-                for late in late_uses:
-                    self._program.at_least(here, late)
-            size = self._tables.problem.slices[key.candidate.slice].bytes
-            name = f"late{key.task}_{name_of(key.candidate)}"
-            self.offsets[key] = self._offset(memory, size, here, name)
-            run = self._orders.task(key.task)
-            item = self._item(memory, key, run, here, size)
-            yield replace(item, may_share=frozenset(shared))
+                key = server.source
+                packed = not self._tables.at_place(key.slice, memory.index)
+                if key.memory == memory.index == server.local and packed:
+                    uses.setdefault(key, {}).setdefault(task, []).append(late)
+        for key, by_task in uses.items():
+            names = {task: f"late{task}_{name_of(key)}" for task in by_task}
+            for task, late_uses in by_task.items():
+                shared: set[Key] = set(names.values())
+                shared |= {
+                    CandidateResidency(written, memory.index, 0)
+                    for read, written in self._tables.problem.tasks[task].in_place
+                    if read == key.slice
+                }
+                here = late_uses[0]
+                if len(late_uses) > 1:
+                    here = self._program.binary(f"task{task}_uses_{name_of(key)}_late")
+                    for late in late_uses:
+                        self._program.at_least(here, late)
+                size = self._tables.problem.slices[key.slice].bytes
+                item = self._item(memory, names[task], self._orders.task(task), here, size)
+                yield replace(item, may_share=frozenset(shared))
 
     def _tensors_in(self, memory: Memory) -> Iterator[Item]:
         """Tensors lie in their DRAM from beginning to end."""
-        if memory.index in self._vars.structure.unconstrained:
-            return
+        end = Linear(constant=self._vars.horizon + 1)
         for tensor in self._tables.problem.tensors:
-            if (
-                tensor.memory == memory.index
-                and memory.index not in self._vars.structure.unconstrained
-            ):
-                name = f"tensor{tensor.index}"
-                self.offsets[tensor.index] = self._offset(memory, tensor.bytes, ONE, name)
-                end = Linear(constant=self._vars.horizon + 1)
-                span = Span(name, NONE, end, None, frozenset())
+            if tensor.memory == memory.index:
+                span = Span(f"tensor{tensor.index}", NONE, end, None, frozenset())
                 yield self._item(memory, tensor.index, span, ONE, tensor.bytes)
 
-    def _item(
-        self,
-        memory: Memory,
-        key: Key,
-        span: Span,
-        present: Linear,
-        size: Bytes,
-    ) -> Item:
+    def _item(self, memory: Memory, key: Key, span: Span, present: Linear, size: Bytes) -> Item:
+        name = key if isinstance(key, str) else span.name
+        self.offsets[key] = self._offset(memory, size, present, name)
         return Item(
             key=key,
             span=span,
@@ -262,7 +224,7 @@ class AddressModel:
         )
 
     def _offset(self, memory: Memory, size: Bytes, present: Linear, name: str) -> Linear:
-        """Return the block with which something begins, outside what is reserved."""
+        """Return the block with which something begins, outside reserved ranges."""
         ranges = first_blocks(memory, size)
         if self._growing:
             return self._growing_offset(memory, size, ranges, name)
@@ -287,10 +249,10 @@ class AddressModel:
         blocks = -(-size // memory.alignment)
         capacity = (memory.size or 0) // memory.alignment
         if memory.index not in self.growth:
-            most = sum(-(-s.bytes // memory.alignment) for s in self._tables.problem.slices)
-            most += sum(-(-t.scratch // memory.alignment) for t in self._tables.problem.tasks)
-            name_of_growth = f"growth{memory.index}"
-            self.growth[memory.index] = self._program.number(name_of_growth, 0, most)
+            sizes = [slice_.bytes for slice_ in self._tables.problem.slices]
+            sizes += [task.scratch for task in self._tables.problem.tasks]
+            most = sum(-(-size // memory.alignment) for size in sizes)
+            self.growth[memory.index] = self._program.number(f"growth{memory.index}", 0, most)
         growth = self.growth[memory.index]
         low = ranges[0][0] if ranges else 0
         highest = self._program.high(growth) + capacity
@@ -301,10 +263,7 @@ class AddressModel:
     def _share_no_bytes(self, one: Item, other: Item) -> None:
         if one.key in other.may_share or other.key in one.may_share:
             return
-        alternatives = [
-            self._orders.before(one.span, other.span),
-            self._orders.before(other.span, one.span),
-        ]
+        alternatives = self._orders.apart(one.span, other.span)
         if all(not each.terms and each.constant == 0 for each in alternatives):
             alternatives = []
         elif any(not each.terms and each.constant == 1 for each in alternatives):
@@ -320,13 +279,10 @@ class AddressModel:
         self._program.at_least(other.offset, one.offset + one.blocks, 1 - found)
         return found
 
-    def _places_hold_one_thing_at_a_time(self) -> None:
+    def _places_hold_one_slice_at_a_time(self) -> None:
         placed = [key for key in self._vars.candidates if key[:2] in self._tables.contested]
         for one, other in combinations(placed, 2):
             if other[:2] in self._tables.contested[one[:2]]:
-                spans = self.span(one), self.span(other)
-                alternatives = [self._orders.before(*spans), self._orders.before(*reversed(spans))]
-                wanted = (
-                    self._vars.candidates[one].present + self._vars.candidates[other].present - 1
-                )
-                self._program.at_least(total(alternatives), wanted)
+                apart = total(self._orders.apart(self.span(one), self.span(other)))
+                present = [self._vars.candidates[key].present for key in (one, other)]
+                self._program.at_least(apart, total(present) - 1)

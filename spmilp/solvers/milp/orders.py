@@ -67,6 +67,10 @@ class Orders:
             self._found[key] = self._new(one, other)
         return self._found[key]
 
+    def apart(self, one: Span, other: Span) -> list[Linear]:
+        """Return variables of which one implies that the spans do not overlap."""
+        return [self.before(one, other), self.before(other, one)]
+
     def _new(self, one: Span, other: Span) -> Linear:
         program = self._vars.program
         if program.low(one.end) > program.high(other.start):

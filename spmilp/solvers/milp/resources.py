@@ -119,10 +119,9 @@ class _Resources:
             program.equal(total(some), user.uses)
             chosen.append(some)
         for (one, on), (other, on_other) in combinations(zip(users, chosen, strict=True), 2):
-            before = self._orders.before(one.span, other.span)
-            after = self._orders.before(other.span, one.span)
+            apart = total(self._orders.apart(one.span, other.span))
             for mine, yours in zip(on, on_other, strict=False):
-                program.at_least(before + after, mine + yours - 1)
+                program.at_least(apart, mine + yours - 1)
 
     def _count_at_every_start(self, users: Sequence[User], capacity: Fraction) -> None:
         program = self._vars.program
@@ -147,12 +146,11 @@ class _Resources:
             program.at_most(total(held), int(capacity * unit), 1 - user.uses)
 
     def _one_comes_first(self, users: Sequence[User]) -> None:
-        pairs = [
-            self._orders.before(a.span, b.span) + self._orders.before(b.span, a.span)
-            for a, b in combinations(users, 2)
+        apart = [
+            one for a, b in combinations(users, 2) for one in self._orders.apart(a.span, b.span)
         ]
         wanted = total(user.uses for user in users) - (len(users) - 1)
-        self._vars.program.at_least(total(pairs), wanted)
+        self._vars.program.at_least(total(apart), wanted)
 
 
 def _minimal_forbidden_sets(users: Sequence[User], capacity: Fraction) -> Iterator[list[User]]:
