@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from spmilp.solvers.local_search.candidate import Judged
+    from spmilp.solvers.local_search.candidate import Evaluated
     from spmilp.solvers.local_search.evaluate import Evaluator
     from spmilp.solvers.local_search.problem_index import ProblemIndex
 
@@ -92,7 +92,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     index = clock.measure("index for search", lambda: problem_index(problem))
     evaluator = Evaluator(problem, runner, index)
-    start = evaluator.judge(evaluator.fixed(placed, state), "start")
+    start = evaluator.evaluate(evaluator.fixed(placed, state), "start")
     if start is None:
         raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")
     clock.measure("search step", lambda: one_step(index, evaluator, start))
@@ -115,14 +115,14 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     }
 
 
-def one_step(index: "ProblemIndex", evaluator: "Evaluator", start: "Judged") -> None:
+def one_step(index: "ProblemIndex", evaluator: "Evaluator", start: "Evaluated") -> None:
     """See what holds a schedule up, place a task elsewhere, and judge that."""
     from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
     from spmilp.solvers.local_search.order_moves import shift_a_task
 
-    now = NeighbourhoodState(index=index, judged=start, others=(), rng=np.random.default_rng(0))
+    now = NeighbourhoodState(index=index, evaluated=start, others=(), rng=np.random.default_rng(0))
     moved = next(filter(None, (shift_a_task(now) for _ in range(20))), start.candidate)
-    evaluator.judge(moved, "step")
+    evaluator.evaluate(moved, "step")
 
 
 def in_a_process(tasks: int, cores: int) -> dict[str, float]:

@@ -28,7 +28,7 @@ def variants(steps: int) -> Iterator[tuple[str, RunOptions]]:
     yield "never leaves", RunOptions(steps=steps, patience=steps)
     yield "patience 50", RunOptions(steps=steps, patience=50)
     yield "patience 400", RunOptions(steps=steps, patience=400)
-    yield "leaves by 10 kicks", RunOptions(steps=steps, kicks=10)
+    yield "leaves by 10 moves", RunOptions(steps=steps, perturbation=10)
     yield "leaves by 3 % each", RunOptions(steps=steps, slack=0.03)
     for left_out in MOVES:
         rest = tuple(name for name in MOVES if name != left_out)

@@ -1,4 +1,4 @@
-"""What is searched: all that decides what the list scheduler does."""
+"""Points of the search space: decisions from which the scheduler makes one schedule."""
 
 from dataclasses import dataclass
 
@@ -31,8 +31,8 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judged:
-    """A candidate, the schedule made from it, and what that is worth.
+class Evaluated:
+    """A candidate, the schedule made from it, and its value.
 
     Parameters
     ----------

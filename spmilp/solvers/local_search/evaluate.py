@@ -1,4 +1,4 @@
-"""What a candidate is worth."""
+"""The schedule that a candidate leads to, and its value."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.score import Scorer
-from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.candidate import Candidate, Evaluated
 from spmilp.solvers.local_search.problem_index import ProblemIndex
 from spmilp.solvers.local_search.sequence import steps_of
 
@@ -22,9 +22,9 @@ class Evaluator:
         self._index = index
         self._runner = runner
 
-    def judge(
+    def evaluate(
         self, candidate: Candidate, source: str, limit: tuple[int, ...] | None = None
-    ) -> Judged | None:
+    ) -> Evaluated | None:
         """Return what a candidate leads to; ``None`` without schedule or when it exceeds a limit.
 
         Parameters
@@ -41,7 +41,7 @@ class Evaluator:
         found = self._score(state)
         if limit is not None and found > limit:
             return None
-        return Judged(candidate=candidate, score=found, state=state, source=source)
+        return Evaluated(candidate=candidate, score=found, state=state, source=source)
 
     def fixed(self, order: np.ndarray, state: ScheduleState) -> Candidate:
         """Return the candidate behind a schedule whose cores the scheduler may have chosen."""

@@ -1,10 +1,10 @@
-"""What the searchers of one problem share: the best schedule, and when to stop."""
+"""What the runs of one search share: the best schedule, and when to stop."""
 
 from threading import Event, Lock
 
 from spmilp.bounds.bound import Bound
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.local_search.candidate import Judged
+from spmilp.solvers.local_search.candidate import Evaluated
 
 
 class SharedIncumbent:
@@ -15,19 +15,19 @@ class SharedIncumbent:
         self._lock = Lock()
         self._stop = Event()
         self.bound = Bound("zero", context.problem.objective.first, 0)
-        self.best: Judged | None = None
-        self.best_to_go_on_from: Judged | None = None
+        self.best: Evaluated | None = None
+        self.best_exact: Evaluated | None = None
 
-    def offer(self, judged: Judged) -> None:
+    def offer(self, evaluated: Evaluated) -> None:
         """Make a schedule the best one if it is."""
         with self._lock:
-            base = self.best_to_go_on_from
-            if judged.exact and (base is None or judged.score < base.score):
-                self.best_to_go_on_from = judged
-            if self.best is not None and judged.score >= self.best.score:
+            base = self.best_exact
+            if evaluated.exact and (base is None or evaluated.score < base.score):
+                self.best_exact = evaluated
+            if self.best is not None and evaluated.score >= self.best.score:
                 return
-            self.best = judged
-        self._report(judged)
+            self.best = evaluated
+        self._report(evaluated)
 
     def prove(self, bound: Bound) -> None:
         """Make a bound known."""
@@ -35,9 +35,9 @@ class SharedIncumbent:
         if self.best is not None:
             self._report(self.best)
 
-    def _report(self, judged: Judged) -> None:
-        value, bound = judged.score[0], self.bound.value
-        self._context.report(value, bound, judged.source)
+    def _report(self, evaluated: Evaluated) -> None:
+        value, bound = evaluated.score[0], self.bound.value
+        self._context.report(value, bound, evaluated.source)
         if self._context.is_enough(value, bound):
             self.stop()
 

@@ -8,24 +8,24 @@ from spmilp.solvers.local_search.core_moves import (
     move_a_task,
     move_to_an_idle_core,
     move_to_the_data,
+    permute_cores,
     swap_two_tasks,
-    turn_an_operator,
 )
 from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
 from spmilp.solvers.local_search.order_moves import (
+    advance_a_task,
     fill_a_gap,
-    pull_a_task,
     run_as_another,
     shift_a_task,
     shift_an_operator,
     sort_a_stretch,
     sort_by_time,
 )
-from spmilp.solvers.local_search.space_moves import (
+from spmilp.solvers.local_search.prefetch_moves import (
     change_a_weight,
-    load_a_task_ahead,
-    load_an_operator_ahead,
-    load_by_share,
+    prefetch_a_task,
+    prefetch_an_operator,
+    prefetch_by_share,
 )
 
 Move = Callable[[NeighbourhoodState], Candidate | None]
@@ -33,7 +33,7 @@ Move = Callable[[NeighbourhoodState], Candidate | None]
 MOVES: dict[str, Move] = {
     "shift task": shift_a_task,
     "shift operator": shift_an_operator,
-    "pull task": pull_a_task,
+    "advance task": advance_a_task,
     "sort stretch": sort_a_stretch,
     "sort by time": sort_by_time,
     "fill gap": fill_a_gap,
@@ -41,11 +41,11 @@ MOVES: dict[str, Move] = {
     "move to data": move_to_the_data,
     "move to idle": move_to_an_idle_core,
     "swap tasks": swap_two_tasks,
-    "turn operator": turn_an_operator,
+    "permute cores": permute_cores,
     "assign as another": assign_as_another,
     "run as another": run_as_another,
-    "load task ahead": load_a_task_ahead,
-    "load operator ahead": load_an_operator_ahead,
-    "load by share": load_by_share,
+    "prefetch task": prefetch_a_task,
+    "prefetch operator": prefetch_an_operator,
+    "prefetch by share": prefetch_by_share,
     "change weight": change_a_weight,
 }

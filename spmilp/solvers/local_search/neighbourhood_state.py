@@ -1,13 +1,17 @@
-"""Where the search stands, and where it looks next."""
+"""The schedule that moves start from, and what they draw at random."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.kernels.records import Ints, owners_of
+from spmilp.solvers.local_search.candidate import Candidate, Evaluated
 from spmilp.solvers.local_search.critical import critical_tasks
 from spmilp.solvers.local_search.problem_index import ProblemIndex
+
+T = TypeVar("T")
 
 SHARE_OF_CRITICAL = 0.6
 """How often a move looks at a critical task rather than at any."""
@@ -32,7 +36,7 @@ class NeighbourhoodState:
     """
 
     index: ProblemIndex
-    judged: Judged
+    evaluated: Evaluated
     others: tuple[Candidate, ...]
     rng: np.random.Generator
     position: Ints = field(init=False)
@@ -41,15 +45,14 @@ class NeighbourhoodState:
     idle: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        order = self.judged.candidate.order
+        order = self.evaluated.candidate.order
         self.position = np.empty(order.size, np.int64)
         self.position[order] = np.arange(order.size)
-        self.critical = critical_tasks(self.index, self.judged.state)
-        tasks = self.judged.state.tasks
+        self.critical = critical_tasks(self.index, self.evaluated.state)
+        tasks = self.evaluated.state.tasks
         before = self.index.before
         self.ready = np.zeros(order.size, np.int64)
-        follower = np.repeat(np.arange(order.size), np.diff(before.begins))
-        np.maximum.at(self.ready, follower, tasks["end"][before.items])
+        np.maximum.at(self.ready, owners_of(before), tasks["end"][before.items])
         by_core = np.lexsort((tasks["start"], tasks["core"]))
         ends = np.where(
             np.diff(tasks["core"][by_core], prepend=-1) == 0, np.roll(tasks["end"][by_core], 1), 0
@@ -60,7 +63,7 @@ class NeighbourhoodState:
     @property
     def candidate(self) -> Candidate:
         """What the schedule was made from."""
-        return self.judged.candidate
+        return self.evaluated.candidate
 
     def a_task(self) -> int:
         """Draw a task, most often a critical one."""
@@ -70,13 +73,25 @@ class NeighbourhoodState:
 
     def an_operator(self) -> Ints:
         """Draw an operator; return its tasks."""
-        return self.index.operators[int(self.index.operator_of[self.a_task()])]
+        return self.index.operators.row(int(self.index.operator_of[self.a_task()]))
 
     def one_of(self, items: Ints) -> int:
-        """Draw one of several items."""
+        """Draw one of several numbers."""
         return int(items[self.rng.integers(items.size)])
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Draw one of several things."""
+        return items[int(self.rng.integers(len(items)))]
+
+    def unit_of(self, task: int) -> Ints:
+        """Return the tasks that belong on one core with a task."""
+        return self.index.units.row(int(self.index.unit_of[task]))
+
+    def can_run(self, tasks: Ints, cores: Ints) -> bool:
+        """Say whether each of some tasks can run on its core in ``cores``."""
+        return all(cores[task] in self.index.able.row(task) for task in tasks.tolist())
 
     def a_distance(self, scales: tuple[float, ...]) -> float:
         """Draw by how many tasks to move something; ``scales`` are shares of all tasks."""
-        scale = max(2.0, self.position.size * scales[int(self.rng.integers(len(scales)))])
+        scale = max(2.0, self.position.size * self.pick(scales))
         return float(self.rng.normal() * scale)

@@ -29,14 +29,14 @@ def shift_an_operator(now: NeighbourhoodState) -> Candidate | None:
     return _reordered(now, keys)
 
 
-def pull_a_task(now: NeighbourhoodState) -> Candidate | None:
+def advance_a_task(now: NeighbourhoodState) -> Candidate | None:
     """Place a task earlier, and with it all that it waits for and that would come after."""
     task = now.a_task()
     target = float(now.position[task]) - abs(now.a_distance(NEAR_AND_FAR))
     pulled = {task}
     waiting = [task]
     while waiting:
-        for earlier in now.index.before[waiting.pop()].tolist():
+        for earlier in now.index.before.row(waiting.pop()).tolist():
             if now.position[earlier] > target and earlier not in pulled:
                 pulled.add(earlier)
                 waiting.append(earlier)
@@ -47,13 +47,13 @@ def pull_a_task(now: NeighbourhoodState) -> Candidate | None:
 
 
 def sort_a_stretch(now: NeighbourhoodState) -> Candidate | None:
-    """Place the tasks of a stretch as another candidate does: by layers here, by depth there."""
+    """Place the tasks of a stretch as another candidate does, which may be by another rule."""
     count = now.position.size
-    length = max(4, int(count * STRETCHES[int(now.rng.integers(len(STRETCHES)))]))
+    length = max(4, int(count * now.pick(STRETCHES)))
     middle = int(now.position[now.a_task()])
     first = max(0, middle - length // 2)
     stretch = now.candidate.order[first : first + length]
-    other = now.others[int(now.rng.integers(len(now.others)))]
+    other = now.pick(now.others)
     rank = np.empty(count, np.int64)
     rank[other.order] = np.arange(count)
     keys = now.position.astype(np.float64)
@@ -63,8 +63,8 @@ def sort_a_stretch(now: NeighbourhoodState) -> Candidate | None:
 
 def sort_by_time(now: NeighbourhoodState) -> Candidate | None:
     """Place the tasks in the order in which they start, or could start but for their core."""
-    starts = now.judged.state.tasks["start"].astype(np.float64)
-    part = BLENDS[int(now.rng.integers(len(BLENDS)))]
+    starts = now.evaluated.state.tasks["start"].astype(np.float64)
+    part = now.pick(BLENDS)
     keys = part * now.ready + (1 - part) * starts
     noise = now.rng.normal(size=starts.size) * now.rng.choice([0.0, 0.002, 0.01])
     return _reordered(now, keys + noise * starts.max(initial=0.0))
@@ -72,7 +72,7 @@ def sort_by_time(now: NeighbourhoodState) -> Candidate | None:
 
 def fill_a_gap(now: NeighbourhoodState) -> Candidate | None:
     """Let a core that waits for one task run another one first, one that is ready by then."""
-    tasks = now.judged.state.tasks
+    tasks = now.evaluated.state.tasks
     total = int(now.idle.sum())
     if total == 0:
         return None
@@ -89,17 +89,17 @@ def fill_a_gap(now: NeighbourhoodState) -> Candidate | None:
     task = int(soonest[int(now.rng.integers(min(FEW, soonest.size)))])
     keys = now.position.astype(np.float64)
     keys[task] = min(keys[task], keys[waiting] - 0.5)
-    unit = now.index.units[int(now.index.unit_of[task])]
-    if any(core not in now.index.able[other] for other in unit.tolist()):
-        return None
+    unit = now.unit_of(task)
     cores = now.candidate.cores.copy()
     cores[unit] = core
+    if not now.can_run(unit, cores):
+        return None
     return replace(now.candidate, order=in_order_of(now.index, keys), cores=cores)
 
 
 def run_as_another(now: NeighbourhoodState) -> Candidate | None:
     """Run an operator where another candidate does, and its tasks in the other's order."""
-    other = now.others[int(now.rng.integers(len(now.others)))]
+    other = now.pick(now.others)
     tasks = now.an_operator()
     cores = now.candidate.cores.copy()
     cores[tasks] = other.cores[tasks]

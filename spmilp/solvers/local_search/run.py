@@ -1,11 +1,11 @@
-"""One walk from schedule to schedule."""
+"""One local-search run: from schedule to schedule, each no worse than the one before."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from spmilp.solvers.common.operator_selection import ByProbability
-from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.candidate import Candidate, Evaluated
 from spmilp.solvers.local_search.evaluate import Evaluator
 from spmilp.solvers.local_search.incumbent import SharedIncumbent
 from spmilp.solvers.local_search.moves import MOVES
@@ -19,45 +19,35 @@ TRIES_FOR_A_MOVE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How a walk turns where it is stuck.
+    """How a run leaves a local optimum.
 
     Parameters
     ----------
     patience
-        Steps without a better schedule after which the walk goes back to the best one and leaves it
-        by a few moves that may make it worse.
-    kicks
+        Steps without a better schedule after which the run goes back to the best one and leaves it
+        by a perturbation: a few moves that may make it worse.
+    perturbation
         How many such moves.
     slack
         The part of the first quantity by which they may make it worse.
     exchange
-        Steps after which a walk goes on from the best schedule of all when that is another's.
+        Steps after which a run goes on from the best schedule of all when that is another's.
     moves
         The moves in use, by name.
     steps
-        Of each walk without a time limit; ``None`` for as many as the number of tasks allows.
+        Of each run without a time limit; ``None`` for as many as the number of tasks allows.
     """
 
     patience: int = 50
-    kicks: int = 3
+    perturbation: int = 3
     slack: float = 0.01
     exchange: int = 60
     moves: tuple[str, ...] = tuple(MOVES)
     steps: int | None = None
 
 
-@dataclass(slots=True)
-class Record:
-    """What a move has been tried and good for, for reports."""
-
-    tried: int = 0
-    accepted: int = 0
-    best: int = 0
-    gain: int = 0
-
-
 class SearchRun:
-    """A walk over the schedules of one problem that accepts what is no worse.
+    """A search over the schedules of one problem that accepts what is no worse.
 
     Late acceptance, with histories of 10 to 100, came less far in the same time.
 
@@ -74,7 +64,7 @@ class SearchRun:
         index: ProblemIndex,
         evaluator: Evaluator,
         incumbent: SharedIncumbent,
-        start: Judged,
+        start: Evaluated,
         others: tuple[Candidate, ...],
         rng: np.random.Generator,
         options: RunOptions,
@@ -86,38 +76,34 @@ class SearchRun:
         self._rng = rng
         self._options = options
         self._selection = ByProbability(options.moves, rng)
-        self._now = self._state_of(start)
-        self._best = start.score
         self._since_best = 0
-        self._kicks = 0
-        self.records = {name: Record() for name in options.moves}
+        self._perturbing = 0
+        self._go_to(start)
+        self._best = start.score
 
     def step(self, number: int) -> None:
         """Try one move."""
         name, candidate = self._draw()
-        current = self._now.judged.score
-        limit = current if self._kicks == 0 else self._loose(current)
-        judged = self._evaluator.judge(candidate, f"search {name}", limit)
-        record = self.records[name]
-        record.tried += 1
+        current = self._state.evaluated.score
+        limit = current
+        if self._perturbing > 0:
+            limit = (current[0] + int(current[0] * self._options.slack), *current[1:])
+        found = self._evaluator.evaluate(candidate, f"search {name}", limit)
         gain = 0.0
-        if judged is not None:
-            record.accepted += 1
-            gain = BETTER if judged.score < current else ACCEPTED
-            if judged.score < self._best:
+        if found is not None:
+            gain = BETTER if found.score < current else ACCEPTED
+            if found.score < self._best:
                 gain = NEW_BEST
-                record.best += 1
-                record.gain += self._best[0] - judged.score[0]
-                self._best = judged.score
+                self._best = found.score
                 self._since_best = -1
-                self._incumbent.offer(judged)
-            self._now = self._state_of(judged)
-            self._kicks = max(0, self._kicks - 1)
+                self._incumbent.offer(found)
+            self._go_to(found)
+            self._perturbing = max(0, self._perturbing - 1)
         self._selection.learn(name, gain)
         self._since_best += 1
         if self._since_best >= self._options.patience:
             self._go_back()
-            self._kicks = self._options.kicks
+            self._perturbing = self._options.perturbation
         elif self._is_left_behind(number):
             self._go_back()
 
@@ -125,29 +111,26 @@ class SearchRun:
         """Return a move that changes something."""
         for _ in range(TRIES_FOR_A_MOVE):
             name = self._selection.next()
-            candidate = MOVES[name](self._now)
+            candidate = MOVES[name](self._state)
             if candidate is not None:
                 return name, candidate
         # There may be nothing to move (one task on one core).
-        return self._options.moves[0], self._now.candidate
+        return self._options.moves[0], self._state.candidate
 
     def _is_left_behind(self, number: int) -> bool:
-        best = self._incumbent.best_to_go_on_from
+        best = self._incumbent.best_exact
         at_exchange = number % self._options.exchange == self._options.exchange - 1
         return at_exchange and best is not None and best.score < self._best
 
     def _go_back(self) -> None:
         """Go on from the best schedule of all."""
         self._since_best = 0
-        best = self._incumbent.best_to_go_on_from
+        best = self._incumbent.best_exact
         if best is not None:
-            self._now = self._state_of(best)
+            self._go_to(best)
             self._best = best.score
 
-    def _loose(self, score: tuple[int, ...]) -> tuple[int, ...]:
-        return (score[0] + int(score[0] * self._options.slack), *score[1:])
-
-    def _state_of(self, judged: Judged) -> NeighbourhoodState:
-        return NeighbourhoodState(
-            index=self._index, judged=judged, others=self._others, rng=self._rng
+    def _go_to(self, evaluated: Evaluated) -> None:
+        self._state = NeighbourhoodState(
+            index=self._index, evaluated=evaluated, others=self._others, rng=self._rng
         )

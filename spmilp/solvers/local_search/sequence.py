@@ -1,4 +1,4 @@
-"""Orders of tasks, and the points between them at which bytes are set aside. Compiled."""
+"""Orders of tasks, and the points between them at which loads are prefetched. Compiled."""
 
 from heapq import heapify, heappop, heappush
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.compiled import compiled
-from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.records import Ints, Rows
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.problem_index import ProblemIndex
 
@@ -18,11 +18,11 @@ def in_order_of(index: ProblemIndex, keys: Ints | NDArray[np.float64]) -> Ints:
     """
     by_key = np.argsort(keys, kind="stable")
     before, followers = index.before, index.followers
-    return _topological(by_key, np.diff(before.begins), followers.begins, followers.items)
+    return _topological(by_key, np.diff(before.begin), followers)
 
 
 @compiled
-def _topological(by_key: Ints, waiting: Ints, begins: Ints, followers: Ints) -> Ints:
+def _topological(by_key: Ints, waiting: Ints, followers: Rows) -> Ints:
     count = by_key.size
     rank = np.empty(count, np.int64)
     for position in range(count):
@@ -33,8 +33,8 @@ def _topological(by_key: Ints, waiting: Ints, begins: Ints, followers: Ints) -> 
     for position in range(count):
         task = by_key[heappop(ready)]
         order[position] = task
-        for entry in range(begins[task], begins[task + 1]):
-            follower = followers[entry]
+        for entry in range(followers.begin[task], followers.begin[task + 1]):
+            follower = followers.items[entry]
             waiting[follower] -= 1
             if waiting[follower] == 0:
                 heappush(ready, rank[follower])
@@ -42,37 +42,37 @@ def _topological(by_key: Ints, waiting: Ints, begins: Ints, followers: Ints) -> 
 
 
 def steps_of(index: ProblemIndex, candidate: Candidate) -> Ints:
-    """Return what the scheduler does, in order: it places tasks, and sets bytes aside for reads.
+    """Return the scheduler's steps: it places tasks, and sets bytes aside for prefetched reads.
 
     Bytes for a read are set aside right before the task of the same memory that comes as many tasks
     before its reader as its lead says (before the first one at the earliest); see
-    :func:`~spmilp.solvers.kernels.serial.generate.decode` for the numbers.
+    :func:`~spmilp.solvers.kernels.serial.generate.generate_schedule` for the numbers.
     """
     if not candidate.leads.any():
         return candidate.order
     memory = index.memory_of_core[candidate.cores]
-    return _woven(
-        candidate.order, memory, index.memory_bytes.size, index.reads.begins, candidate.leads
+    return _interleaved(
+        candidate.order, memory, index.memory_bytes.size, index.reads.begin, candidate.leads
     )
 
 
 @compiled
-def _woven(order: Ints, memory: Ints, memories: int, reads: Ints, leads: Ints) -> Ints:
-    tasks, begins, at = _tasks_by_memory(order, memory, memories)
+def _interleaved(order: Ints, memory: Ints, memories: int, reads: Ints, leads: Ints) -> Ints:
+    tasks, begin, at = _tasks_by_memory(order, memory, memories)
     count = order.size
-    ahead_of = np.zeros(count + 1, np.int64)
+    before_task = np.zeros(count + 1, np.int64)
     for task in order:
         for read in range(reads[task], reads[task + 1]):
             if leads[read] != 0:
-                anchor = tasks[max(begins[memory[task]], at[task] - abs(leads[read]))]
-                ahead_of[anchor + 1] += 1
-    ends = np.cumsum(ahead_of)
+                anchor = tasks[max(begin[memory[task]], at[task] - abs(leads[read]))]
+                before_task[anchor + 1] += 1
+    ends = np.cumsum(before_task)
     filled = ends[:-1].copy()
     waiting = np.empty(ends[-1], np.int64)
     for task in order:
         for read in range(reads[task], reads[task + 1]):
             if leads[read] != 0:
-                anchor = tasks[max(begins[memory[task]], at[task] - abs(leads[read]))]
+                anchor = tasks[max(begin[memory[task]], at[task] - abs(leads[read]))]
                 at_once = leads.size if leads[read] < 0 else 0
                 waiting[filled[anchor]] = count + at_once + read
                 filled[anchor] += 1
@@ -90,11 +90,11 @@ def _woven(order: Ints, memory: Ints, memories: int, reads: Ints, leads: Ints) -
 @compiled
 def _tasks_by_memory(order: Ints, memory: Ints, memories: int) -> tuple[Ints, Ints, Ints]:
     """Return each memory's tasks in a row, where they begin, and where each task stands."""
-    begins = np.zeros(memories + 1, np.int64)
+    begin = np.zeros(memories + 1, np.int64)
     for task in order:
-        begins[memory[task] + 1] += 1
-    begins = np.cumsum(begins)
-    filled = begins[:-1].copy()
+        begin[memory[task] + 1] += 1
+    begin = np.cumsum(begin)
+    filled = begin[:-1].copy()
     tasks = np.empty(order.size, np.int64)
     at = np.empty(order.size, np.int64)
     for task in order:
@@ -102,59 +102,51 @@ def _tasks_by_memory(order: Ints, memory: Ints, memories: int) -> tuple[Ints, In
         tasks[place] = task
         at[task] = place
         filled[memory[task]] += 1
-    return tasks, begins, at
+    return tasks, begin, at
 
 
 def leads_by_share(index: ProblemIndex, order: Ints, cores: Ints, share: float) -> Ints:
-    """Return leads by which bytes are set aside as early as they fill a share of each memory.
+    """Return leads by which loads are prefetched as early as they fill a share of each memory.
 
     Bytes are set aside for what is there at cycle 0, at its first use in a memory, in the order of
     use, as long as what waits takes at most ``share`` of the memory.
     """
     memory = index.memory_of_core[cores]
-    room = (index.memory_bytes * share).astype(np.int64)
-    return _leads(
-        order,
-        memory,
-        room,
-        index.reads.begins,
-        index.reads.items,
-        index.from_outside,
-        index.slice_bytes.size,
-    )
+    capacity = (index.memory_bytes * share).astype(np.int64)
+    seen = np.full(index.buffer_of.size, -1, np.int64)
+    return _leads(order, memory, capacity, index.reads, index.from_outside, seen)
 
 
 @compiled
 def _leads(
-    order: Ints, memory: Ints, room: Ints, reads: Ints, slices: Ints, outside: Ints, count: int
+    order: Ints, memory: Ints, capacity: Ints, reads: Rows, outside: Ints, seen: Ints
 ) -> Ints:
-    tasks, begins, _ = _tasks_by_memory(order, memory, room.size)
-    leads = np.zeros(slices.size, np.int64)
-    seen = np.full(count, -1, np.int64)
+    tasks, begin, _ = _tasks_by_memory(order, memory, capacity.size)
+    leads = np.zeros(outside.size, np.int64)
     wanted = np.zeros(order.size, np.int64)
-    for place in range(room.size):
-        for position in range(begins[place], begins[place + 1]):
+    for place in range(capacity.size):
+        for position in range(begin[place], begin[place + 1]):
             task = tasks[position]
-            for read in range(reads[task], reads[task + 1]):
-                if outside[read] > 0 and seen[slices[read]] != place:
-                    seen[slices[read]] = place
+            for read in range(reads.begin[task], reads.begin[task + 1]):
+                if outside[read] > 0 and seen[reads.items[read]] != place:
+                    seen[reads.items[read]] = place
                     wanted[position] += outside[read]
                     leads[read] = 1
-        ahead, waiting = begins[place], np.int64(0)
-        for position in range(begins[place], begins[place + 1]):
-            if ahead < position:
-                ahead = position
-            while ahead < begins[place + 1] and waiting + wanted[ahead] <= room[place]:
-                task = tasks[ahead]
-                for read in range(reads[task], reads[task + 1]):
-                    leads[read] *= ahead - position
-                waiting += wanted[ahead]
-                ahead += 1
-            if ahead > position:
+        front, waiting = begin[place], np.int64(0)
+        for position in range(begin[place], begin[place + 1]):
+            if front < position:
+                front = position
+            while front < begin[place + 1] and waiting + wanted[front] <= capacity[place]:
+                task = tasks[front]
+                for read in range(reads.begin[task], reads.begin[task + 1]):
+                    leads[read] *= front - position
+                waiting += wanted[front]
+                front += 1
+            if front > position:
                 waiting -= wanted[position]
             else:
                 task = tasks[position]
-                for read in range(reads[task], reads[task + 1]):
+                for read in range(reads.begin[task], reads.begin[task + 1]):
                     leads[read] = 0
-                ahead = position + 1
+                front = position + 1
     return leads

@@ -12,42 +12,42 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.list_scheduler.schedules import Schedules
-from spmilp.solvers.local_search.candidate import Candidate, Judged
+from spmilp.solvers.local_search.candidate import Candidate, Evaluated
 from spmilp.solvers.local_search.evaluate import Evaluator
 from spmilp.solvers.local_search.incumbent import SharedIncumbent
+from spmilp.solvers.local_search.initial_solutions import InitialSolutions
 from spmilp.solvers.local_search.problem_index import problem_index
 from spmilp.solvers.local_search.run import RunOptions, SearchRun
-from spmilp.solvers.local_search.starts import Starts
 
 TASKS_PLACED = 1_000_000
 FEWEST_STEPS, MOST_STEPS = 30, 4_000
 
 
 class LocalSearch(Solver):
-    """Improves what the list scheduler decides on, with its schedules as the judge.
+    """Improves what the list scheduler decides on, with its schedules as the evaluator.
 
     It begins with all that the ``list`` solver tries, so it is never worse; but where that takes
     most of a time limit, it leaves the last trials out. A hint is one more schedule to begin with.
-    Without a time limit the number of steps depends on the number of tasks alone. Each worker walks
-    on its own, from a seed of its own, and goes on from the best schedule of all when it is stuck.
+    Without a time limit the number of steps depends on the number of tasks alone. Each worker is
+    a run of its own, with a seed of its own, that goes on from the best schedule of all when stuck.
     """
 
     name = "search"
 
-    def __init__(self, walk: RunOptions | None = None) -> None:
-        self._walk = walk or RunOptions()
+    def __init__(self, options: RunOptions | None = None) -> None:
+        self._run_options = options or RunOptions()
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found."""
         if context.misfit:
             return context.infeasible(context.misfit)
-        return _Search(context, self._walk).result()
+        return _Search(context, self._run_options).result()
 
 
 class _Search:
-    def __init__(self, context: SearchContext, walk: RunOptions) -> None:
+    def __init__(self, context: SearchContext, run_options: RunOptions) -> None:
         self._context = context
-        self._walk = walk
+        self._run_options = run_options
         self._index = problem_index(context.problem)
         self._evaluator = Evaluator(context.problem, Schedules.of(context).runner, self._index)
         self._incumbent = SharedIncumbent(context)
@@ -81,7 +81,7 @@ class _Search:
         return self._incumbent.is_over() and self._incumbent.best is not None
 
     def _lead(self) -> None:
-        """Find schedules to begin with, then walk with the others."""
+        """Find initial solutions, then search with the other threads."""
         starts = self._begin()
         if not starts:
             return
@@ -97,51 +97,50 @@ class _Search:
         if self._failure is not None:
             raise self._failure
 
-    def _help(self, start: Judged, number: int) -> None:
+    def _help(self, start: Evaluated, number: int) -> None:
         try:
             self._go(start, number)
         except BaseException as error:
             self._failure = error
             self._incumbent.stop()
 
-    def _begin(self) -> list[Judged]:
-        """Judge the starts; return the best one for each worker, cores fixed.
+    def _begin(self) -> list[Evaluated]:
+        """Evaluate initial solutions; return the best one for each worker, cores fixed.
 
         The bound comes after the first, for it may take longer.
         """
         incumbent = self._incumbent
-        starts = Starts(self._context, self._index, self._evaluator)
-        best: list[Judged] = []
+        solutions = InitialSolutions(self._context, self._index, self._evaluator)
+        best: list[Evaluated] = []
         if not incumbent.is_over():
-            for number, judged in enumerate(starts):
-                if judged is not None:
-                    incumbent.offer(judged)
-                    if judged.exact:
-                        best.append(judged)
+            for number, evaluated in enumerate(solutions):
+                if evaluated is not None:
+                    incumbent.offer(evaluated)
+                    if evaluated.exact:
+                        best.append(evaluated)
                         best.sort(key=lambda one: one.score)
                         del best[self._context.options.workers :]
                 if number == 0:
                     incumbent.prove(self._context.bound)
                 if incumbent.is_over():
                     break
-        self._reason = starts.reason
-        self._others = starts.candidates
+        self._reason = solutions.reason
+        self._others = solutions.candidates
         return best
 
-    def _go(self, start: Judged, number: int) -> None:
+    def _go(self, start: Evaluated, number: int) -> None:
         rng = np.random.default_rng([self._context.options.seed, number])
-        walk = SearchRun(
-            self._index, self._evaluator, self._incumbent, start, self._others, rng, self._walk
-        )
+        options, incumbent = self._run_options, self._incumbent
+        run = SearchRun(self._index, self._evaluator, incumbent, start, self._others, rng, options)
         tasks = len(self._context.problem.tasks)
         usual = min(MOST_STEPS, max(FEWEST_STEPS, TASKS_PLACED // tasks))
-        steps = usual if self._walk.steps is None else self._walk.steps
+        steps = usual if options.steps is None else options.steps
         step = 0
-        while not self._incumbent.is_over() and (self._context.clock.is_limited or step < steps):
-            walk.step(step)
+        while not incumbent.is_over() and (self._context.clock.is_limited or step < steps):
+            run.step(step)
             step += 1
 
-    def _result_of(self, best: Judged) -> SolverResult:
+    def _result_of(self, best: Evaluated) -> SolverResult:
         context, bound = self._context, self._incumbent.bound
         settings = (("found by", best.source), ("seed", str(context.options.seed)))
         try:

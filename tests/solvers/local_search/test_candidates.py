@@ -21,7 +21,7 @@ from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.critical import critical_tasks
 from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.hint import candidate_of
+from spmilp.solvers.local_search.initial_solutions import candidate_of
 from spmilp.solvers.local_search.problem_index import ProblemIndex, problem_index
 from spmilp.solvers.local_search.sequence import in_order_of, leads_by_share, steps_of
 from tests.solvers.chains import chain, star
@@ -49,7 +49,7 @@ def test_the_least_key_comes_first_among_the_tasks_that_are_ready() -> None:
 
 def test_bytes_are_set_aside_so_many_tasks_of_the_same_memory_before_their_reader() -> None:
     index = problem_index(chain(star(2, 4096), layers=2, strips=3))
-    read = int(index.reads.begins[5])
+    read = int(index.reads.begin[5])
     tasks = [0, 1, 2, 3, 4, 5]
 
     def steps(lead: int) -> list[int]:
@@ -71,7 +71,7 @@ def test_a_share_of_the_memory_says_how_early_bytes_are_set_aside() -> None:
     def leads(share: float) -> list[int]:
         found = leads_by_share(index, order, cores, share)
         return [
-            int(found[index.reads.begins[task] : index.reads.begins[task + 1]].max())
+            int(found[index.reads.begin[task] : index.reads.begin[task + 1]].max())
             for task in range(3)
         ]
 
@@ -86,19 +86,20 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
         return
     index, routes = problem_index(problem), Routes(problem.machine)
     cores = [
-        data.draw(st.sampled_from(index.able[task].tolist())) for task in range(len(problem.tasks))
+        data.draw(st.sampled_from(index.able.row(task).tolist()))
+        for task in range(len(problem.tasks))
     ]
     leads = {read: data.draw(st.integers(-4, 4)) for read in range(index.reads.items.size)}
 
-    judged = Evaluator(problem, Runner(problem, routes), index).judge(
+    evaluated = Evaluator(problem, Runner(problem, routes), index).evaluate(
         candidate(index, cores, leads), "test"
     )
 
-    if judged is not None:
-        plan = plan_of(problem, routes, judged.state, best_bound(problem), "test", ())
+    if evaluated is not None:
+        plan = plan_of(problem, routes, evaluated.state, best_bound(problem), "test", ())
         assert check(problem, plan) == ()
-        assert plan.claim.makespan == judged.score[0]
-        assert plan.claim.peak_spm == judged.score[3]
+        assert plan.claim.makespan == evaluated.score[0]
+        assert plan.claim.peak_spm == evaluated.score[3]
 
 
 def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() -> None:
@@ -108,7 +109,7 @@ def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() ->
     usual = candidate(index, [0] * 12)
     ahead = replace(usual, leads=leads_by_share(index, usual.order, usual.cores, 0.4))
 
-    without, found = evaluator.judge(usual, "test"), evaluator.judge(ahead, "test")
+    without, found = evaluator.evaluate(usual, "test"), evaluator.evaluate(ahead, "test")
 
     assert without is not None
     assert found is not None
@@ -120,13 +121,13 @@ def test_a_run_that_is_sure_to_exceed_its_limit_is_given_up() -> None:
     index = problem_index(problem)
     evaluator = Evaluator(problem, Runner(problem, Routes(problem.machine)), index)
     one = candidate(index, [0, 1] * 6)
-    judged = evaluator.judge(one, "test")
+    evaluated = evaluator.evaluate(one, "test")
 
-    assert judged is not None
-    again = evaluator.judge(one, "test", judged.score)
+    assert evaluated is not None
+    again = evaluator.evaluate(one, "test", evaluated.score)
     assert again is not None
-    assert again.score == judged.score
-    assert evaluator.judge(one, "test", (judged.score[0] - 1, 0, 0, 0)) is None
+    assert again.score == evaluated.score
+    assert evaluator.evaluate(one, "test", (evaluated.score[0] - 1, 0, 0, 0)) is None
 
 
 def test_a_hint_gives_its_cores_and_the_order_of_its_starts() -> None:
@@ -142,7 +143,7 @@ def test_a_hint_gives_its_cores_and_the_order_of_its_starts() -> None:
     starts = [by_task[task].start for task in found.order.tolist()]
     assert starts == sorted(starts)
     assert (
-        Evaluator(problem, Runner(problem, Routes(problem.machine)), index).judge(found, "hint")
+        Evaluator(problem, Runner(problem, Routes(problem.machine)), index).evaluate(found, "hint")
         is not None
     )
 
@@ -151,9 +152,9 @@ def test_a_hint_gives_its_cores_and_the_order_of_its_starts() -> None:
 def test_in_a_chain_every_task_is_critical(cores: list[int]) -> None:
     problem = chain(star(3, 4096), layers=3, strips=1)
     index = problem_index(problem)
-    judged = Evaluator(problem, Runner(problem, Routes(problem.machine)), index).judge(
+    evaluated = Evaluator(problem, Runner(problem, Routes(problem.machine)), index).evaluate(
         candidate(index, cores), "test"
     )
 
-    assert judged is not None
-    assert critical_tasks(index, judged.state).tolist() == [2, 1, 0]
+    assert evaluated is not None
+    assert critical_tasks(index, evaluated.state).tolist() == [2, 1, 0]

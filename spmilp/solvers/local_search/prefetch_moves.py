@@ -1,10 +1,10 @@
-"""Moves that change how early bytes are set aside, and what the scheduler's choices cost."""
+"""Moves that change how early loads are prefetched, and the weights of the scheduler's costs."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.records import Ints, owners_of
 from spmilp.solvers.kernels.schedule_state import Weights
 from spmilp.solvers.local_search.candidate import Candidate
 from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
@@ -16,26 +16,26 @@ LEADS = (0, 1, 2, 3, 5, 8, 13, 21, -1, -2, -3, -5, -8, -13, -21)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
-def load_a_task_ahead(now: NeighbourhoodState) -> Candidate | None:
-    """Set bytes aside earlier or later for what a task reads."""
+def prefetch_a_task(now: NeighbourhoodState) -> Candidate | None:
+    """Prefetch what a task reads earlier or later."""
     return _with_leads(now, np.array([now.a_task()]))
 
 
-def load_an_operator_ahead(now: NeighbourhoodState) -> Candidate | None:
-    """The same for all tasks of an operator."""
+def prefetch_an_operator(now: NeighbourhoodState) -> Candidate | None:
+    """Prefetch what all tasks of an operator read earlier or later."""
     return _with_leads(now, now.an_operator())
 
 
-def load_by_share(now: NeighbourhoodState) -> Candidate | None:
-    """Load ahead anew what fills a share of each memory, for all tasks or a stretch of them."""
-    share = SHARES[int(now.rng.integers(len(SHARES)))]
+def prefetch_by_share(now: NeighbourhoodState) -> Candidate | None:
+    """Prefetch anew what fills a share of each memory, for all tasks or a stretch of them."""
+    share = now.pick(SHARES)
     sign = 1 if now.rng.random() < 0.5 else -1
     found = sign * leads_by_share(now.index, now.candidate.order, now.candidate.cores, share)
     count = now.position.size
     first, last = sorted(now.rng.integers(0, count + 1, 2).tolist())
     if now.rng.random() < WHOLE:
         first, last = 0, count
-    reader = np.repeat(np.arange(count), np.diff(now.index.reads.begins))
+    reader = owners_of(now.index.reads)
     inside = (now.position[reader] >= first) & (now.position[reader] < last)
     return _changed(now, np.where(inside, found, now.candidate.leads))
 
@@ -43,7 +43,7 @@ def load_by_share(now: NeighbourhoodState) -> Candidate | None:
 def change_a_weight(now: NeighbourhoodState) -> Candidate | None:
     """Multiply one of the scheduler's weights."""
     weights = now.candidate.weights
-    name = Weights._fields[int(now.rng.integers(len(Weights._fields)))]
+    name = now.pick(Weights._fields)
     factor = float(np.exp(now.rng.normal() * 0.7))
     return replace(
         now.candidate, weights=weights._replace(**{name: getattr(weights, name) * factor})
@@ -52,12 +52,12 @@ def change_a_weight(now: NeighbourhoodState) -> Candidate | None:
 
 def _with_leads(now: NeighbourhoodState, tasks: Ints) -> Candidate | None:
     """Give the reads of tasks one lead: those of what is there at cycle 0, or all."""
-    begins = now.index.reads.begins
-    entries = np.concatenate([np.arange(begins[task], begins[task + 1]) for task in tasks])
+    begin = now.index.reads.begin
+    entries = np.concatenate([np.arange(begin[task], begin[task + 1]) for task in tasks])
     if now.rng.random() < 0.8:
         entries = entries[now.index.from_outside[entries] > 0]
     changed = now.candidate.leads.copy()
-    changed[entries] = LEADS[int(now.rng.integers(len(LEADS)))]
+    changed[entries] = now.pick(LEADS)
     return _changed(now, changed)
 
 
