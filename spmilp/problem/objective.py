@@ -1,4 +1,4 @@
-"""What a plan is judged by."""
+"""The quantities that a plan minimises, in order."""
 
 from dataclasses import dataclass
 from enum import StrEnum

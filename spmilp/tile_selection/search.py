@@ -41,7 +41,7 @@ class TileSearch:
         Wall time; ``None`` without limit. It makes the result depend on the clock only where it
         ends before ``tasks`` does.
     tasks
-        Tasks of all problems that are evaluation, together, once for each of the judge's rules.
+        Tasks of all problems that are evaluated, together, once for each of the evaluator's rules.
     on_better
         Called with each better value of the objective and the tasks of its problem.
     """

@@ -1,4 +1,4 @@
-"""Tile sizes are searched with the list scheduler as the judge."""
+"""Tile sizes are searched, and evaluated by the list scheduler."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,14 +51,14 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 
     values = [value for value, _ in said]
     assert values == sorted(values, reverse=True)
-    judge = TilingEvaluator(machine)
-    assert judge(lower(network, machine, first.tilings)) in values
+    evaluator = TilingEvaluator(machine)
+    assert evaluator(lower(network, machine, first.tilings)) in values
     assert values[-1] < values[0]
-    assert (judge(found.problem), len(found.problem.tasks)) == said[-1]
+    assert (evaluator(found.problem), len(found.problem.tasks)) == said[-1]
     assert found.value == values[-1]
 
 
-def test_the_objective_is_what_is_judged(loaded: Loaded) -> None:
+def test_the_objective_is_what_is_evaluated(loaded: Loaded) -> None:
     said: list[int] = []
     limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
     problem = lower_network(*loaded, Quantity.DRAM_TRAFFIC, limits).problem
@@ -98,7 +98,7 @@ def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: Firs
 def test_an_interrupt_before_the_first_schedule_passes_on(
     loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(judge: TilingEvaluator, problem: Problem, rules: Sequence[Rule]) -> int:
+    def interrupted(evaluator: TilingEvaluator, problem: Problem, rules: Sequence[Rule]) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TilingEvaluator, "schedules", interrupted)
@@ -113,9 +113,11 @@ def test_rules_that_are_far_behind_are_asked_no_more(
     least: dict[Rule, int] = {}
     schedules = TilingEvaluator.schedules
 
-    def watched(judge: TilingEvaluator, problem: Problem, rules: Sequence[Rule]) -> Iterator[Found]:
+    def watched(
+        evaluator: TilingEvaluator, problem: Problem, rules: Sequence[Rule]
+    ) -> Iterator[Found]:
         asked.append(tuple(rules))
-        for found in schedules(judge, problem, rules):
+        for found in schedules(evaluator, problem, rules):
             rule = found.trial.assignment, found.trial.order
             least[rule] = min(found.score[0], least.get(rule, found.score[0]))
             yield found
