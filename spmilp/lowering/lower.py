@@ -1,7 +1,6 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from itertools import groupby
 
 import numpy as np
@@ -24,16 +23,6 @@ from spmilp.problem.problem import BufferKind, Problem, Task
 from spmilp.units import Box
 
 
-class MemoryOrder(StrEnum):
-    """The order of axes in memory of intermediate tensors with four axes.
-
-    Network inputs, weights and outputs always lie in the model's order.
-    """
-
-    NCHW = "nchw"
-    NHWC = "nhwc"
-
-
 @collector_paused()
 def lower(
     network: Network,
@@ -42,7 +31,6 @@ def lower(
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
-    layout: str = MemoryOrder.NCHW,
 ) -> Problem:
     """Lower a tiled network to a problem.
 
@@ -58,8 +46,6 @@ def lower(
         One for each group, by its index.
     sources
         ``(what, SHA-256)`` of the files that the problem comes from.
-    layout
-        Order of intermediate tensors in memory, ``nchw`` or ``nhwc``.
 
     Raises
     ------
@@ -67,13 +53,12 @@ def lower(
         If the machine has no DRAM, a tiling does not fit its group, or no kind of core can run a
         group.
     """
-    order = MemoryOrder(layout)
     groups = [tile_group(network, group, tilings[group.index]) for group in network.groups]
     limits = dma_limits(machine)
     storage = Storage(machine, limits)
     _store_what_is_given(network, machine, groups, storage)
     for group in groups:
-        _store_what_is_computed(network, group, storage, order)
+        _store_what_is_computed(network, group, storage)
     slices = SliceTable(storage.buffers, limits)
     maker = TaskMaker(network, machine, storage, slices)
     tasks: list[Task] = []
@@ -116,18 +101,16 @@ def _store_what_is_given(
         if not by_group:
             continue
         kind = BufferKind.INPUT if name in network.inputs else BufferKind.WEIGHT
-        value = _value_of(network.tensors[name], kind, MemoryOrder.NCHW)
+        value = _value_of(network.tensors[name], kind)
         grids.add(storage, value, [list(boxes) for boxes in by_group.values()])
 
 
-def _store_what_is_computed(
-    network: Network, group: TiledGroup, storage: Storage, order: MemoryOrder
-) -> None:
+def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storage) -> None:
     """Make the buffers of a group's partial sums and of its output."""
     tensor = network.tensors[group.group.output]
     is_output = tensor.name in network.outputs
     kind = BufferKind.OUTPUT if is_output else BufferKind.INTERMEDIATE
-    value = _value_of(tensor, kind, order)
+    value = _value_of(tensor, kind)
     grid = Grid(group.grid.axes)
     for part, (_, stop) in enumerate(group.grid.parts[:-1]):
         partial = Value(
@@ -136,22 +119,17 @@ def _store_what_is_computed(
             kind=BufferKind.PARTIAL,
             shape=value.shape,
             item=PARTIAL_ITEM,
-            axes=value.axes,
             reduction=(0, stop),
         )
         storage.add(partial, grid)
     storage.add(value, grid)
 
 
-def _value_of(tensor: Tensor, kind: BufferKind, order: MemoryOrder) -> Value:
-    permuted = (
-        order is MemoryOrder.NHWC and kind is BufferKind.INTERMEDIATE and len(tensor.shape) == 4
-    )
+def _value_of(tensor: Tensor, kind: BufferKind) -> Value:
     return Value(
         name=tensor.name,
         of=tensor.name,
         kind=kind,
         shape=tensor.shape,
         item=np.dtype(tensor.dtype).itemsize,
-        axes=(0, 2, 3, 1) if permuted else (),
     )

@@ -60,7 +60,7 @@ class SliceTable:
                 yield from self._parts(stored, buffer, cell, shared)
 
     def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> list[Piece]:
-        order = stored.value.in_memory_order
+        order = stored.value.in_memory
         start = order(a - b for (a, _), (b, _) in zip(shared, cell, strict=True))
         extent = order(stop - start for start, stop in shared)
         item = stored.value.item

@@ -27,9 +27,7 @@ class Value:
     of
         What ``Tile.of`` says: the tensor, or for partial sums the group.
     shape
-        Elements along each axis, in the model's order.
-    axes
-        The model's axis that each axis in memory is; empty when the orders are the same.
+        Elements along each axis.
     reduction
         What a partial sum covers; ``None`` for a tensor.
     """
@@ -39,24 +37,11 @@ class Value:
     kind: BufferKind
     shape: Extents
     item: Bytes
-    axes: tuple[int, ...] = ()
     reduction: Interval | None = None
 
-    def in_memory_order(self, values: Iterable[int]) -> tuple[int, ...]:
-        """Return values for each axis, reordered as the axes lie in memory; ``(v,)`` for none."""
-        given = tuple(values)
-        if not self.shape:
-            return given or (1,)
-        return tuple(given[axis] for axis in self.axes) if self.axes else given
-
-    def in_model_order(self, values: Iterable[int]) -> tuple[int, ...]:
-        """Return values for each axis in memory, reordered as in the model."""
-        given = tuple(values)
-        if not self.shape:
-            return ()
-        if not self.axes:
-            return given
-        return tuple(given[self.axes.index(axis)] for axis in range(len(given)))
+    def in_memory(self, values: Iterable[int]) -> tuple[int, ...]:
+        """Return values for each axis; a scalar lies as one element of one axis, at 0."""
+        return tuple(values) if self.shape else (1,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +53,7 @@ class Stored:
     first
         The buffer of the first cell.
     home_strides
-        Bytes between neighbours along each axis of its DRAM tensor, in memory order; ``None`` when
+        Bytes between neighbours along each axis of its DRAM tensor; ``None`` when
         it has none.
     read_whole
         Tasks read whole buffers of it, even where they need a part.
@@ -81,14 +66,14 @@ class Stored:
     read_whole: bool = False
 
     def strides_around(self, cell: Box) -> Extents:
-        """Return the strides, in memory order, of what a slice of a cell is copied from.
+        """Return the strides of what a slice of a cell is copied from.
 
         That is the DRAM tensor where there is one: a slice needs no more nested strides when it is
         copied from its packed buffer.
         """
         if self.home_strides is not None:
             return self.home_strides
-        extent = self.value.in_memory_order(stop - start for start, stop in cell)
+        extent = self.value.in_memory(stop - start for start, stop in cell)
         return row_major_strides(extent, self.value.item)
 
 
@@ -178,18 +163,18 @@ class Storage:
 
         A cell without a home in DRAM lies packed everywhere, so that only its bytes count.
         """
-        largest = value.in_memory_order(grid.largest)
+        largest = value.in_memory(grid.largest)
         at_home = value.kind in HAVE_A_HOME
-        around = value.in_memory_order(value.shape) if at_home else largest
+        around = value.in_memory(value.shape) if at_home else largest
         strides = row_major_strides(around, value.item)
         pieces = self.limits.pieces(largest, value.item, strides)
-        return grid.refined(value.in_model_order(pieces)) if prod(pieces) > 1 else grid
+        return grid.refined(pieces) if prod(pieces) > 1 else grid
 
     def _home(self, value: Value) -> DramTensor | None:
         if value.kind not in HAVE_A_HOME:
             return None
         index: TensorIdx = len(self.tensors)
-        shape = value.in_memory_order(value.shape)
+        shape = value.in_memory(value.shape)
         memory = self._choose_dram(value.name, prod(shape) * value.item)
         home = DramTensor(
             index=index,
@@ -209,17 +194,17 @@ HAVE_A_HOME = frozenset({BufferKind.INPUT, BufferKind.WEIGHT, BufferKind.OUTPUT}
 def _buffer(index: BufferIdx, value: Value, cell: Box, home: DramTensor | None) -> Buffer:
     place = None
     if home is not None:
-        start = value.in_memory_order(start for start, _ in cell) if value.shape else (0,)
+        start = value.in_memory(start for start, _ in cell) if value.shape else (0,)
         place = Place(home.index, start)
     is_output = value.kind is BufferKind.OUTPUT
     return Buffer(
         index=index,
         name=box_name(value.name, cell, value.shape),
         kind=value.kind,
-        shape=value.in_memory_order(stop - start for start, stop in cell),
+        shape=value.in_memory(stop - start for start, stop in cell),
         item=value.item,
         starts_in=None if home is None or is_output else home.memory,
         ends_in=home.memory if home is not None and is_output else None,
         place=place,
-        tile=Tile(of=value.of, box=cell, axes=value.axes, reduction=value.reduction),
+        tile=Tile(of=value.of, box=cell, reduction=value.reduction),
     )

@@ -174,13 +174,11 @@ class TaskMaker:
 
     def _overwritable(self, group: TiledGroup) -> frozenset[str]:
         """Return the operands that may share their bytes with the group's output."""
-        result = self._storage.find(group.group.output).value
         tensors = self._network.tensors
         return frozenset(
             name
             for name in overwritable_inputs(self._network, group.group)
             if tensors[name].dtype == tensors[group.group.output].dtype
-            and self._storage.find(name).value.axes == result.axes
         )
 
     def _cycles(self, group: TiledGroup, task: TileTask) -> tuple[int | None, ...]:

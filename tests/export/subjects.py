@@ -17,7 +17,7 @@ from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from values.sequential import MACHINE, sequential_plan
+from values.sequential import MACHINE, channels_last, sequential_plan
 from values.small_network import NETWORK, script_of_two_strips, some_inputs, two_strips
 from values.test_lowered_networks import cut
 
@@ -85,7 +85,9 @@ def two_strips_subject(in_place: bool = True) -> tuple[Subject, dict[str, np.nda
 def lowered(model: str, pieces: int, parts: int, layout: str = "nchw") -> Subject:
     """Return a model cut into tiles with a plan for one core."""
     network: Network = load_network(MODELS / f"{model}.onnx")
-    problem = lower(network, MACHINE, cut(network, pieces, parts), layout=layout)
+    problem = lower(network, MACHINE, cut(network, pieces, parts))
+    if layout == "nhwc":
+        problem = channels_last(problem)
     content = (MODELS / f"{model}.onnx").read_bytes()
     return subject(problem, sequential_plan(problem), network=network, model=content)
 

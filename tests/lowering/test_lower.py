@@ -36,10 +36,9 @@ class Case:
     network: Network
     machine: Machine
     tilings: dict[int, Tiling]
-    layout: str
 
     def problem(self) -> Problem:
-        return lower(self.network, self.machine, self.tilings, layout=self.layout)
+        return lower(self.network, self.machine, self.tilings)
 
 
 @st.composite
@@ -93,7 +92,7 @@ def cases(draw: st.DrawFn) -> Case:
         dimensions=draw(st.sampled_from([None, 1, 2, 3])),
         kinds=(COUNTING,),
     )
-    return Case(network, machine, tilings, draw(st.sampled_from(["nchw", "nhwc"])))
+    return Case(network, machine, tilings)
 
 
 @given(cases())

@@ -16,7 +16,7 @@ from spmilp.frontend.regions import group_regions
 from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
-from values.sequential import MACHINE, sequential_plan
+from values.sequential import MACHINE, channels_last, sequential_plan
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -54,7 +54,9 @@ def test_a_lowered_model_replays_to_what_onnxruntime_computes(
 ) -> None:
     path = MODELS / f"{model}.onnx"
     network = load_network(path)
-    problem = lower(network, MACHINE, cut(network, pieces, parts), layout=layout)
+    problem = lower(network, MACHINE, cut(network, pieces, parts))
+    if layout == "nhwc":
+        problem = channels_last(problem)
     inputs = random_inputs(network, seed=3)
     outputs = replay(problem, sequential_plan(problem), network, inputs)
     for difference in compare(outputs, reference_outputs(path, inputs), network):
