@@ -1,4 +1,8 @@
-"""Compiled functions that an interrupt does not have to wait for."""
+"""Functions in threads of their own, so that an interrupt does not wait for compiled code.
+
+Python handles signals in the main thread and between its own steps; a compiled function is one
+step, however long it takes.
+"""
 
 from collections.abc import Callable
 from threading import Event, Thread, current_thread, main_thread
@@ -7,39 +11,91 @@ from typing import Generic, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+HEARTBEAT = 0.05
+"""Seconds after which a function that was asked to stop is asked again."""
 
-def interruptibly(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function that runs long without the interpreter lock, and return what it returns.
 
-    Python handles signals in the main thread and between its own steps; a compiled function is one
-    step, however long it takes. Called from the main thread, it therefore runs in another one. An
-    interrupt then leaves it to itself: it runs to its end, and nobody looks at what it returns, so
-    nothing that it writes to may be in use for anything else.
+class Background(Generic[R]):
+    """A function in a thread of its own, which ends with this process at the latest.
+
+    Parameters
+    ----------
+    on_end
+        Called in that thread when the function has returned or raised.
     """
-    if current_thread() is not main_thread():
-        return function(*args, **kwargs)
-    call = _Call[R](lambda: function(*args, **kwargs))
-    Thread(target=call.run, daemon=True).start()
-    call.ended.wait()
-    return call.answer()
 
-
-class _Call(Generic[R]):
-    def __init__(self, function: Callable[[], R]) -> None:
+    def __init__(
+        self, function: Callable[[], R], on_end: Callable[[], None] = lambda: None
+    ) -> None:
         self._function = function
+        self._on_end = on_end
         self._returned: list[R] = []
         self._raised: BaseException | None = None
         self.ended = Event()
+        Thread(target=self._run, daemon=True).start()
 
-    def run(self) -> None:
+    def answer(self) -> R:
+        """Return or raise what the function has returned or raised, once it has ended."""
+        if self._raised is not None:
+            raise self._raised
+        return self._returned[0]
+
+    def _run(self) -> None:
         try:
             self._returned.append(self._function())
         except BaseException as error:
             self._raised = error
         finally:
             self.ended.set()
+            self._on_end()
 
-    def answer(self) -> R:
-        if self._raised is not None:
-            raise self._raised
-        return self._returned[0]
+
+def interruptibly(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function that runs long without the interpreter lock, and return what it returns.
+
+    Called from the main thread, it runs in another one. An interrupt then leaves it to itself: it
+    runs to its end, and nobody looks at what it returns, so nothing that it writes to may be in use
+    for anything else.
+    """
+    if current_thread() is not main_thread():
+        return function(*args, **kwargs)
+    call = Background(lambda: function(*args, **kwargs))
+    call.ended.wait()
+    return call.answer()
+
+
+def stoppably(
+    function: Callable[[], R],
+    stop: Callable[[], None],
+    wait: Callable[[], object] | None = None,
+    on_end: Callable[[], None] = lambda: None,
+) -> tuple[R, bool]:
+    """Call a function in another thread that an interrupt asks to stop.
+
+    Parameters
+    ----------
+    stop
+        Called now and then after an interrupt, for what has not begun yet cannot stop.
+    wait
+        Waits for a while, or until ``on_end`` is called.
+    on_end
+        Called when the function has ended.
+
+    Returns
+    -------
+    tuple[R, bool]
+        What the function returns, and whether an interrupt came.
+    """
+    call = Background(function, on_end)
+    interrupted = False
+    while not call.ended.is_set():
+        try:
+            if interrupted:
+                stop()
+            if wait is None:
+                call.ended.wait(HEARTBEAT)
+            else:
+                wait()
+        except KeyboardInterrupt:
+            interrupted = True
+    return call.answer(), interrupted

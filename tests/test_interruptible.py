@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from spmilp.interruptible import interruptibly
+from spmilp.interruptible import interruptibly, stoppably
 
 
 def test_the_answer_and_the_error_are_those_of_the_function() -> None:
@@ -40,3 +40,22 @@ def test_other_threads_call_the_function_themselves() -> None:
     other.start()
     other.join()
     assert found == [other]
+
+
+def test_what_can_be_stopped_is_asked_to_stop_and_its_answer_is_returned() -> None:
+    stopped = Event()
+
+    def busy() -> int:
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        stopped.wait(10.0)
+        return 7
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert stoppably(busy, stopped.set) == (7, True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert stopped.is_set()
+    assert stoppably(lambda: 8, stopped.clear) == (8, False)
+    with pytest.raises(ZeroDivisionError):
+        stoppably(lambda: 1 // 0, stopped.clear)

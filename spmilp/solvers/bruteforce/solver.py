@@ -65,17 +65,14 @@ class _Run:
         reason = why_too_small(ProblemTables(self._problem))
         if reason:
             return self._context.infeasible(reason, self._bound)
-        is_over, interrupted = True, False
+        is_over = False
         try:
-            self._search()
+            with self._context.until_interrupted(lambda: self._best is not None):
+                self._search()
+                is_over = True
         except LimitReachedError as stopped:
-            is_over = False
             if not self._ceilings:
                 self._prove(stopped.bound)
-        except KeyboardInterrupt:
-            if self._best is None:
-                raise
-            is_over, interrupted = False, True
         if self._best is None:
             states = self._limits.states
             if is_over:
@@ -87,8 +84,7 @@ class _Run:
         if is_over:
             self._prove(measures.of(self._problem.objective.first))
         options = (("tie_breakers", "proven" if is_over else "open"),)
-        result = self._context.found(plan, self._bound, NAME, options)
-        return replace(result, interrupted=interrupted)
+        return self._context.found(plan, self._bound, NAME, options)
 
     def _prove(self, value: int) -> None:
         self._bound = replace(self._bound, value=max(value, self._bound.value))

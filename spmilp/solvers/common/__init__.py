@@ -1,7 +1,10 @@
 """What every solver needs whatever its method.
 
-context     one solve: problem, limits, hint, and what is computed once for all its solvers
-clock       wall, processor and deterministic time of one solve
-fit         whether each task's working set fits a scratchpad
-solver      the base class of all solvers
+context             one solve: problem, limits, hint, and what is computed once for all solvers
+solver              the base class of all solvers
+clock               wall, processor and deterministic time of one solve
+incumbent           the best plan of one solver, and the bound that it is compared with
+reports             what is told to the user while solvers work, in whichever threads
+fit                 whether each task's working set fits a scratchpad
+operator_selection  which operator of a search comes next
 """

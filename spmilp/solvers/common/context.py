@@ -1,10 +1,9 @@
 """One solve: its limits, and what all solvers that take part in it compute only once."""
 
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from queue import Empty, SimpleQueue
-from threading import Lock, get_ident
+from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -16,9 +15,10 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.fit import why_it_cannot_fit
+from spmilp.solvers.common.reports import Reports
 
 T = TypeVar("T")
 
@@ -39,6 +39,15 @@ class SearchContext:
         A plan that is known before, valid or not.
     now
         Tells the seconds of the time limit.
+
+    Attributes
+    ----------
+    clock
+        Time of this solver.
+    reports
+        What is told to the user.
+    interrupted
+        Whether a ``KeyboardInterrupt`` has cut the search short.
     """
 
     def __init__(
@@ -53,14 +62,15 @@ class SearchContext:
         self.clock = Clock(options.time_limit, now)
         self.hint = hint
         self._known = _Known(problem)
-        self._reporter = _Reporter(options)
+        self.reports = Reports(options.on_progress)
+        self.interrupted = False
 
     def member(self, time_limit: float | None, hint: Plan | None) -> "SearchContext":
         """Return the context of a solver that takes part in this solve, with limits of its own."""
         options = replace(self.options, time_limit=time_limit)
         other = SearchContext(self.problem, options, hint, self.clock.now)
         other._known = self._known
-        other._reporter = self._reporter
+        other.reports = self.reports
         return other
 
     def shared(self, make: Callable[["SearchContext"], T]) -> T:
@@ -112,15 +122,17 @@ class SearchContext:
 
     def report(self, value: int | None, bound: int, source: str) -> None:
         """Tell the user of a better value of the first quantity, or of a better bound."""
-        self._reporter.report(value, bound, source)
+        self.reports.report(value, bound, source)
 
-    def pass_on_reports(self, seconds: float = 0.0) -> None:
-        """Tell the user of what other threads reported; wait for a report for so many seconds."""
-        self._reporter.pass_on(seconds)
-
-    def wake(self) -> None:
-        """End the wait of the thread that passes on reports."""
-        self._reporter.waiting.put(None)
+    @contextmanager
+    def until_interrupted(self, has_plan: Callable[[], bool]) -> Iterator[None]:
+        """Let an interrupt end what is inside, and note that; without a plan it passes on."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not has_plan():
+                raise
+            self.interrupted = True
 
     def infeasible(self, reason: str, bound: Bound | None = None) -> SolverResult:
         """Return that no plan exists."""
@@ -146,6 +158,7 @@ class SearchContext:
             plan=plan,
             bound=bound.value,
             bound_source=bound.name,
+            interrupted=self.interrupted,
             verdict=self._known.last_verdict_on(plan),
         )
 
@@ -238,41 +251,3 @@ class _Known:
             verdict = Verdict.on(self._problem, plan)
             self._verdicts = [*self._verdicts, verdict][-VERDICTS_KEPT:]
         return verdict
-
-
-class _Reporter:
-    """Passes on what is better than all that was reported before, with the best of the other.
-
-    The user is told by the thread that began the solve, whichever thread reports.
-    """
-
-    def __init__(self, options: SolveOptions) -> None:
-        self._on_progress = options.on_progress
-        self._incumbent: int | None = None
-        self._bound = -1
-        self._thread = get_ident()
-        self.waiting: SimpleQueue[tuple[int | None, int, str] | None] = SimpleQueue()
-
-    def report(self, value: int | None, bound: int, source: str) -> None:
-        if get_ident() == self._thread:
-            self._tell(value, bound, source)
-        else:
-            self.waiting.put((value, bound, source))
-
-    def pass_on(self, seconds: float) -> None:
-        """Tell of what waits; where nothing does, wait for so many seconds."""
-        with suppress(Empty):
-            while True:
-                report = self.waiting.get(block=seconds > 0, timeout=seconds)
-                seconds = 0.0
-                if report is not None:
-                    self._tell(*report)
-
-    def _tell(self, value: int | None, bound: int, source: str) -> None:
-        is_better = value is not None and (self._incumbent is None or value < self._incumbent)
-        if is_better:
-            self._incumbent = value
-        is_news = is_better or bound > self._bound
-        self._bound = max(self._bound, bound)
-        if is_news and self._on_progress is not None:
-            self._on_progress(Progress(incumbent=self._incumbent, bound=self._bound, source=source))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.common.background import Background
+from spmilp.solvers.common.reports import Reports
 from spmilp.solvers.cpsat.extract import read_decisions
 from spmilp.solvers.cpsat.parameters import STRATEGIES, Limits, only_refute, solver_within
 from spmilp.solvers.cpsat.variables import Variables
@@ -74,7 +74,7 @@ class Found:
 def run(
     model: Searchable,
     limits: Limits,
-    background: Background,
+    reports: Reports,
     *,
     proves: bool,
     on_solution: Callable[[int], None],
@@ -96,7 +96,7 @@ def run(
         Whether to ask from below, for a bound, or from above, for solutions.
     """
     inquiry = _Inquiry(model, limits, on_solution, on_bound)
-    background.finish(inquiry.prove if proves else inquiry.find, inquiry.stop)
+    reports.finish(inquiry.prove if proves else inquiry.find, inquiry.stop)
     return inquiry.found
 
 

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from spmilp.solvers.common.background import Background
 from spmilp.solvers.cpsat.inquiry import Found, run
 from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation
 from spmilp.solvers.cpsat.model import Model
@@ -95,7 +94,7 @@ def _run(
     found = run(
         model,
         limits,
-        Background(state.context),
+        state.context.reports,
         proves=proves,
         on_solution=lambda value: incumbent.report(value) if finds else None,
         on_bound=lambda bound: incumbent.prove(bound) if proves else None,

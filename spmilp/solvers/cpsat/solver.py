@@ -1,7 +1,5 @@
 """The CP-SAT solver: plans from a model with so many residencies, proofs from a relaxation."""
 
-from dataclasses import replace
-
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
@@ -59,14 +57,10 @@ class CpSatSolver(Solver):
         for plan in (start.plan, context.valid_hint):
             if plan is not None and context.accepts(plan):
                 state.offer(plan)
-        interrupted = False
-        try:
-            self._search(state)
-        except KeyboardInterrupt:
-            if state.incumbent.plan is None:
-                raise
-            interrupted = True
-        return replace(_result(state, start), interrupted=interrupted)
+        with context.until_interrupted(lambda: state.incumbent.plan is not None):
+            if not start.interrupted:
+                self._search(state)
+        return _result(state, start)
 
     def _search(self, state: SearchState) -> None:
         """Improve and prove the first objective, then improve the others in turn."""

@@ -62,13 +62,8 @@ class _Search:
 
     def result(self) -> SolverResult:
         """Run the trials and return the best plan among them."""
-        interrupted = False
-        try:
+        with self._context.until_interrupted(lambda: self._best is not None):
             self._run_trials()
-        except KeyboardInterrupt:
-            if self._best is None:
-                raise
-            interrupted = True
         if self._best is None:
             return self._context.unknown(self._schedules.reason, self._bound)
         try:
@@ -79,7 +74,7 @@ class _Search:
             return self._context.unknown(str(error), self._bound)
         if self._name:
             plan = replace(plan, solver=self._name)
-        return replace(self._context.found(plan, self._bound), interrupted=interrupted)
+        return self._context.found(plan, self._bound)
 
     def _run_trials(self) -> None:
         """Run one trial, then find the bound, which may take longer, then run the others."""

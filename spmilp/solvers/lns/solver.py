@@ -1,10 +1,7 @@
 """Large-neighbourhood search as a solver."""
 
-from dataclasses import replace
-
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
-from spmilp.solvers.common.background import Background
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
@@ -36,14 +33,13 @@ class LnsSolver(Solver):
         if context.misfit:
             return context.infeasible(context.misfit)
         session = Session(context, self._settings)
-        background = Background(context)
-        interrupted = False
-        try:
-            background.run(session.search)
-        except KeyboardInterrupt:
+        work = context.reports.begin(session.search)
+
+        def has_plan_in_the_end() -> bool:
             context.clock.stop()
-            background.join(PATIENCE)
-            if not session.has_plan:
-                raise
-            interrupted = True
-        return replace(session.result(), interrupted=interrupted)
+            work.ended.wait(PATIENCE)
+            return session.has_plan
+
+        with context.until_interrupted(has_plan_in_the_end):
+            context.reports.attend(work)
+        return session.result()

@@ -1,13 +1,11 @@
 """Local search as a solver."""
 
-from dataclasses import replace
 from threading import Thread
 
 import numpy as np
 
 from spmilp.errors import DoesNotFitError
 from spmilp.solvers.base import SolverResult
-from spmilp.solvers.common.background import Background
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.serial.extract import plan_of
@@ -62,20 +60,16 @@ class _Search:
         search at once, however long a single schedule takes.
         """
         context, incumbent = self._context, self._incumbent
-        interrupted = False
         try:
-            Background(context).run(self._lead, self._is_late)
-            if incumbent.bound.name == "zero":
-                incumbent.prove(context.bound)
-        except KeyboardInterrupt:
-            if incumbent.best is None:
-                raise
-            interrupted = True
+            with context.until_interrupted(lambda: incumbent.best is not None):
+                context.reports.attend(context.reports.begin(self._lead), self._is_late)
+                if incumbent.bound.name == "zero":
+                    incumbent.prove(context.bound)
         finally:
             incumbent.stop()
         if incumbent.best is None:
             return context.unknown(self._reason, incumbent.bound)
-        return replace(self._result_of(incumbent.best), interrupted=interrupted)
+        return self._result_of(incumbent.best)
 
     def _is_late(self) -> bool:
         return self._incumbent.is_over() and self._incumbent.best is not None

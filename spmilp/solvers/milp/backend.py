@@ -10,17 +10,17 @@ to there is no bound, unless it says that it has found the optimum.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from inspect import signature
 from math import ceil, isfinite
 from pathlib import Path
-from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
 import pulp
 
 from spmilp.errors import SpmilpError
+from spmilp.interruptible import stoppably
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.program import Linear, Program
 
@@ -151,7 +151,7 @@ def _run_highs(
     left = limits.since(began).seconds
     if left is not None:
         highs.setOptionValue("time_limit", left)
-    interrupted = _in_a_thread(lambda: solver.callSolver(problem), highs.cancelSolve)
+    _, interrupted = stoppably(lambda: solver.callSolver(problem), highs.cancelSolve)
     _, state = solver.findSolutionValues(problem)
     status, known = highs.getModelStatus(), highspy.HighsModelStatus
     info = highs.getInfo()
@@ -170,33 +170,6 @@ def _run_highs(
         complete=complete,
         interrupted=interrupted,
     )
-
-
-def _in_a_thread(work: Callable[[], None], cancel: Callable[[], None]) -> bool:
-    """Work beside the main thread, so that an interrupt reaches it at once; say if one came."""
-    done, interrupted = Event(), False
-    failed: list[Exception] = []
-
-    def target() -> None:
-        try:
-            work()
-        except Exception as error:
-            failed.append(error)
-        finally:
-            done.set()
-
-    thread = Thread(target=target, daemon=True)
-    thread.start()
-    while not done.is_set():
-        try:
-            done.wait()
-        except KeyboardInterrupt:
-            interrupted = True
-            cancel()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return interrupted
 
 
 def _run_other(

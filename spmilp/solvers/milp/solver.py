@@ -1,7 +1,5 @@
 """The MILP solver: the whole problem as a mixed-integer program, through PuLP."""
 
-from dataclasses import replace
-
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
@@ -51,12 +49,8 @@ class MilpSolver(Solver):
         for plan in (start.plan, context.hint):
             if plan is not None:
                 search.offer(plan)
-        interrupted = False
-        try:
-            search.run()
-        except KeyboardInterrupt:
-            if search.incumbent.plan is None:
-                raise
-            interrupted = True
+        with context.until_interrupted(lambda: search.incumbent.plan is not None):
+            if not start.interrupted:
+                search.run()
         reason = start.reason or "a limit was reached before a plan was found"
-        return replace(search.result(reason), interrupted=interrupted)
+        return search.result(reason)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.common.background import Background
+from spmilp.solvers.common.reports import Reports
 from spmilp.solvers.residency.decisions import Solution, read_solution
 from spmilp.solvers.residency.model import Model
 
@@ -43,20 +43,15 @@ class Answer:
     deterministic: float
 
 
-def run(model: Model, limits: Limits, background: Background) -> Answer:
+def run(model: Model, limits: Limits, reports: Reports) -> Answer:
     """Solve a model within limits.
 
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
     once; it ends the search before it passes on.
     """
     solver = _solver(limits)
-    status = cp_model.UNKNOWN
-
-    def search() -> None:
-        nonlocal status
-        status = solver.solve(model.cp)
-
-    if background.finish(search, solver.stop_search):
+    status, interrupted = reports.finish(lambda: solver.solve(model.cp), solver.stop_search)
+    if interrupted:
         raise KeyboardInterrupt
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return Answer(

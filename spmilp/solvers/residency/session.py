@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from spmilp.bounds.bound import Bound
 from spmilp.plan.plan import Plan
 from spmilp.solvers.base import SolverResult
-from spmilp.solvers.common.background import Background
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.incumbent import Incumbent
 from spmilp.solvers.formulation.tables import ProblemTables
@@ -122,7 +121,7 @@ class Session:
             workers=self._options.workers,
             seed=self._options.seed,
         )
-        answer = run(model, limits, Background(self._context))
+        answer = run(model, limits, self._context.reports)
         self._clock.spend(answer.deterministic)
         return answer
 

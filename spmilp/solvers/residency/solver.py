@@ -1,7 +1,5 @@
 """The search for stays as a solver."""
 
-from dataclasses import replace
-
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
@@ -42,18 +40,12 @@ class Residency(Solver):
         if context.options.time_limit is None:
             context.clock.deterministic = self._patience
         session = Session(context, start)
-        interrupted = False
-        try:
+        with context.until_interrupted(lambda: session.incumbent.plan is not None):
             session.search()
-        except KeyboardInterrupt:
-            if session.incumbent.plan is None:
-                raise
-            interrupted = True
         plan = session.incumbent.plan
         if plan is None:
             return start
-        result = context.found(plan, session.incumbent.bound, NAME)
-        return replace(result, interrupted=interrupted)
+        return context.found(plan, session.incumbent.bound, NAME)
 
     def _start(self, context: SearchContext) -> SolverResult:
         """Return a valid hint, or what the list scheduler finds."""
