@@ -2,7 +2,7 @@
 
 import signal
 from threading import Event, Thread, current_thread, main_thread
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -46,6 +46,7 @@ def test_what_can_be_stopped_is_asked_to_stop_and_its_answer_is_returned() -> No
     stopped = Event()
 
     def busy() -> int:
+        sleep(0.1)  # Until the caller waits.
         signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
         stopped.wait(10.0)
         return 7
