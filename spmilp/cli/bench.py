@@ -1,12 +1,27 @@
 """``spmilp bench``: suites of problems, solvers side by side, tables that can be resumed."""
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.progress import progress_line
+from spmilp.errors import ExitCode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from spmilp.bench.run import Plan
+    from spmilp.bench.sections import Section
+    from spmilp.bench.suite import Row
 
 
 def bench(
@@ -95,32 +110,184 @@ def bench(
     What has been measured is on the disk after each run; the same command
     goes on where it was cut off. docs/benchmarks.md explains suites and tables.
     """
-    from spmilp.cli import benching
+    from spmilp.bench.run import Plan
 
     if against is not None and report is None:
         raise typer.BadParameter("--against goes with --report OUTDIR")
     if report is not None:
         if suite is not None:
             raise typer.BadParameter(f"--report prints a folder; leave the suite {suite} out")
-        raise typer.Exit(benching.print_report(report, against, as_json=as_json))
+        raise typer.Exit(_print_report(report, against, as_json=as_json))
     if suite is None:
         if not show_list:
             raise typer.BadParameter("name a suite (--list shows them), or --report OUTDIR")
-        raise typer.Exit(benching.list_all(as_json=as_json))
-    request = benching.Request(
-        suite=suite,
-        outdir=outdir,
-        only=tuple(only or ()),
-        solvers=None if solvers is None else read.names(solvers),
-        seeds=None if seeds is None else read.seeds(seeds),
-        time_limit=time_limit,
-        workers=workers,
-        jobs=jobs,
-        resume=resume,
-        data=data,
-        keep_problems=keep_problems,
-        as_json=as_json,
-    )
+        raise typer.Exit(_list_all(as_json=as_json))
+    changes = {
+        "solvers": None if solvers is None else read.names(solvers),
+        "seeds": None if seeds is None else read.seeds(seeds),
+        "time_limit": time_limit,
+        "workers": workers,
+    }
+    rows = tuple(_changed(row, changes) for row in _rows(suite, tuple(only or ())))
     if show_list:
-        raise typer.Exit(benching.list_rows(request))
-    raise typer.Exit(benching.run(request))
+        raise typer.Exit(_list_rows(rows, as_json=as_json))
+    plan = Plan(
+        folder=outdir or Path("out") / f"bench-{Path(suite).stem}",
+        data=data,
+        jobs=jobs,
+        anew=not resume,
+        keep_problems=keep_problems,
+    )
+    raise typer.Exit(_run(rows, plan, as_json=as_json))
+
+
+def _list_all(*, as_json: bool) -> ExitCode:
+    """Print the suites of the package."""
+    from spmilp.bench.read import list_suites, load_suite
+
+    suites = [load_suite(name) for name in list_suites()]
+    rows = [(suite.name, f"{len(suite.rows):,}", suite.description) for suite in suites]
+    if as_json:
+        names = ("name", "rows", "description")
+        values = [(suite.name, len(suite.rows), suite.description) for suite in suites]
+        out.print_json({"suites": [dict(zip(names, each, strict=True)) for each in values]})
+    else:
+        out.console().print(out.table(("suite", "rows", ""), rows, numbers={1}))
+    return ExitCode.OK
+
+
+def _list_rows(rows: "Sequence[Row]", *, as_json: bool) -> ExitCode:
+    """Print the rows that would be run."""
+    if as_json:
+        listed = [{"instance": row.name, "solvers": list(row.solvers)} for row in rows]
+        out.print_json({"rows": listed})
+        return ExitCode.OK
+    cells = [(row.name, _limit(row), _runs(row), _solvers(row)) for row in rows]
+    out.console().print(out.table(("row", "limit", "runs", "solvers"), cells, numbers={1, 2}))
+    return ExitCode.OK
+
+
+def _run(rows: "Sequence[Row]", plan: "Plan", *, as_json: bool) -> ExitCode:
+    """Run what is missing; print the summary of the folder; return the exit code."""
+    from spmilp.bench.output import read_runs
+    from spmilp.bench.run import run_rows
+
+    with interrupts_noted() as interrupts, progress_line() as progress:
+        try:
+            run_rows(rows, plan, progress.say)
+        except KeyboardInterrupt:
+            if interrupts.code is None:
+                raise
+    runs = read_runs(plan.folder)
+    code = _print_runs(runs, plan.folder, as_json=as_json)
+    if interrupts.code is not None:
+        return interrupts.code
+    return _nothing_ran(runs, rows) or code
+
+
+def _print_report(folder: Path, other: Path | None, *, as_json: bool) -> ExitCode:
+    """Print the summary of a folder, or its comparison with another one."""
+    from spmilp.bench.against import against as compared
+    from spmilp.bench.output import read_runs
+
+    runs = read_runs(folder)
+    if other is None:
+        return _print_runs(runs, folder, as_json=as_json)
+    sections = list(compared(runs, read_runs(other)))
+    if as_json:
+        out.print_json({each.title: _objects(each) for each in sections})
+    else:
+        _print_sections(sections, (f"{folder} (now) against {other} (before).",))
+    return ExitCode.OK
+
+
+def _rows(name: str, only: Sequence[str]) -> "list[Row]":
+    """Return the rows of a suite whose names are wanted."""
+    from spmilp.bench.read import load_suite
+
+    suite = load_suite(name)
+    rows = [row for row in suite.rows if _is_wanted(row.name, only)]
+    if not rows:
+        patterns = ", ".join(only)
+        raise typer.BadParameter(f"--only {patterns}: no row of {suite.name} has such a name")
+    return rows
+
+
+def _is_wanted(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(
+        pattern in name or fnmatchcase(name, pattern) for pattern in patterns
+    )
+
+
+def _changed(row: "Row", changes: Mapping[str, Any]) -> "Row":
+    """Return a row with what the options say instead of the suite."""
+    from spmilp.bench.read import fitting, solvers_named
+
+    said = {name: value for name, value in changes.items() if value is not None}
+    if "solvers" in said:
+        said["solvers"] = solvers_named(said["solvers"])
+    if said.get("time_limit") == math.inf:
+        said["time_limit"] = None
+    return fitting(replace(row, **said))
+
+
+def _print_runs(runs: "pd.DataFrame", folder: Path, *, as_json: bool) -> ExitCode:
+    from spmilp.bench.output import defects
+    from spmilp.bench.sections import sections_of, settings_of
+    from spmilp.bench.summary import summary_frame, with_best_greedy
+
+    wrong = list(defects(runs))
+    if as_json:
+        summary = summary_frame(with_best_greedy(runs))
+        out.print_json({"runs": out.records(runs), "summary": out.records(summary)})
+    else:
+        _print_sections(list(sections_of(runs)), settings_of(runs))
+        out.console().print(f"tables: {folder}", markup=False, soft_wrap=True)
+    for defect in wrong:
+        out.print_error(f"{defect}. This is a defect of spmilp, please report it")
+    return ExitCode.INTERNAL if wrong else ExitCode.OK
+
+
+def _nothing_ran(runs: "pd.DataFrame", rows: "Iterable[Row]") -> ExitCode | None:
+    """Say so, if of the rows that were wanted no problem could be made."""
+    mine = runs[runs["instance"].isin([row.name for row in rows])]
+    without = mine[mine["status"].isin(["skipped", "not made"])]
+    if len(without) < len(mine):
+        return None
+    out.print_error(f"no row could be run; the first: {without['reason'].iloc[0]}")
+    return ExitCode.INVALID_INPUT
+
+
+def _print_sections(sections: "Iterable[Section]", facts: Iterable[str]) -> None:
+    to = out.console()
+    for fact in facts:
+        to.print(fact.replace("**", ""), markup=False, soft_wrap=True)
+    for section in sections:
+        to.print()
+        to.print(section.title, markup=False, style="bold")
+        if section.note:
+            to.print(section.note.replace("`", ""), markup=False, soft_wrap=True)
+        to.print(out.table(section.headings, section.rows, numbers=section.numbers))
+
+
+def _objects(section: "Section") -> list[dict[str, str]]:
+    return [dict(zip(section.headings, row, strict=True)) for row in section.rows]
+
+
+def _runs(row: "Row") -> str:
+    return f"{len(row.solvers) * len(row.seeds):,}"
+
+
+def _solvers(row: "Row") -> str:
+    """Return the names, with the one-pass rules only counted where there are several."""
+    from spmilp.bench.suite import GREEDY
+
+    greedy = [name for name in row.solvers if name.startswith(GREEDY)]
+    if len(greedy) < 4:
+        return ", ".join(row.solvers)
+    others = [name for name in row.solvers if name not in greedy]
+    return ", ".join([*others, f"{len(greedy)} of {GREEDY}*"])
+
+
+def _limit(row: "Row") -> str:
+    return "none" if row.time_limit is None else f"{row.time_limit:g} s"

@@ -6,6 +6,7 @@ import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
 
 if TYPE_CHECKING:
     from spmilp.bounds.bound import Bound
@@ -64,7 +65,6 @@ def bound(
 
 
 def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
-    from spmilp.cli import output as out
     from spmilp.report.answer_table import UNITS
 
     best: dict[str, Bound] = {}

@@ -8,6 +8,7 @@ import typer
 
 from spmilp import amounts
 from spmilp.cli import arguments
+from spmilp.cli import output as out
 from spmilp.errors import ExitCode
 
 
@@ -38,7 +39,6 @@ def check(
     docs/commands.md; exit code 7 when one is broken.
     """
     from spmilp.checker.check import check as violations_of
-    from spmilp.cli import output as out
     from spmilp.result import open_plan
 
     opened, answer = open_plan(plan, problem)

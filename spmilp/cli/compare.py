@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
     from spmilp.comparison.compare import Comparison
 
@@ -75,9 +78,6 @@ def compare(
     Each run starts anew and has the same limits. The bound of an instance is
     the best that any of the solvers proved.
     """
-    from spmilp.cli import output as out
-    from spmilp.cli.interrupts import interrupts_noted
-    from spmilp.cli.progress import progress_line
     from spmilp.comparison.compare import compare as compared
     from spmilp.files import write_atomically
     from spmilp.pipeline import Observer
@@ -111,8 +111,6 @@ def compare(
 
 
 def _print_tables(found: "Comparison", written: Path | None) -> None:
-    from spmilp.cli import output as out
-
     to = out.console()
     to.print(_table(found.runs, RUN_COLUMNS))
     to.print()
@@ -121,10 +119,8 @@ def _print_tables(found: "Comparison", written: Path | None) -> None:
         to.print(f"written: {written}", markup=False)
 
 
-def _table(frame: "pd.DataFrame", columns: Mapping[str, tuple[str, str]]) -> "Table":
+def _table(frame: "pd.DataFrame", columns: Mapping[str, tuple[str, str]]) -> Table:
     """Return the named columns under their headings; what is missing is a dash."""
-    from spmilp.cli import output as out
-
     rows = [
         [
             "–" if row[name] is None else format(row[name], form)

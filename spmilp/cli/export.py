@@ -8,6 +8,7 @@ import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
 
 if TYPE_CHECKING:
     from spmilp.export.formats import Exported
@@ -94,8 +95,6 @@ def export(
 
 
 def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:
-    from spmilp.cli import output as out
-
     if as_json:
         out.print_json(
             {

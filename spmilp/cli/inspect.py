@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from rich.table import Table
 
     from spmilp.report.inspection import Inspection
     from spmilp.units import Extents
@@ -39,7 +39,6 @@ def inspect(
     from dataclasses import asdict
 
     from spmilp import pipeline
-    from spmilp.cli import output as out
     from spmilp.report.inspection import inspect_network
     from spmilp.tile_selection.first_choice import choose_tilings
 
@@ -56,9 +55,7 @@ def inspect(
     to.print(_groups(found))
 
 
-def _whole(found: "Inspection") -> "Table":
-    from spmilp.cli import output as out
-
+def _whole(found: "Inspection") -> Table:
     operators = ", ".join(f"{number} {kind}" for kind, number in found.operators.items())
     groups, tiles = len(found.groups), sum(group.tiles for group in found.groups)
     rows = [
@@ -79,9 +76,7 @@ def _whole(found: "Inspection") -> "Table":
     return out.table(("", ""), rows, show_headings=False)
 
 
-def _groups(found: "Inspection") -> "Table":
-    from spmilp.cli import output as out
-
+def _groups(found: "Inspection") -> Table:
     rows = [
         (
             group.name,

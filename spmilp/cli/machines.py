@@ -6,13 +6,13 @@ from math import prod
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from spmilp import amounts
 from spmilp.cli import arguments
+from spmilp.cli import output as out
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from spmilp.machine.machine import Engine, Machine, Memory
     from spmilp.machine.provenance import Provenance
     from spmilp.machine.read import MachineFile
@@ -39,8 +39,6 @@ def machines(
 
 
 def _list(presets: "list[Machine]", *, as_json: bool) -> None:
-    from spmilp.cli import output as out
-
     if as_json:
         out.print_json({"machines": [_outline(machine) for machine in presets]})
         return
@@ -60,7 +58,6 @@ def _list(presets: "list[Machine]", *, as_json: bool) -> None:
 
 
 def _show(file: "MachineFile", *, as_json: bool) -> None:
-    from spmilp.cli import output as out
     from spmilp.machine.convert import machine_to_json
 
     machine = file.machine
@@ -91,10 +88,8 @@ def _show(file: "MachineFile", *, as_json: bool) -> None:
         to.print(f"[{number}] {source}", markup=False, soft_wrap=True)
 
 
-def _parameters(provenance: "Sequence[Provenance]") -> "Table":
+def _parameters(provenance: "Sequence[Provenance]") -> Table:
     """Return a row per parameter; its source is a number in the list of sources."""
-    from spmilp.cli import output as out
-
     numbers = {source: f"[{n}]" for n, source in enumerate(_sources(provenance), start=1)}
     rows = [
         (
@@ -129,10 +124,8 @@ def _outline(machine: "Machine") -> dict[str, object]:
     }
 
 
-def _parts(machine: "Machine") -> "Table":
+def _parts(machine: "Machine") -> Table:
     """Return what the machine consists of, equal parts in one row."""
-    from spmilp.cli import output as out
-
     rows = [
         *_rows("core", (_core(machine, core.kind) for core in machine.cores)),
         *_rows("memory", (_memory(memory) for memory in machine.memories)),

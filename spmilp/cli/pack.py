@@ -1,12 +1,27 @@
 """``spmilp pack``: offsets for buffers with given lifetimes."""
 
+import math
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.progress import ProgressLine, progress_line
+from spmilp.errors import ExitCode
+
+if TYPE_CHECKING:
+    from spmilp.cli.pack_answer import Answer
+    from spmilp.packing import Packing, PackingOptions, PackingProblem
+    from spmilp.packing.minimalloc import Table
+
+STANDARD_STREAM = "-"
+"""In place of a file name: stdin, or stdout."""
 
 EXAMPLES = """\
 Examples:
@@ -87,22 +102,93 @@ def pack(
     share no byte; lifetimes are half-open. A number in the column offset keeps
     that buffer where it is.
     """
-    from spmilp.cli.packing import Request, run
-
     if capacity is None and not minimise:
         raise typer.BadParameter("say --capacity BYTES, or --minimise, or both")
-    if output == "-" and as_json:
+    if output == STANDARD_STREAM and as_json:
         raise typer.BadParameter("--json and -o - would both print on stdout; name a file")
-    request = Request(
-        file=file,
-        capacity=capacity,
+
+    from spmilp import packing
+    from spmilp.cli.pack_answer import Answer, print_answer
+    from spmilp.files import write_atomically
+    from spmilp.packing.minimalloc import text_with_offsets
+
+    started = time.perf_counter()
+    with interrupts_noted() as interrupts, progress_line() as progress:
+        progress.say(f"reading {file}")
+        table = _table(file, ignore_offsets=ignore_offsets)
+        problem = packing.PackingProblem(items=table.items, capacity=capacity)
+        options = packing.PackingOptions(
+            time_limit=None if math.isinf(time_limit) else time_limit,
+            node_limit=node_limit,
+            seed=seed,
+            workers=workers,
+        )
+        found = _packing(problem, options, progress, minimise=minimise)
+        interrupts.finishing = True
+        progress.say("checking the offsets")
+        offsets = found.offsets
+        violations = () if offsets is None else tuple(packing.check_packing(problem, offsets))
+        good = offsets is not None and not violations
+        text = text_with_offsets(table, offsets) if offsets is not None and good else ""
+        written = output if good and output != STANDARD_STREAM else None
+        if written is not None:
+            write_atomically(written, text)
+    answer = Answer(
+        name=str(file),
+        table=table,
+        problem=problem,
+        packing=found,
+        violations=violations,
+        file=written,
         minimise=minimise,
-        output=output,
-        ignore_offsets=ignore_offsets,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        seed=seed,
-        workers=workers,
-        as_json=as_json,
+        seconds=time.perf_counter() - started,
+        interrupted=interrupts.code is not None,
     )
-    raise typer.Exit(run(request))
+    if good and output == STANDARD_STREAM:
+        sys.stdout.write(text)
+    else:
+        print_answer(answer, as_json=as_json)
+    raise typer.Exit(_exit_code(answer, interrupts.code))
+
+
+def _table(file: Path, *, ignore_offsets: bool) -> "Table":
+    from spmilp.packing.minimalloc import parse_table, read_table
+
+    if str(file) == STANDARD_STREAM:
+        table = parse_table(sys.stdin.buffer.read(), "stdin")
+    else:
+        table = read_table(file)
+    if not ignore_offsets:
+        return table
+    return replace(table, items=tuple(replace(item, offset=None) for item in table.items))
+
+
+def _packing(
+    problem: "PackingProblem", options: "PackingOptions", progress: ProgressLine, *, minimise: bool
+) -> "Packing":
+    from spmilp import packing
+    from spmilp.packing.fixed import is_all_fixed, judge_fixed
+    from spmilp.packing.warm import warm_up
+
+    if is_all_fixed(problem):
+        return judge_fixed(problem)
+    progress.say("loading the search (the first run compiles it for about half a minute)")
+    warm_up()
+    progress.say("packing")
+    pack = packing.minimise if minimise else packing.pack
+    return pack(problem, options)
+
+
+def _exit_code(answer: "Answer", signal: ExitCode | None) -> ExitCode:
+    """Return the code: a defect of ours first, then a signal, then what the search says."""
+    from spmilp.packing import PackingStatus
+
+    if answer.violations:
+        return ExitCode.INTERNAL
+    if signal is not None:
+        return signal
+    if answer.packing.status is PackingStatus.INFEASIBLE:
+        return ExitCode.INFEASIBLE
+    if answer.packing.offsets is None:
+        return ExitCode.LIMIT_WITHOUT_PLAN
+    return ExitCode.OK

@@ -5,14 +5,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from spmilp.amounts import percent
 from spmilp.cli.output import console
-from spmilp.report.summary import relative_gap
-from spmilp.solvers.base import Progress
+
+if TYPE_CHECKING:
+    from spmilp.solvers.base import Progress
 
 
 class ProgressLine:
@@ -46,8 +48,10 @@ class ProgressLine:
         """Show what the search for tile sizes has found."""
         self.say(f"choosing tiles: best {value:,} with {tasks:,} tasks")
 
-    def improved(self, progress: Progress) -> None:
+    def improved(self, progress: "Progress") -> None:
         """Show a solver's incumbent, bound and gap."""
+        from spmilp.report.summary import relative_gap
+
         incumbent = progress.incumbent
         if incumbent is None:
             self.say(f"solving: no plan yet, bound {progress.bound:,} ({progress.source})")

@@ -8,6 +8,7 @@ import typer
 from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
 from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -83,8 +84,6 @@ def replay(
 
 def _print(plan: Path, differences: "Sequence[Difference]", delayed: int, *, as_json: bool) -> None:
     from dataclasses import asdict
-
-    from spmilp.cli import output as out
 
     if as_json:
         outputs = [

@@ -1,13 +1,33 @@
 """``spmilp solve``: from a model or a problem file to a checked plan in a folder."""
 
+import math
+import re
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
+from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
+from spmilp.cli import output as out
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.progress import progress_line
+from spmilp.errors import ExitCode
 from spmilp.tile_selection.mode import Tiles
+
+if TYPE_CHECKING:
+    from spmilp.problem.problem import Problem
+    from spmilp.report.summary import Summary
+    from spmilp.result import Result
+
+MOST_CORES = 20
+"""Cores that get a row of their own; of more, the table shows the spread."""
 
 
 def solve(
@@ -67,24 +87,221 @@ def solve(
     accepted the plan. Ctrl-C ends the search; the best plan so far is checked
     and written.
     """
-    from spmilp.cli.solving import Request, run
+    from spmilp import pipeline
+    from spmilp.problem.documents import collector_paused
+    from spmilp.result import write_outputs
 
-    request = Request(
-        source=source,
-        arguments={
-            "machine": machine,
-            "dim": read.dimensions(dim or ()),
-            "solver": solver,
-            "tiles": tiles,
-            "objective": objective,
-            "time_limit": time_limit,
-            "gap": gap,
-            "seed": seed,
-            "workers": workers,
-        },
-        strict_gap=gap if strict_gap else None,
-        outdir=outdir,
-        write_model=write_model,
-        as_json=as_json,
+    started = time.perf_counter()
+    models: list[Path] = []
+    with interrupts_noted() as interrupts, progress_line() as progress:
+        progress.ends_at(started + time_limit)
+
+        def on_stage(stage: pipeline.Stage) -> None:
+            if stage is pipeline.Stage.CHECKING:
+                interrupts.finishing = True
+                progress.ends_at(math.inf)
+            progress.say(f"reading {source}" if stage is pipeline.Stage.READING else stage)
+
+        def on_problem(problem: "Problem") -> None:
+            if write_model is not None:
+                progress.say(f"writing {write_model}")
+                _write_model(problem, write_model)
+                models.append(write_model)
+
+        with collector_paused():
+            result = pipeline.solve(
+                source,
+                machine,
+                dim=read.dimensions(dim or ()),
+                solver=solver,
+                tiles=tiles,
+                objective=objective,
+                time_limit=time_limit,
+                gap=gap,
+                seed=seed,
+                workers=workers,
+                observer=pipeline.Observer(
+                    on_stage=on_stage,
+                    on_tiles=progress.better_tiles,
+                    on_problem=on_problem,
+                    on_progress=progress.improved,
+                ),
+            )
+            folder = outdir or Path("out") / _folder_name(source, result.problem)
+            answer = Answer(
+                result=result,
+                files=(*models, *write_outputs(result, folder)),
+                seconds=time.perf_counter() - started,
+                interrupted=interrupts.code is not None,
+            )
+        _show(answer, as_json=as_json)
+    raise typer.Exit(_exit_code(answer, gap if strict_gap else math.inf, interrupts.code))
+
+
+def _write_model(problem: "Problem", file: Path) -> None:
+    from spmilp.solvers.milp.write import write_model
+
+    write_model(problem, file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the command has found out.
+
+    Parameters
+    ----------
+    files
+        What was written.
+    seconds
+        Wall time of the command.
+    """
+
+    result: "Result"
+    files: tuple[Path, ...]
+    seconds: float
+    interrupted: bool
+
+
+def _folder_name(source: str, problem: "Problem") -> str:
+    """Return ``NAME-MACHINE`` from the model's file name, or from the problem's name."""
+    from spmilp.report.summary import network_name
+
+    name = network_name(problem) if source.endswith(".json") else Path(source.split(":")[-1]).stem
+    return f"{_plain(name)}-{_plain(problem.machine.name)}"
+
+
+def _plain(name: str) -> str:
+    """Keep what is safe in a file name; names in files may hold anything."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip("._") or "unnamed"
+
+
+def _exit_code(answer: Answer, wanted_gap: float, signal: ExitCode | None) -> ExitCode:
+    """Return the code: a defect of ours first, then a signal, then what the solver says."""
+    from spmilp.solvers.base import SolveStatus
+
+    result = answer.result
+    if result.violations:
+        return ExitCode.INTERNAL
+    if signal is not None:
+        return signal
+    if result.status is SolveStatus.INFEASIBLE:
+        return ExitCode.INFEASIBLE
+    if result.gap is None:
+        return ExitCode.LIMIT_WITHOUT_PLAN
+    if result.gap > wanted_gap:
+        return ExitCode.GAP_NOT_REACHED
+    return ExitCode.OK
+
+
+def _show(answer: Answer, *, as_json: bool) -> None:
+    """Print the answer on stdout, and what is wrong on stderr."""
+    summary = answer.result.summary
+    if summary is None:
+        out.print_error(_failure(answer))
+    if as_json:
+        out.print_json(_as_object(answer, summary))
+    elif summary is not None:
+        _print_tables(out.console(), answer, summary)
+
+
+def _failure(answer: Answer) -> str:
+    """Say why there is no plan to show."""
+    result, violations = answer.result, answer.result.violations
+    if violations:
+        lines = [f"  {violation.rule}: {violation.message}" for violation in violations[:10]]
+        more = [f"  and {len(violations) - 10} more"] if len(violations) > 10 else []
+        kept = f"; the plan is kept in {answer.files[-1]}" if answer.files else ""
+        head = (
+            f"the checker rejects the plan of the solver {result.solver} "
+            f"({amounts.count(len(violations), 'violation')}). This is a defect of spmilp, please "
+            f"report it{kept}"
+        )
+        return "\n".join([head, *lines, *more])
+    if result.answer.reason:
+        return f"{result.status}: {result.reason}"
+    return result.reason
+
+
+def _as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
+    """Return the answer for ``--json``; what there is not is null."""
+    from spmilp.report.summary import Summary, network_name
+
+    result = answer.result
+    figures = asdict(summary) if summary is not None else dict.fromkeys(Summary.__slots__)
+    roofline = _roofline(answer)
+    names = {
+        "network": network_name(result.problem),
+        "machine": result.problem.machine.name,
+        "quantity": str(result.problem.objective.first),
+        "bound": result.bound,
+        "bound_source": result.bound_source,
+        "roofline": None if roofline is None else roofline.cycles,
+        "unverified": list(result.problem.machine.unverified),
+    }
+    how = {
+        "status": str(result.status),
+        "reason": result.answer.reason or None,
+        "interrupted": answer.interrupted,
+        "solver": result.solver,
+        "seconds": round(answer.seconds, 3),
+        "checked": summary is not None,
+        "violations": [
+            {"rule": found.rule, "objects": list(found.objects), "message": found.message}
+            for found in result.violations
+        ],
+        "files": [str(file) for file in answer.files],
+    }
+    return figures | names | how
+
+
+def _roofline(answer: Answer) -> Any:
+    """Return the roofline; after an interrupt nobody wants to wait for it."""
+    return None if answer.interrupted else answer.result.roofline
+
+
+def _print_tables(to: Console, answer: Answer, summary: "Summary") -> None:
+    from spmilp.report import answer_table
+
+    result = answer.result
+    how = ", interrupted" if answer.interrupted else ""
+    to.print(answer_table.title(result.problem, result.status, True, how), markup=False)
+    rows = answer_table.rows(summary, _roofline(answer), result.solver, answer.seconds)
+    to.print(out.table(("", "", ""), rows, numbers={1}, show_headings=False))
+    to.print()
+    to.print(_cores(summary))
+    if summary.unverified:
+        to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
+    for file in answer.files:
+        to.print(f"written: {escape(str(file))}", soft_wrap=True)
+
+
+def _unverified(summary: "Summary") -> str:
+    """Return one line that names the parameters of the machine that no source confirms."""
+    from spmilp.machine.read import list_presets
+
+    names = summary.unverified
+    count = amounts.count(len(names), "machine parameter")
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    shown = f"; spmilp machines {summary.machine} lists them" * (summary.machine in list_presets())
+    return f"{count} ({', '.join(names[:3])}{more}){shown}"
+
+
+def _cores(summary: "Summary") -> Table:
+    """Return a row per core, or the spread over them when they are many."""
+    if len(summary.cores) <= MOST_CORES:
+        return out.table(
+            ("core", "tasks", "busy cycles", "utilisation"),
+            [
+                (core.core, f"{core.tasks:,}", f"{core.busy:,}", amounts.percent(core.utilisation))
+                for core in summary.cores
+            ],
+            numbers={1, 2, 3},
+        )
+    shares = sorted(core.utilisation for core in summary.cores)
+    spread = (shares[0], sum(shares) / len(shares), shares[-1])
+    busy = f"{sum(1 for core in summary.cores if core.tasks)} of {len(shares)}"
+    return out.table(
+        ("cores in use", "utilisation: least", "mean", "most"),
+        [(busy, *(amounts.percent(share) for share in spread))],
+        numbers={1, 2, 3},
     )
-    raise typer.Exit(run(request))
