@@ -31,7 +31,7 @@ class Steps:
         seed: int,
     ) -> None:
         self._context = context
-        self._filling = fill
+        self._fill = fill
         self._clock = clock
         self._random = np.random.default_rng(seed)
         self._windows = WindowSearch(context, settings.windows, seed, has_clock=clock.is_limited)
@@ -48,10 +48,10 @@ class Steps:
         return found
 
     def _result_of(self, kind: Step, current: TimedSchedule) -> TimedSchedule:
-        limit = self._filling.limit()
+        memories = self._fill.memories()
         if kind is Step.WINDOW:
-            return self._windows.improve(current, limit, self._clock)
+            return self._windows.improve(current, memories, self._clock)
         if kind is Step.REASSIGN:
-            return self._reassignment.improve(current, limit, self._clock)
+            return self._reassignment.improve(current, memories, self._clock)
         kick = perturbed if kind is Step.PERTURB else with_loads_advanced
-        return kick(self._context, current, limit, self._clock, self._random)
+        return kick(self._context, current, memories, self._clock, self._random)

@@ -1,4 +1,4 @@
-"""A window of a plan: what is decided in it, what is before it, and what comes behind."""
+"""A window of a schedule: what is decided in it, what is before it, and what comes behind."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import Ints, Rows
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
+from spmilp.solvers.partial_order.schedule import Flags, TimedSchedule, timed
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx
 
 
@@ -47,7 +46,7 @@ class WindowSolution(NamedTuple):
 
 
 class WindowResidency(NamedTuple):
-    """A residency that may be there during a window, as it was before: ``[begin, end)``."""
+    """A residency that may be there during a window, and when it was before: ``[begin, end)``."""
 
     residency: ResidencyIdx
     begin: Cycles
@@ -58,15 +57,15 @@ class WindowResidency(NamedTuple):
 class Window:
     """The activities inside a cut get new times; all others move as two blocks at most.
 
-    What starts earlier at the latest, stays where it is at its earliest; what starts later at the
-    latest, stays there, and moves to the left as a whole by what the window saves. If that is
-    nothing, all times are valid as they were: the earliest on the one side of a cut by latest
+    What starts before the cut at the latest stays where it is at its earliest; what starts behind
+    it at the latest stays there, and moves to the left as a whole by what the window saves. If that
+    is nothing, all times are valid as they were: the earliest on the one side of a cut by latest
     starts go together with the latest on the other. Those are the *old* times of a window.
 
     Parameters
     ----------
     early, late
-        Start cycles of every activity, each as early and as late as it can be for one makespan.
+        The schedule, with each activity as early and as late as it can be for one makespan.
 
     Attributes
     ----------
@@ -80,25 +79,22 @@ class Window:
     """
 
     def __init__(
-        self,
-        context: ScheduleContext,
-        schedule: PartialOrderSchedule,
-        early: Ints,
-        late: Ints,
-        cut: Cut,
+        self, context: ScheduleContext, early: TimedSchedule, late: TimedSchedule, cut: Cut
     ) -> None:
+        schedule = late.schedule
         self.context = context
         self.schedule = schedule
         self.first = cut.first
-        lives = schedule.cycles > 0
-        self._is_before = lives & (late < cut.first)
-        self._is_behind = lives & (late >= cut.until)
-        self._is_inside = lives & ~self._is_before & ~self._is_behind
-        self._old = np.where(self._is_before, early, late)
+        runs = schedule.cycles > 0
+        self._is_before = runs & (late.start < cut.first)
+        self._is_behind = runs & (late.start >= cut.until)
+        self._is_inside = runs & ~self._is_before & ~self._is_behind
+        self._late = late.start
+        self._old = np.where(self._is_before, early.start, late.start)
+        self._old_end = self._old + schedule.cycles
         self.is_before: list[bool] = self._is_before.tolist()
         self.is_inside: list[bool] = self._is_inside.tolist()
         self.is_free: list[bool] = (self._is_inside & cut.free).tolist()
-        self._late = late
         self.cycles: list[int] = schedule.cycles.tolist()
         self.old: list[int] = self._old.tolist()
         self.filler: list[int] = schedule.filler.tolist()
@@ -110,20 +106,14 @@ class Window:
         return self.old[activity] + self.cycles[activity]
 
     @cached_property
-    def inside(self) -> list[int]:
-        """The activities that get new times, in the order of the old ones."""
-        return [one for one in self.near if self._is_inside[one]]
-
-    @cached_property
     def running(self) -> Cycles:
         """The cycle at which the last activity before the window has ended."""
-        return int((self._old + self.schedule.cycles)[self._is_before].max(initial=0))
+        return int(self._old_end[self._is_before].max(initial=0))
 
     @cached_property
     def end(self) -> Cycles:
         """The cycle by which the window and all before it have ended."""
-        ends = (self._old + self.schedule.cycles)[self._is_inside]
-        return max(self.running, int(ends.max(initial=0)))
+        return max(self.running, int(self._old_end[self._is_inside].max(initial=0)))
 
     @cached_property
     def start(self) -> Cycles:
@@ -134,81 +124,70 @@ class Window:
     def near(self) -> list[int]:
         """The activities that may hold something between the start and the end of the window.
 
-        Those before, then those inside, then those behind, each in the order of their old times:
-        equal windows list them in the same way wherever they are.
+        Those before, then those inside, then those behind, each in the order of their old times.
         """
-        ends = self._old + self.schedule.cycles
-        before = self._is_before & (ends > self.start)
+        before = self._is_before & (self._old_end > self.start)
         behind = self._is_behind & (self._late < self.end)
         near = np.flatnonzero(before | behind | self._is_inside)
         side = self._is_behind[near].astype(np.int64) - self._is_before[near]
-        sequence = np.lexsort((self.schedule.cycles[near], self._old[near], side))
-        found: list[int] = near[sequence].tolist()
+        order = np.lexsort((self.schedule.cycles[near], self._old[near], side))
+        found: list[int] = near[order].tolist()
         return found
+
+    @cached_property
+    def inside(self) -> list[int]:
+        """The activities that get new times, in the order of the old ones."""
+        return [one for one in self.near if self._is_inside[one]]
+
+    def touched(self, activity: int) -> list[ResidencyIdx]:
+        """Return what an activity reads and fills."""
+        return [*self.schedule.reads.row(activity), *self.schedule.fills.row(activity)]
+
+    def touching(self, residency: ResidencyIdx) -> list[int]:
+        """Return what fills and what reads a residency."""
+        filler, readers = self.filler[residency], self.schedule.readers.row(residency)
+        return readers if filler < 0 else [filler, *readers]
 
     def residencies(self, memory: MemoryIdx) -> list[WindowResidency]:
         """Return the residencies of a memory that may be there between the start and the end."""
-        residency = np.flatnonzero(self.schedule.memory == memory).tolist()
-        found = [self._residency(one) for one in residency if self._is_near(one)]
+        there = np.flatnonzero(self.schedule.memory == memory).tolist()
+        found = [self._residency(one) for one in there if self._is_near(one)]
         return sorted(found, key=lambda one: (one.begin, one.end, one.bytes))
 
     def _residency(self, residency: ResidencyIdx) -> WindowResidency:
-        filler, touching = self.filler[residency], self.touching(residency)
-        begin = self.start
+        filler, begin = self.filler[residency], self.start
         if filler >= 0:
-            begin = self.old_end(filler) if self.overwrites[residency] >= 0 else self.old[filler]
-        end = max(map(self.old_end, touching), default=0)
+            overwrites = self.overwrites[residency] >= 0
+            begin = self.old_end(filler) if overwrites else self.old[filler]
+        end = max(map(self.old_end, self.touching(residency)), default=0)
         if self.schedule.lasting[residency]:
             end = self.end
         size = int(self.schedule.bytes[residency])
         return WindowResidency(residency, max(begin, self.start), min(end, self.end), size)
 
-    def row(self, rows: Rows, index: int) -> list[int]:
-        """Return one list of many."""
-        found: list[int] = rows.items[rows.begin[index] : rows.begin[index + 1]].tolist()
-        return found
-
-    def touched(self, activity: int) -> list[int]:
-        """Return what an activity reads and fills."""
-        return [*self.row(self.schedule.reads, activity), *self.row(self.schedule.fills, activity)]
-
-    def touching(self, residency: ResidencyIdx) -> list[int]:
-        """Return what fills and what reads a residency."""
-        filler = self.filler[residency]
-        readers = self.row(self.schedule.readers, residency)
-        return readers if filler < 0 else [filler, *readers]
-
     def _is_near(self, residency: ResidencyIdx) -> bool:
-        filler, touching = self.filler[residency], self.touching(residency)
+        filler = self.filler[residency]
         if filler >= 0 and self.cycles[filler] == 0:
             return False
-        if (
-            filler >= 0
-            and not self.is_before[filler]
-            and self._begin(residency, filler) >= self.end
-        ):
-            return False
+        if filler >= 0 and not self.is_before[filler]:
+            # Inside, what overwrites bytes may begin anywhere.
+            overwrites = self.overwrites[residency] >= 0 and self._is_behind[filler]
+            if (self.old_end(filler) if overwrites else self.old[filler]) >= self.end:
+                return False
+        touching = self.touching(residency)
         if self.schedule.lasting[residency] or not all(self.is_before[one] for one in touching):
             return True
         return max(map(self.old_end, touching), default=0) > self.start
 
-    def _begin(self, residency: ResidencyIdx, filler: int) -> Cycles:
-        """Return the old begin of what an activity fills, if that is behind or inside.
-
-        What takes over bytes inside may begin anywhere.
-        """
-        takes_over = self.overwrites[residency] >= 0 and self._is_behind[filler]
-        return self.old_end(filler) if takes_over else self.old[filler]
-
-    def result(self, solution: WindowSolution) -> Ints:
-        """Return start cycles of all activities, for a solution that saves something."""
-        times = np.where(self.is_before, self._old, self._late - solution.saved)
-        times[self.inside] = self.start + np.array(solution.starts, np.int64)
-        return times
+    def result(self, solution: WindowSolution) -> TimedSchedule:
+        """Return the schedule with its new times, for a solution that saves something."""
+        start = np.where(self.is_before, self._old, self._late - solution.saved)
+        start[self.inside] = self.start + np.array(solution.starts, np.int64)
+        return timed(self.schedule, start)
 
 
 class Claim(NamedTuple):
-    """An amount of something, residency for ``[begin, end)`` in cycles."""
+    """An amount of something, held for ``[begin, end)`` in cycles."""
 
     begin: int
     end: int

@@ -7,17 +7,13 @@ from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.operator_selection import ByBestRate
-from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.lns.neighbourhoods import CUTS, Field, Neighbourhood
+from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
 from spmilp.solvers.lns.window import Window, WindowSolution
 from spmilp.solvers.lns.window_model import WindowModel
-from spmilp.solvers.partial_order.capacity_passes import (
-    capacity_backward_pass,
-    capacity_forward_pass,
-)
 from spmilp.solvers.partial_order.context import ScheduleContext
+from spmilp.solvers.partial_order.justification import backward_pass, forward_pass
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
-from spmilp.solvers.partial_order.schedule import TimedSchedule, makespan_of
+from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 
 FIRST_SIZE, LEAST_SIZE, MOST_SIZE = 120, 40, 1200
 """Free activities of a window."""
@@ -51,30 +47,28 @@ class WindowSearch:
         self._selection = ByBestRate(kinds, self._random, has_clock=has_clock)
         self._sizes = dict.fromkeys(kinds, float(FIRST_SIZE))
 
-    def improve(self, current: TimedSchedule, limit: Ints, clock: Clock) -> TimedSchedule:
-        """Solve one window; return a incumbent that ends no later."""
+    def improve(self, current: TimedSchedule, memories: Memories, clock: Clock) -> TimedSchedule:
+        """Solve one window; return a schedule that ends no later."""
         began, kind = clock.now(), self._selection.next()
-        found = self._improved(kind, current, limit, clock)
+        found = self._improved(kind, current, memories, clock)
         self._selection.learn(kind, current.makespan - found.makespan, clock.now() - began)
         return found
 
     def _improved(
-        self, kind: Neighbourhood, current: TimedSchedule, limit: Ints, clock: Clock
+        self, kind: Neighbourhood, current: TimedSchedule, memories: Memories, clock: Clock
     ) -> TimedSchedule:
-        context, schedule, makespan = self._context, current.schedule, current.makespan
-        late = capacity_backward_pass(schedule, context.kept_reuse, limit, current.start, makespan)
-        early = capacity_forward_pass(schedule, context.kept_reuse, limit, late, makespan)
-        if makespan_of(schedule, early) < makespan:
-            return TimedSchedule(schedule, early, makespan_of(schedule, early))
-        field = Field(context, schedule, early, late)
-        cut = CUTS[kind](field, int(self._sizes[kind]), self._random)
-        window = Window(context, schedule, early, late, cut)
+        late = backward_pass(current, memories)
+        early = forward_pass(late, memories)
+        if early.makespan < current.makespan:
+            return early
+        slack = Slack(self._context, early, late)
+        cut = CUTS[kind](slack, int(self._sizes[kind]), self._random)
+        window = Window(self._context, early, late, cut)
         found = self._solved(window, kind, clock.seconds_left())
         if found.saved == 0:
-            return TimedSchedule(schedule, early, makespan)
-        times = window.result(found)
-        better = TimedSchedule(schedule, times, makespan_of(schedule, times))
-        return justified_by_capacity(context, better, limit, clock, rounds=1)
+            return early
+        better = window.result(found)
+        return justified_by_capacity(self._context, better, memories, clock, rounds=1)
 
     def _solved(self, window: Window, kind: Neighbourhood, seconds: float | None) -> WindowSolution:
         """Return what CP-SAT finds; a proof lets the next window be larger."""

@@ -1,12 +1,19 @@
-"""Transfers to and from DRAM become copies between scratchpads where these have room. Compiled."""
+"""Transfers to and from DRAM become copies between scratchpads with capacity. Compiled."""
 
 from typing import NamedTuple
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints, Rows
-from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
-from spmilp.solvers.partial_order.transfer_options import OptionTables, earliest_option, hold_option
+from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints
+from spmilp.solvers.kernels.timeline import Timeline, occupy
+from spmilp.solvers.partial_order.profiles import has_capacity, hold
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, Rows
+from spmilp.solvers.partial_order.transfer_options import (
+    Booking,
+    Copy,
+    OptionTables,
+    earliest_option,
+    hold_option,
+)
 
 
 class Changes(NamedTuple):
@@ -16,8 +23,10 @@ class Changes(NamedTuple):
     ----------
     start, cycles
         Of each activity.
-    source, pair, way
-        What each transfer reads; how it goes, -1 where it goes as before.
+    source
+        What each transfer reads.
+    pair, option
+        The transfer option of each transfer; -1 where it goes as before.
     begins, valid, first_use, ends, memory
         Of each residency.
     """
@@ -26,7 +35,7 @@ class Changes(NamedTuple):
     cycles: Ints
     source: Ints
     pair: Ints
-    way: Ints
+    option: Ints
     begins: Ints
     valid: Ints
     first_use: Ints
@@ -47,7 +56,7 @@ class BypassState(NamedTuple):
         The residencies of each slice.
     may_leave
         The residencies that may lie in another memory.
-    line, room
+    usage, occupancy
         What resources carry, and the bytes in use.
     """
 
@@ -58,8 +67,8 @@ class BypassState(NamedTuple):
     holders: Rows
     is_dram: Flags
     may_leave: Flags
-    line: Timeline
-    room: Timeline
+    usage: Timeline
+    occupancy: Timeline
     changes: Changes
 
 
@@ -80,29 +89,31 @@ def bypass_dram(state: BypassState, moves: Ints, most: int) -> int:
     for act in moves:
         new = schedule.fills.items[schedule.fills.begin[act]]
         is_load = state.is_dram[now.memory[now.source[act]]] and not state.is_dram[now.memory[new]]
-        if count < most and is_load and _is_for_one(schedule, act) and now.first_use[new] < NEVER:
-            count += _comes_from_a_scratchpad(state, act, new)
+        if (
+            count < most
+            and is_load
+            and _has_one_destination(schedule, act)
+            and now.first_use[new] < NEVER
+        ):
+            count += _load_from_scratchpad(state, act, new)
     for act in moves:
         new = schedule.fills.items[schedule.fills.begin[act]]
         is_store = state.is_dram[now.memory[new]] and state.may_leave[new]
-        if count < most and is_store and _is_for_one(schedule, act):
-            count += _waits_in_a_scratchpad(state, act, new)
+        if count < most and is_store and _has_one_destination(schedule, act):
+            count += _store_in_scratchpad(state, act, new)
     return count
 
 
 @part
-def _is_for_one(schedule: PartialOrderSchedule, act: int) -> bool:
+def _has_one_destination(schedule: PartialOrderSchedule, act: int) -> bool:
     is_one: bool = schedule.fills.begin[act + 1] - schedule.fills.begin[act] == 1
     return is_one
 
 
 @part
 def _hold(state: BypassState, act: int, sign: int) -> None:
-    """Take what an activity residency before all changes, or give it back with ``sign`` -1."""
-    demands, start = state.schedule.demands, state.start[act]
-    for i in range(demands.begin[act], demands.begin[act + 1]):
-        end = start + state.schedule.cycles[act]
-        occupy(state.line, demands.items[i], start, end, sign * state.schedule.amounts[i])
+    """Take what an activity held before all changes, or give it back with ``sign`` -1."""
+    hold(state.schedule, state.usage, act, state.start[act], sign)
 
 
 @part
@@ -110,89 +121,78 @@ def _fill(state: BypassState, residency: int, first: int, until: int, sign: int)
     """Take the bytes of a residency from ``first`` to ``until``, or give them back."""
     if until > first:
         size = sign * state.schedule.bytes[residency]
-        occupy(state.room, state.changes.memory[residency], first, until, size)
+        occupy(state.occupancy, state.changes.memory[residency], first, until, size)
 
 
 @part
-def _has_room(state: BypassState, memory: int, first: int, until: int, need: int) -> bool:
-    """Say whether so many bytes of a memory are free from ``first`` to ``until``."""
-    steps, row = state.room.steps, state.room.resources[memory]
-    step = step_at(state.room, memory, first)
-    past = row.begin + row.length
-    while step < past and steps[step].time < until:
-        if steps[step].load + need > state.limit[memory]:
-            return False
-        step += 1
-    return True
+def _has_capacity(state: BypassState, residency: int, memory: int, first: int, until: int) -> bool:
+    """Say whether a residency fits in a memory from ``first`` to ``until``."""
+    size = state.schedule.bytes[residency]
+    return has_capacity(state.occupancy, state.limit, memory, first, until, size)
 
 
 @part
-def _comes_from_a_scratchpad(state: BypassState, act: int, new: int) -> int:
+def _load_from_scratchpad(state: BypassState, act: int, new: int) -> int:
     """Let a load come from where the slice is kept longer for the fewest bytes and cycles."""
     schedule, now = state.schedule, state.changes
     what = schedule.moved_slice[act]
     buffer = state.options.slices[what].buffer
     _hold(state, act, -ONE)
-    best, best_cost, best_way, best_start, best_end = NONE, NEVER, NONE, ZERO, ZERO
+    best, best_cost, best_booking = NONE, NEVER, Booking(NONE, ZERO, ZERO)
     for of in (what, buffer):
         for i in range(state.holders.begin[of], state.holders.begin[of + 1]):
-            residency = state.holders.items[i]
-            memory = now.memory[residency]
+            holder = state.holders.items[i]
+            memory = now.memory[holder]
             pair = state.options.pair_at[memory, now.memory[new]]
-            ready, by = max(now.valid[residency], now.start[act]), now.first_use[new]
-            if pair == NONE or residency == new or state.limit[memory] == NEVER:
+            if pair == NONE or holder == new or state.limit[memory] == NEVER:
                 continue
-            if schedule.overwritten_by[residency] != NONE:
-                by = min(by, now.start[schedule.filler[schedule.overwritten_by[residency]]])
-            way, start, end = earliest_option(
-                schedule, state.options, state.line, pair, what, ready, by, of != what
-            )
-            if way == NONE:
+            ready, by = max(now.valid[holder], now.start[act]), now.first_use[new]
+            if schedule.overwritten_by[holder] != NONE:
+                by = min(by, now.start[schedule.filler[schedule.overwritten_by[holder]]])
+            copy = Copy(pair, what, of != what, ready, by)
+            booking = earliest_option(schedule, state.options, state.usage, copy)
+            if booking.option == NONE:
                 continue
-            cost = max(ZERO, end - now.ends[residency]) * schedule.bytes[residency]
+            cost = max(ZERO, booking.end - now.ends[holder]) * schedule.bytes[holder]
             if cost >= best_cost:
                 continue
-            if cost == 0 or _has_room(
-                state, memory, now.ends[residency], end, schedule.bytes[residency]
-            ):
-                best, best_cost, best_way, best_start, best_end = residency, cost, way, start, end
+            if cost == 0 or _has_capacity(state, holder, memory, now.ends[holder], booking.end):
+                best, best_cost, best_booking = holder, cost, booking
         if what == buffer:
             break
     if best == NONE:
         _hold(state, act, ONE)
         return ZERO
-    _fill(state, best, now.ends[best], best_end, ONE)
-    now.ends[best] = max(now.ends[best], best_end)
-    _fill(state, new, now.begins[new], best_start, -ONE)
-    _go(state, act, new, best, best_way, best_start, best_end)
+    _fill(state, best, now.ends[best], best_booking.end, ONE)
+    now.ends[best] = max(now.ends[best], best_booking.end)
+    _fill(state, new, now.begins[new], best_booking.start, -ONE)
+    _book(state, act, new, best, best_booking)
     return ONE
 
 
 @part
-def _go(
-    state: BypassState, act: int, new: int, source: int, way: int, start: int, end: int
-) -> None:
-    """Write down how and when a transfer goes."""
+def _book(state: BypassState, act: int, new: int, source: int, booking: Booking) -> None:
+    """Write down from where, how and when a transfer fills ``new``."""
     now = state.changes
     pair = state.options.pair_at[now.memory[source], now.memory[new]]
-    hold_option(state.options, state.line, pair, way, start, end, ONE)
-    now.begins[new], now.valid[new] = start, end
-    now.first_use[source] = min(now.first_use[source], start)
-    now.start[act], now.cycles[act] = start, end - start
-    now.source[act], now.pair[act], now.way[act] = source, pair, way
+    hold_option(state.options, state.usage, pair, booking, ONE)
+    now.begins[new], now.valid[new] = booking.start, booking.end
+    now.first_use[source] = min(now.first_use[source], booking.start)
+    now.start[act], now.cycles[act] = booking.start, booking.end - booking.start
+    now.source[act], now.pair[act], now.option[act] = source, pair, booking.option
 
 
 @part
-def _waits_in_a_scratchpad(state: BypassState, act: int, new: int) -> int:
-    """Let what is stored and loaded again wait in the next memory with room."""
+def _store_in_scratchpad(state: BypassState, act: int, new: int) -> int:
+    """Let what is stored and loaded again wait in the next scratchpad with capacity."""
     schedule, now = state.schedule, state.changes
     last_load = NONE
     for i in range(schedule.readers.begin[new], schedule.readers.begin[new + 1]):
-        user = schedule.readers.items[i]
-        if schedule.moved_slice[user] == NONE or not _is_for_one(schedule, user):
+        reader = schedule.readers.items[i]
+        if schedule.moved_slice[reader] == NONE or not _has_one_destination(schedule, reader):
             return ZERO
-        if now.source[user] == new:
-            last_load = max(last_load, now.start[user])
+        if now.source[reader] == new:
+            last_load = max(last_load, now.start[reader])
     if last_load == NONE:
         return ZERO
     dram, first = now.memory[new], now.start[act]
@@ -200,48 +200,48 @@ def _waits_in_a_scratchpad(state: BypassState, act: int, new: int) -> int:
         memory = (now.memory[now.source[act]] + k) % state.limit.size
         if state.limit[memory] == NEVER:
             continue
-        if _has_room(state, memory, first, last_load, schedule.bytes[new]):
+        if _has_capacity(state, new, memory, first, last_load):
             now.memory[new] = memory
-            if _all_go_there(state, act, new):
+            if _store_and_load_there(state, act, new):
                 return ONE
             now.memory[new] = dram
     return ZERO
 
 
 @part
-def _all_go_there(state: BypassState, act: int, new: int) -> bool:
+def _store_and_load_there(state: BypassState, act: int, new: int) -> bool:
     """Let a store, and the loads of what it stores, be copies, if all of them are in time."""
     schedule, now = state.schedule, state.changes
     readers = schedule.readers
     # What is stored need not be there longer than it was.
     by = min(now.first_use[new], now.start[act] + now.cycles[act])
-    done = _goes_there(state, act, now.source[act], new, by)
+    done = _copy_instead(state, act, now.source[act], new, by)
     until = now.valid[new]
     for i in range(readers.begin[new], readers.begin[new + 1]):
-        user = readers.items[i]
-        if done and now.source[user] == new:
-            copy = schedule.fills.items[schedule.fills.begin[user]]
-            done = _goes_there(state, user, new, copy, now.first_use[copy])
-            until = max(until, now.valid[copy])
-    if done and _has_room(state, now.memory[new], now.begins[new], until, schedule.bytes[new]):
+        reader = readers.items[i]
+        if done and now.source[reader] == new:
+            loaded = schedule.fills.items[schedule.fills.begin[reader]]
+            done = _copy_instead(state, reader, new, loaded, now.first_use[loaded])
+            until = max(until, now.valid[loaded])
+    if done and _has_capacity(state, new, now.memory[new], now.begins[new], until):
         now.ends[new] = until
         _fill(state, new, now.begins[new], until, ONE)
         for i in range(readers.begin[new], readers.begin[new + 1]):
-            user = readers.items[i]
-            if now.source[user] == new:
-                copy = schedule.fills.items[schedule.fills.begin[user]]
-                _fill(state, copy, state.start[user], now.begins[copy], -ONE)
+            reader = readers.items[i]
+            if now.source[reader] == new:
+                loaded = schedule.fills.items[schedule.fills.begin[reader]]
+                _fill(state, loaded, state.start[reader], now.begins[loaded], -ONE)
         return True
-    _goes_as_before(state, act, new)
+    _restore(state, act, new)
     for i in range(readers.begin[new], readers.begin[new + 1]):
-        user = readers.items[i]
-        if now.source[user] == new:
-            _goes_as_before(state, user, schedule.fills.items[schedule.fills.begin[user]])
+        reader = readers.items[i]
+        if now.source[reader] == new:
+            _restore(state, reader, schedule.fills.items[schedule.fills.begin[reader]])
     return False
 
 
 @part
-def _goes_there(state: BypassState, act: int, source: int, new: int, by: int) -> bool:
+def _copy_instead(state: BypassState, act: int, source: int, new: int, by: int) -> bool:
     """Let a transfer be a copy that ends by a cycle; say whether there is one."""
     now = state.changes
     pair = state.options.pair_at[now.memory[source], now.memory[new]]
@@ -249,27 +249,25 @@ def _goes_there(state: BypassState, act: int, source: int, new: int, by: int) ->
         return False
     what = state.schedule.moved_slice[act]
     ready = max(now.valid[source], now.start[act])
-    is_part = state.schedule.slice[source] != what
+    copy = Copy(pair, what, state.schedule.slice[source] != what, ready, by)
     _hold(state, act, -ONE)
-    way, start, end = earliest_option(
-        state.schedule, state.options, state.line, pair, what, ready, by, is_part
-    )
-    if way == NONE:
+    booking = earliest_option(state.schedule, state.options, state.usage, copy)
+    if booking.option == NONE:
         _hold(state, act, ONE)
         return False
-    _go(state, act, new, source, way, start, end)
+    _book(state, act, new, source, booking)
     return True
 
 
 @part
-def _goes_as_before(state: BypassState, act: int, new: int) -> None:
-    """Take back what :func:`_goes_there` has decided."""
+def _restore(state: BypassState, act: int, new: int) -> None:
+    """Take back what :func:`_copy_instead` has decided."""
     now = state.changes
-    start, end = now.start[act], now.start[act] + now.cycles[act]
     if now.pair[act] == NONE:
         return
-    hold_option(state.options, state.line, now.pair[act], now.way[act], start, end, -ONE)
-    now.pair[act], now.way[act] = NONE, NONE
+    booking = Booking(now.option[act], now.start[act], now.start[act] + now.cycles[act])
+    hold_option(state.options, state.usage, now.pair[act], booking, -ONE)
+    now.pair[act], now.option[act] = NONE, NONE
     now.start[act], now.cycles[act] = state.start[act], state.schedule.cycles[act]
     now.begins[new], now.valid[new] = now.start[act], now.start[act] + now.cycles[act]
     _hold(state, act, ONE)

@@ -1,4 +1,4 @@
-"""What stays the same while a plan's times and offsets change."""
+"""What stays the same while a plan's times and addresses change."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Rows, numbers
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
 from spmilp.solvers.partial_order.from_plan import partial_order_of, starts_of
 from spmilp.solvers.partial_order.reuse_order import (
     followers_at_places,
@@ -16,19 +16,24 @@ from spmilp.solvers.partial_order.reuse_order import (
 )
 from spmilp.solvers.partial_order.schedule import (
     Flags,
+    Memories,
     PartialOrderSchedule,
     ReuseOrder,
+    Rows,
+    TimedSchedule,
     is_alive,
-    lifetimes,
-    makespan_of,
+    timed,
 )
-from spmilp.solvers.partial_order.transfer_options import OptionTables
+from spmilp.solvers.partial_order.transfer_options import OptionTables, option_tables_of
 from spmilp.units import MemoryIdx, ResidencyIdx
+
+MOST_FREE_SLOTS = 1000
+"""In a schedule; those that were used and dropped again are used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleContext:
-    """The memories of a machine, and the order of what lies in its DRAMs.
+    """A problem and a plan of it, and what all schedules made from that plan have in common.
 
     Parameters
     ----------
@@ -39,13 +44,13 @@ class ScheduleContext:
     is_dram
         Of each memory.
     homes
-        The tensor at a place of which each residency lies; -1 for the others.
+        The tensor in which each residency lies at its buffer's place; -1 for the others.
     options
-        The ways between scratchpads.
+        How slices can be sent between scratchpads.
     placed
         Pairs of residencies at their places in tensors, one before the other.
     kept_reuse
-        The order of reuse_order where addresses are never chosen anew.
+        The order of residencies on the same bytes where addresses are never chosen anew.
     dram_is_free
         Whether no DRAM has a limit.
     drops_transfers
@@ -67,41 +72,49 @@ class ScheduleContext:
     drops_transfers: bool
     bypasses_dram: bool
 
-    def reuse_order(self, schedule: PartialOrderSchedule, start: Ints) -> ReuseOrder:
-        """Return who follows whom on the same bytes.
+    def with_capacity(self, limit: Ints) -> Memories:
+        """Return the memories with open addresses: so many bytes of each may be in use."""
+        return Memories(limit, self.kept_reuse)
+
+    def with_addresses_of(self, timed: TimedSchedule) -> Memories:
+        """Return the memories with all addresses as they are.
 
         In DRAMs without limit, addresses are given out at the end and say nothing before.
         """
+        schedule = timed.schedule
         counted = ~self.is_dram[schedule.memory]
         if not self.dram_is_free:
             counted |= self.homes == NONE
-        return reuse_order_of(schedule, start, counted & is_alive(schedule), self.placed)
+        counted &= is_alive(schedule)
+        reuse = reuse_order_of(schedule, timed.start, counted, self.placed)
+        return Memories(np.full(self.usable.size, NEVER), reuse)
 
 
 def context_of(
     problem: Problem,
     plan: Plan,
-    options: OptionTables,
+    options: OptionTables | None = None,
     *,
     drops_transfers: bool = True,
     bypasses_dram: bool = True,
     changes_cores: bool = True,
-) -> tuple[ScheduleContext, PartialOrderSchedule, Ints]:
-    """Return what stays, and the schedule and the start cycles of a valid plan.
+) -> tuple[ScheduleContext, TimedSchedule]:
+    """Return what stays, and the schedule of a valid plan.
 
     Parameters
     ----------
     changes_cores
-        Whether tasks may change cores; the schedule then has room for more transfers than the plan.
+        Whether tasks may change cores; the schedule then has free slots for more transfers.
     """
-    free_slots = min(MOST_FREE_SLOTS, len(problem.tasks)) if changes_cores else 0
-    schedule, start = with_free_slots(partial_order_of(problem, plan), starts_of(plan), free_slots)
+    slots = min(MOST_FREE_SLOTS, len(problem.tasks)) if changes_cores else 0
+    schedule = _with_free_slots(partial_order_of(problem, plan), slots)
+    start = np.concatenate((starts_of(plan), np.zeros(slots, np.int64)))
+    first = timed(schedule, start)
     memories = problem.machine.memories
     dram_is_free = all(memory.size is None for memory in problem.machine.drams)
     is_dram = np.array([memory.kind is MemoryKind.DRAM for memory in memories])
-    begins, ends = lifetimes(schedule, start, makespan_of(schedule, start))
     homes = home_tensors(problem, schedule)
-    placed = tuple(followers_at_places(problem, schedule, homes, begins, ends))
+    placed = tuple(followers_at_places(problem, schedule, homes, *first.lifetimes()))
     kept = is_dram[schedule.memory] & (homes == NONE) & (not dram_is_free)
     context = ScheduleContext(
         problem=problem,
@@ -112,50 +125,49 @@ def context_of(
         ),
         is_dram=is_dram,
         homes=homes,
-        options=options,
+        options=option_tables_of(problem, plan) if options is None else options,
         placed=placed,
         kept_reuse=reuse_order_of(schedule, start, kept, placed),
         dram_is_free=dram_is_free,
         drops_transfers=drops_transfers,
         bypasses_dram=bypasses_dram,
     )
-    return context, schedule, start
+    return context, first
 
 
-MOST_FREE_SLOTS = 1000
-"""In a schedule; free_slots that were used and dropped again are used again."""
+def _with_free_slots(schedule: PartialOrderSchedule, count: int) -> PartialOrderSchedule:
+    """Return a schedule with free slots behind its transfers, for copies that become necessary.
 
-
-def with_free_slots(
-    schedule: PartialOrderSchedule, start: Ints, count: int
-) -> tuple[PartialOrderSchedule, Ints]:
-    """Return a schedule with so many free_slots behind its transfers, and its start cycles."""
-    nothing, none, one = (np.full(count, value, np.int64) for value in (0, NONE, 1))
+    A free slot is a transfer that was dropped from the beginning: it takes no time and fills a
+    residency that is never there.
+    """
     activities, residencies = schedule.cycles.size, schedule.filler.size
     fills = Rows(
         np.concatenate((schedule.fills.begin, schedule.fills.items.size + 1 + np.arange(count))),
         np.concatenate((schedule.fills.items, residencies + np.arange(count))),
     )
-    longer = schedule._replace(
-        cycles=np.concatenate((schedule.cycles, nothing)),
-        moved_slice=np.concatenate((schedule.moved_slice, none)),
-        demands=_with_empty(schedule.demands, count),
-        reads=_with_empty(schedule.reads, count),
+
+    def longer(column: Ints, value: int) -> Ints:
+        return np.concatenate((column, np.full(count, value, np.int64)))
+
+    def with_empty(rows: Rows) -> Rows:
+        return Rows(longer(rows.begin, rows.begin[-1]), rows.items)
+
+    return schedule._replace(
+        cycles=longer(schedule.cycles, 0),
+        moved_slice=longer(schedule.moved_slice, NONE),
+        demands=with_empty(schedule.demands),
+        reads=with_empty(schedule.reads),
         fills=fills,
-        before=_with_empty(schedule.before, count),
-        after=_with_empty(schedule.after, count),
-        readers=_with_empty(schedule.readers, count),
+        before=with_empty(schedule.before),
+        after=with_empty(schedule.after),
+        readers=with_empty(schedule.readers),
         filler=np.concatenate((schedule.filler, activities + np.arange(count))),
-        memory=np.concatenate((schedule.memory, nothing)),
-        offset=np.concatenate((schedule.offset, nothing)),
-        bytes=np.concatenate((schedule.bytes, one)),
-        lasting=np.concatenate((schedule.lasting, nothing)),
-        slice=np.concatenate((schedule.slice, none)),
-        overwrites=np.concatenate((schedule.overwrites, none)),
-        overwritten_by=np.concatenate((schedule.overwritten_by, none)),
+        memory=longer(schedule.memory, 0),
+        offset=longer(schedule.offset, 0),
+        bytes=longer(schedule.bytes, 1),
+        lasting=longer(schedule.lasting, 0),
+        slice=longer(schedule.slice, NONE),
+        overwrites=longer(schedule.overwrites, NONE),
+        overwritten_by=longer(schedule.overwritten_by, NONE),
     )
-    return longer, np.concatenate((start, nothing))
-
-
-def _with_empty(rows: Rows, count: int) -> Rows:
-    return Rows(np.concatenate((rows.begin, np.full(count, rows.begin[-1]))), rows.items)

@@ -1,129 +1,238 @@
-"""Times from order: every activity as early, or as late, as its order and its resources allow."""
+"""Serial schedule generation: new times from the order of the old ones, forward and backward.
+
+Activities are placed one after another in the order of a valid schedule's times: by a *forward
+pass* each as early as it can start next to those placed before, by a *backward pass* each as late
+as it can end. A backward pass and then a forward pass are a double justification, which never
+lengthens a schedule (Valls, Ballestín and Quintanilla, European Journal of Operational Research
+165, 2005).
+
+Cores, channels and links are renewable resources and treated as usual. Memories are not: bytes are
+held from one activity to another. They are respected in one of two ways, see :class:`Memories`:
+
+- Addresses stay: each residency waits until those have ended that had its bytes before.
+- With capacity only, addresses are open: all bytes fit at the old times, and an activity moves only
+  as far as there is capacity for what it fills (or, backward, reads) all the way. Offset packing
+  may find addresses for the new times, or not.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NEVER, NONE, ZERO, Ints, Rows
-from spmilp.solvers.kernels.timeline import Timeline
-from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.profiles import first_room, hold, line_of_resources
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO, Ints
+from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
+from spmilp.solvers.partial_order.profiles import (
+    earliest_start,
+    hold,
+    profiles_of_memories,
+    profiles_of_resources,
+)
 from spmilp.solvers.partial_order.schedule import (
+    Memories,
     PartialOrderSchedule,
-    ReuseOrder,
+    Rows,
     TimedSchedule,
-    makespan_of,
+    lifetimes,
+    timed,
 )
 from spmilp.units import Cycles
 
-ROUNDS = 4
-"""Passes to the right and back at most; most of the gain is in the first."""
 
+def forward_pass(
+    before: TimedSchedule, memories: Memories, pause: Ints | None = None
+) -> TimedSchedule:
+    """Return a schedule in which each activity starts as early as it can, placed in turn.
 
-def double_justified(context: ScheduleContext, incumbent: TimedSchedule) -> TimedSchedule:
-    """Return a incumbent with better times, its decisions and addresses as they are.
+    None starts later than before: at its old cycle there is room, for those placed before it began
+    no later than it, and now end no later than they did.
 
-    All is taken as late as it can be, then as early as it can be, until that gains nothing: the
-    double justification of Valls, Ballestín and Quintanilla (European Journal of Operational
-    Research 165, 2005). The makespan never grows.
+    Parameters
+    ----------
+    pause
+        Cycles for which each activity waits though it could start, as long as it starts no later
+        than before.
     """
-    schedule, start = incumbent.schedule, incumbent.start
-    reuse_order = context.reuse_order(schedule, start)
-    early = forward_pass(schedule, reuse_order, start)
-    makespan = makespan_of(schedule, early)
-    for _ in range(ROUNDS):
-        later = backward_pass(schedule, reuse_order, early, makespan)
-        early = forward_pass(schedule, reuse_order, later)
-        before, makespan = makespan, makespan_of(schedule, early)
-        if makespan == before:
-            break
-    return TimedSchedule(schedule, early, makespan)
+    state = _forward(before, memories, pause)
+    _place_forward(state, np.argsort(before.start, kind="stable"))
+    return timed(before.schedule, state.found)
 
 
-def forward_pass(schedule: PartialOrderSchedule, reuse_order: ReuseOrder, start: Ints) -> Ints:
-    """Return start cycles in which every activity starts as early as it can, taken in sequence.
+def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> TimedSchedule | None:
+    """Return the same, or ``None`` once an activity starts later than at its cycle of ``due``.
 
-    Activities are taken in the order of ``start``, which is that of a valid plan. Each begins at
-    the first cycle at which all that it follows has ended and its resources have room next to those
-    taken before. None begins later than in ``start``: at its old cycle there is room, for those
-    taken before it began no later than it, and now end no later than they did.
+    Most attempts to change a plan show soon after the change that they do not pay.
     """
-    sequence = np.argsort(start, kind="stable")
-    line = line_of_resources(schedule)
-    found = np.zeros(start.size, np.int64)
-    valid, released = (np.zeros(schedule.filler.size, np.int64) for _ in range(2))
-    _place_early(schedule, reuse_order, line, sequence, valid, released, found)
-    return found
+    state = _forward(before, memories, due=due)
+    is_in_time = _place_forward(state, np.argsort(before.start, kind="stable"))
+    return timed(before.schedule, state.found) if is_in_time else None
 
 
 def backward_pass(
-    schedule: PartialOrderSchedule, reuse_order: ReuseOrder, start: Ints, end: Cycles
-) -> Ints:
-    """Return start cycles in which every activity ends as late as it can, all by cycle ``end``.
+    before: TimedSchedule, memories: Memories, last: Cycles | None = None
+) -> TimedSchedule:
+    """Return a schedule in which each activity ends as late as it can, all by cycle ``last``.
 
-    The mirror image of :func:`forward_pass`: activities are taken from the last to the first.
+    The mirror image of :func:`forward_pass`; none starts earlier than before.
+
+    Parameters
+    ----------
+    last
+        No less than the makespan, which it is by default.
     """
-    sequence = np.argsort(-(start + schedule.cycles), kind="stable")
-    line = line_of_resources(schedule)
-    found = np.full(start.size, end, np.int64)
-    _place_late(schedule, reuse_order, line, sequence, end, found)
-    return found
+    schedule, last = before.schedule, before.makespan if last is None else last
+    begins, _ = lifetimes(schedule, before.start, last)
+    state = _Backward(
+        schedule=schedule,
+        memories=memories,
+        last=last,
+        old=before.start,
+        begins=begins,
+        usage=profiles_of_resources(schedule),
+        occupancy=profiles_of_memories(schedule, memories.limit.size),
+        until=np.full(schedule.filler.size, -1, np.int64),
+        found=np.full(before.start.size, last, np.int64),
+    )
+    _place_backward(state, np.argsort(-(before.start + schedule.cycles), kind="stable"))
+    return TimedSchedule(schedule, state.found, last)
+
+
+def _forward(
+    before: TimedSchedule,
+    memories: Memories,
+    pause: Ints | None = None,
+    due: Ints | None = None,
+) -> "_Forward":
+    schedule, activities = before.schedule, before.start.size
+    filled, released = (np.zeros(schedule.filler.size, np.int64) for _ in range(2))
+    return _Forward(
+        schedule=schedule,
+        memories=memories,
+        old=before.start,
+        pause=np.zeros(activities, np.int64) if pause is None else pause,
+        due=np.full(activities, NEVER) if due is None else due,
+        usage=profiles_of_resources(schedule),
+        occupancy=profiles_of_memories(schedule, memories.limit.size),
+        filled=filled,
+        released=released,
+        unread=np.diff(schedule.readers.begin),
+        ends=before.lifetimes()[1],
+        found=np.zeros(activities, np.int64),
+    )
+
+
+class _Forward(NamedTuple):
+    """The state of a forward pass.
+
+    Attributes
+    ----------
+    old
+        Start cycles before.
+    pause, due
+        Of each activity: for how long it waits, and when it has to start at the latest.
+    usage, occupancy
+        What is held of each resource and of each memory, as profiles over time.
+    filled, released
+        When each residency has been filled, and when all placed so far have ended that touch it.
+    unread
+        Readers of each residency that are not placed yet.
+    ends
+        Until when each residency is counted in its memory: at first until its old end.
+    found
+        New start cycles.
+    """
+
+    schedule: PartialOrderSchedule
+    memories: Memories
+    old: Ints
+    pause: Ints
+    due: Ints
+    usage: Timeline
+    occupancy: Timeline
+    filled: Ints
+    released: Ints
+    unread: Ints
+    ends: Ints
+    found: Ints
 
 
 @kernel
-def _place_early(
-    schedule: PartialOrderSchedule,
-    reuse_order: ReuseOrder,
-    line: Timeline,
-    sequence: Ints,
-    valid: Ints,
-    released: Ints,
-    found: Ints,
-) -> None:
+def _place_forward(state: _Forward, sequence: Ints) -> bool:
+    """Place activities in a sequence; return False once one starts later than it is due."""
+    schedule, limit, found = state.schedule, state.memories.limit, state.found
+    for residency in range(schedule.filler.size):
+        memory = schedule.memory[residency]
+        if schedule.filler[residency] == NONE and limit[memory] != NEVER:
+            size = schedule.bytes[residency]
+            occupy(state.occupancy, memory, ZERO, state.ends[residency], size)
     for act in sequence:
         if schedule.cycles[act] == 0:
             continue
-        ready = earliest(schedule, reuse_order.earlier, act, found, valid, released)
-        start = first_room(schedule, line, act, ready)
-        hold(schedule, line, act, start)
+        ready = precedence_ready(
+            schedule, state.memories.reuse.earlier, act, found, state.filled, state.released
+        )
+        ready = capacity_ready(schedule, limit, state.occupancy, act, ready, state.old[act])
+        ready = max(ready, min(state.old[act], ready + state.pause[act]))
+        start = earliest_start(schedule, state.usage, act, ready)
+        if start > state.due[act]:
+            return NO
+        hold(schedule, state.usage, act, start, ONE)
         found[act] = start
-        end = start + schedule.cycles[act]
-        for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-            residency = schedule.reads.items[i]
-            released[residency] = max(released[residency], end)
-        for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-            residency = schedule.fills.items[i]
-            valid[residency] = end
-            released[residency] = max(released[residency], end)
-
-
-@kernel
-def _place_late(
-    schedule: PartialOrderSchedule,
-    reuse_order: ReuseOrder,
-    line: Timeline,
-    sequence: Ints,
-    last: int,
-    found: Ints,
-) -> None:
-    for act in sequence:
-        if schedule.cycles[act] == 0:
-            continue
-        limit = latest(schedule, reuse_order.later, act, last, found)
-        mirrored = first_room(schedule, line, act, last - limit)
-        hold(schedule, line, act, mirrored)
-        found[act] = last - mirrored - schedule.cycles[act]
+        _fill(state, act)
+        _read(state, act)
+    return YES
 
 
 @part
-def earliest(
+def _fill(state: _Forward, act: int) -> None:
+    """Count what an activity fills in its memory: from its new start until the old end."""
+    schedule, limit = state.schedule, state.memories.limit
+    start, end = state.found[act], state.found[act] + schedule.cycles[act]
+    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
+        residency = schedule.fills.items[i]
+        memory = schedule.memory[residency]
+        state.filled[residency] = state.released[residency] = end
+        if limit[memory] == NEVER:
+            continue
+        if state.unread[residency] == 0 and not schedule.lasting[residency]:
+            state.ends[residency] = end
+        # Bytes that are overwritten in place count twice only when the writer has ended.
+        own = schedule.bytes[residency]
+        if schedule.overwrites[residency] != NONE:
+            own = max(0, own - schedule.bytes[schedule.overwrites[residency]])
+        occupy(state.occupancy, memory, start, end, own)
+        if state.ends[residency] > end:
+            occupy(state.occupancy, memory, end, state.ends[residency], schedule.bytes[residency])
+
+
+@part
+def _read(state: _Forward, act: int) -> None:
+    """Free what an activity reads from its end on, if it is the last reader."""
+    schedule, released, ends = state.schedule, state.released, state.ends
+    end = state.found[act] + schedule.cycles[act]
+    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
+        residency = schedule.reads.items[i]
+        released[residency] = max(released[residency], end)
+        state.unread[residency] -= 1
+        memory = schedule.memory[residency]
+        if state.unread[residency] > 0 or schedule.lasting[residency]:
+            continue
+        if state.memories.limit[memory] != NEVER and released[residency] < ends[residency]:
+            size = schedule.bytes[residency]
+            occupy(state.occupancy, memory, released[residency], ends[residency], -size)
+            ends[residency] = released[residency]
+
+
+@part
+def precedence_ready(
     schedule: PartialOrderSchedule,
     earlier: Rows,
     act: int,
     found: Ints,
-    valid: Ints,
+    filled: Ints,
     released: Ints,
 ) -> int:
-    """Return the cycle at which all has ended that an activity follows, if that is placed.
+    """Return the cycle at which all has ended that an activity follows, as far as it is placed.
 
     Parameters
     ----------
@@ -131,7 +240,7 @@ def earliest(
         The residencies that had the bytes of each before.
     found
         Start cycles of the activities placed so far.
-    valid, released
+    filled, released
         When each residency has been filled, and when all have ended that fill or read it.
     """
     ready = ZERO
@@ -139,10 +248,10 @@ def earliest(
         other = schedule.before.items[i]
         ready = max(ready, found[other] + schedule.cycles[other])
     for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        ready = max(ready, valid[schedule.reads.items[i]])
+        ready = max(ready, filled[schedule.reads.items[i]])
     for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
         residency = schedule.fills.items[i]
-        # Who else reads a value that is written over has been placed, and ends before.
+        # Other readers of a value that is overwritten in place have been placed, and end before.
         if schedule.overwrites[residency] != NONE:
             ready = max(ready, released[schedule.overwrites[residency]])
         for j in range(earlier.begin[residency], earlier.begin[residency + 1]):
@@ -151,42 +260,166 @@ def earliest(
 
 
 @part
-def latest(schedule: PartialOrderSchedule, later: Rows, act: int, last: int, found: Ints) -> int:
-    """Return the cycle by which an activity has to end for all that follow it, or ``last``.
+def capacity_ready(
+    schedule: PartialOrderSchedule, limit: Ints, occupancy: Timeline, act: int, ready: int, old: int
+) -> int:
+    """Return the first cycle from which memories have capacity for what an activity fills.
 
-    Parameters
-    ----------
-    later
-        The residencies that have the bytes of each next.
-    found
-        Start cycles of the activities placed so far, from the last one on.
+    They have it from there until its old start; from then on, wherever others are placed.
     """
-    limit = last
-    for i in range(schedule.after.begin[act], schedule.after.begin[act + 1]):
-        limit = min(limit, found[schedule.after.items[i]])
     for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-        residency = schedule.fills.items[i]
-        for j in range(schedule.readers.begin[residency], schedule.readers.begin[residency + 1]):
-            limit = min(limit, found[schedule.readers.items[j]])
-        limit = min(limit, _next_start(schedule, later, act, residency, found))
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        residency = schedule.reads.items[i]
-        limit = min(limit, _next_start(schedule, later, act, residency, found))
-        overwritten_by = schedule.overwritten_by[residency]
-        # Who reads a value that is written over must have ended before.
-        if overwritten_by != NONE and schedule.filler[overwritten_by] != act:
-            limit = min(limit, found[schedule.filler[overwritten_by]])
-    return limit
+        memory = schedule.memory[schedule.fills.items[i]]
+        if ready >= old or limit[memory] == NEVER:
+            continue
+        need = ZERO
+        for j in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
+            residency = schedule.fills.items[j]
+            if schedule.memory[residency] == memory:
+                need += schedule.bytes[residency]
+                overwritten = schedule.overwrites[residency]
+                if overwritten != NONE:
+                    need -= min(schedule.bytes[residency], schedule.bytes[overwritten])
+        steps, first = occupancy.steps, occupancy.resources[memory].begin
+        step = step_at(occupancy, memory, old - 1)
+        while step > first and steps[step].load + need <= limit[memory]:
+            if steps[step].time <= ready:
+                break
+            step -= 1
+        if need > 0 and steps[step].load + need > limit[memory]:
+            ready = max(ready, min(old, steps[step + 1].time))
+    return ready
+
+
+class _Backward(NamedTuple):
+    """The state of a backward pass.
+
+    Attributes
+    ----------
+    last
+        The cycle by which all ends.
+    old, begins
+        Before: start cycles of activities, and when each residency begins.
+    usage, occupancy
+        What is held of each resource (in mirrored time) and of each memory.
+    until
+        Until when each residency is counted in its memory; -1 for not yet.
+    found
+        New start cycles.
+    """
+
+    schedule: PartialOrderSchedule
+    memories: Memories
+    last: int
+    old: Ints
+    begins: Ints
+    usage: Timeline
+    occupancy: Timeline
+    until: Ints
+    found: Ints
+
+
+@kernel
+def _place_backward(state: _Backward, sequence: Ints) -> None:
+    """Place activities in a sequence, the last one first."""
+    schedule, limit, begins = state.schedule, state.memories.limit, state.begins
+    for residency in range(schedule.filler.size):
+        if schedule.lasting[residency]:
+            _extend(state, residency, state.last)
+    for act in sequence:
+        if schedule.cycles[act] == 0:
+            continue
+        due = _capacity_due(state, act, _precedence_due(state, act))
+        mirrored = earliest_start(schedule, state.usage, act, state.last - due)
+        hold(schedule, state.usage, act, mirrored, ONE)
+        end = state.last - mirrored
+        start = state.found[act] = end - schedule.cycles[act]
+        for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
+            residency = schedule.reads.items[i]
+            successor = schedule.overwritten_by[residency]
+            stays = successor == NONE or schedule.filler[successor] != act
+            _extend(state, residency, end if stays else start)
+        for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
+            residency = schedule.fills.items[i]
+            memory = schedule.memory[residency]
+            _extend(state, residency, end)
+            if limit[memory] != NEVER and start > begins[residency]:
+                size = schedule.bytes[residency]
+                occupy(state.occupancy, memory, begins[residency], start, -size)
 
 
 @part
-def _next_start(
-    schedule: PartialOrderSchedule, later: Rows, act: int, residency: int, found: Ints
-) -> int:
-    """Return when what has the bytes next begins to be filled, by another activity."""
-    limit = NEVER
+def _extend(state: _Backward, residency: int, end: int) -> None:
+    """Count a residency in its memory until ``end`` at least."""
+    memory, until = state.schedule.memory[residency], state.until
+    if state.memories.limit[memory] == NEVER or until[residency] >= end:
+        return
+    first = state.begins[residency] if until[residency] < 0 else until[residency]
+    if end > first:
+        occupy(state.occupancy, memory, first, end, state.schedule.bytes[residency])
+        until[residency] = end
+
+
+@part
+def _precedence_due(state: _Backward, act: int) -> int:
+    """Return the cycle by which an activity has to end for all that follow it."""
+    schedule, found, due = state.schedule, state.found, state.last
+    for i in range(schedule.after.begin[act], schedule.after.begin[act + 1]):
+        due = min(due, found[schedule.after.items[i]])
+    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
+        residency = schedule.fills.items[i]
+        for j in range(schedule.readers.begin[residency], schedule.readers.begin[residency + 1]):
+            due = min(due, found[schedule.readers.items[j]])
+        due = min(due, _reused_from(state, act, residency))
+    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
+        residency = schedule.reads.items[i]
+        due = min(due, _reused_from(state, act, residency))
+        successor = schedule.overwritten_by[residency]
+        # Other readers of a value that is overwritten in place must have ended before.
+        if successor != NONE and schedule.filler[successor] != act:
+            due = min(due, found[schedule.filler[successor]])
+    return due
+
+
+@part
+def _reused_from(state: _Backward, act: int, residency: int) -> int:
+    """Return when another activity begins to fill what has the bytes of a residency next."""
+    later, first = state.memories.reuse.later, NEVER
     for i in range(later.begin[residency], later.begin[residency + 1]):
-        filler = schedule.filler[later.items[i]]
+        filler = state.schedule.filler[later.items[i]]
         if filler != act:
-            limit = min(limit, found[filler])
-    return limit
+            first = min(first, state.found[filler])
+    return first
+
+
+@part
+def _capacity_due(state: _Backward, act: int, due: int) -> int:
+    """Return the last cycle, up to ``due``, until which there is capacity for what is read.
+
+    Up to the old end of the activity there is, wherever others are placed.
+    """
+    schedule, limit, until = state.schedule, state.memories.limit, state.until
+    old_end = state.old[act] + schedule.cycles[act]
+    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
+        residency = schedule.reads.items[i]
+        memory = schedule.memory[residency]
+        first = max(old_end, until[residency])
+        if due <= first or limit[memory] == NEVER:
+            continue
+        need = ZERO
+        for j in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
+            other = schedule.reads.items[j]
+            if schedule.memory[other] != memory or max(old_end, until[other]) > first:
+                continue
+            need += schedule.bytes[other]
+            successor = schedule.overwritten_by[other]
+            if successor != NONE and schedule.filler[successor] == act:
+                need -= min(schedule.bytes[other], schedule.bytes[successor])
+        steps, row = state.occupancy.steps, state.occupancy.resources[memory]
+        step = step_at(state.occupancy, memory, first)
+        past = row.begin + row.length
+        while step < past and steps[step].time < due:
+            if need > 0 and steps[step].load + need > limit[memory]:
+                due = max(first, steps[step].time)
+                break
+            step += 1
+    return due

@@ -1,27 +1,28 @@
-"""Empty step functions with room for all that may ever hold a resource."""
+"""What resources carry and memories hold over time: step functions, empty, with room for all."""
 
 import numpy as np
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import Ints, table
-from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
+from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy, step_at
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 
 
-def line_of_resources(schedule: PartialOrderSchedule, changes: int = 0) -> Timeline:
-    """Return the step functions of cores, engines and links, with room for some changes."""
-    return _line(
-        2 * np.bincount(schedule.demands.items, minlength=schedule.capacity.size) + 2 * changes
-    )
+def profiles_of_resources(schedule: PartialOrderSchedule, changes: int = 0) -> Timeline:
+    """Return empty profiles of cores, engines and links, with room for some changes."""
+    most = 2 * np.bincount(schedule.demands.items, minlength=schedule.capacity.size)
+    return _profiles(most + 2 * changes)
 
 
-def line_of_memories(schedule: PartialOrderSchedule, memories: int, changes: int = 0) -> Timeline:
-    """Return the step functions of the bytes in use, with room for some changes."""
+def profiles_of_memories(
+    schedule: PartialOrderSchedule, memories: int, changes: int = 0
+) -> Timeline:
+    """Return empty profiles of the bytes in use, with room for some changes."""
     most = 6 * np.bincount(schedule.memory, minlength=memories) + 2 * schedule.readers.items.size
-    return _line(most + 2 * changes)
+    return _profiles(most + 2 * changes)
 
 
-def _line(breakpoints: Ints) -> Timeline:
+def _profiles(breakpoints: Ints) -> Timeline:
     most = breakpoints + 4
     rows = table(most.size, "begin", "length", "slots")
     rows["begin"] = np.cumsum(most) - most
@@ -32,17 +33,17 @@ def _line(breakpoints: Ints) -> Timeline:
 
 
 @part
-def first_room(schedule: PartialOrderSchedule, line: Timeline, act: int, ready: int) -> int:
-    """Return the first cycle from ``ready`` on at which an activity's resources have room."""
+def earliest_start(schedule: PartialOrderSchedule, usage: Timeline, act: int, ready: int) -> int:
+    """Return the first cycle from ``ready`` on at which an activity's resources are free."""
     cycles, demands = schedule.cycles[act], schedule.demands
     start = ready
     settled = False
     while not settled:
         settled = True
         for i in range(demands.begin[act], demands.begin[act + 1]):
-            which = demands.items[i]
-            spare = schedule.capacity[which] - schedule.amounts[i]
-            found = earliest_gap(line, which, start, cycles, spare)
+            resource = demands.items[i]
+            spare = schedule.capacity[resource] - schedule.amounts[i]
+            found = earliest_gap(usage, resource, start, cycles, spare)
             if found > start:
                 start = found
                 settled = False
@@ -50,16 +51,24 @@ def first_room(schedule: PartialOrderSchedule, line: Timeline, act: int, ready: 
 
 
 @part
-def hold(schedule: PartialOrderSchedule, line: Timeline, act: int, start: int) -> None:
-    """Take an activity's resources from ``start`` on."""
+def hold(schedule: PartialOrderSchedule, usage: Timeline, act: int, start: int, sign: int) -> None:
+    """Take an activity's resources from ``start`` on, or give them back with ``sign`` -1."""
     demands = schedule.demands
+    end = start + schedule.cycles[act]
     for i in range(demands.begin[act], demands.begin[act + 1]):
-        occupy(line, demands.items[i], start, start + schedule.cycles[act], schedule.amounts[i])
+        occupy(usage, demands.items[i], start, end, sign * schedule.amounts[i])
 
 
 @part
-def release(schedule: PartialOrderSchedule, line: Timeline, act: int, start: int) -> None:
-    """Give back what an activity holds from ``start`` on."""
-    demands = schedule.demands
-    for i in range(demands.begin[act], demands.begin[act + 1]):
-        occupy(line, demands.items[i], start, start + schedule.cycles[act], -schedule.amounts[i])
+def has_capacity(
+    occupancy: Timeline, limit: Ints, memory: int, first: int, until: int, need: int
+) -> bool:
+    """Say whether so many bytes of a memory are free from ``first`` to ``until``."""
+    steps, row = occupancy.steps, occupancy.resources[memory]
+    step = step_at(occupancy, memory, first)
+    past = row.begin + row.length
+    while step < past and steps[step].time < until:
+        if steps[step].load + need > limit[memory]:
+            return False
+        step += 1
+    return True

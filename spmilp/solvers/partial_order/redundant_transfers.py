@@ -1,121 +1,126 @@
-"""Doing without transfers: what is given up and loaded again stays, where there is room."""
+"""Redundant transfers: a slice that is given up and loaded again stays, where there is capacity."""
+
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.compiled import kernel
-from spmilp.solvers.kernels.records import (
-    NEVER,
-    NONE,
-    Ints,
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.timeline import Timeline, occupy
+from spmilp.solvers.partial_order.context import ScheduleContext
+from spmilp.solvers.partial_order.profiles import has_capacity, profiles_of_memories
+from spmilp.solvers.partial_order.schedule import (
+    Flags,
+    PartialOrderSchedule,
     Rows,
+    TimedSchedule,
     inverted,
     owners_of,
     rows_from_pairs,
 )
-from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
-from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.profiles import line_of_memories
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, lifetimes
 
 
 def without_redundant_transfers(
-    context: ScheduleContext, schedule: PartialOrderSchedule, start: Ints, last: int, limit: Ints
-) -> PartialOrderSchedule:
+    context: ScheduleContext, before: TimedSchedule, limit: Ints
+) -> TimedSchedule:
     """Return a schedule with fewer transfers, valid at the same times but for its addresses.
 
-    Two stays of a slice in a memory become one, if there is room for it in the time between. Then
-    nobody may be left to read what other transfers bring: these are dropped, too.
+    Two residencies of a slice in a memory become one, if there is capacity in the time between.
+    Other transfers that then fill what nobody reads are dropped, too.
     """
     if not context.drops_transfers:
-        return schedule
-    begins, ends = lifetimes(schedule, start, last)
+        return before
+    schedule = before.schedule
+    begins, ends = before.lifetimes()
+    state = _Merging(
+        schedule=schedule,
+        limit=limit,
+        # Twice the breakpoints of all lifetimes is room enough: a merger adds two.
+        occupancy=profiles_of_memories(schedule, limit.size),
+        begins=begins,
+        ends=ends,
+        is_alone=np.diff(schedule.fills.begin) == 1,
+        merged_into=np.arange(schedule.filler.size),
+    )
     order = np.lexsort((begins, schedule.slice, schedule.memory))
-    room = line_of_memories(schedule, limit.size)
-    stands_for = np.arange(schedule.filler.size)
-    tasks = len(context.problem.tasks)
-    single = np.diff(schedule.fills.begin) == 1
-    # Twice the breakpoints of all lifetimes is room enough: a merger adds two.
-    _merge(schedule, limit, room, order, begins, ends, tasks, single, stands_for)
-    return without_unused_transfers(context, _with(schedule, stands_for))
+    _merge(state, order, len(context.problem.tasks))
+    merged = _merged(schedule, state.merged_into)
+    return replace(before, schedule=without_unused_transfers(context, merged))
+
+
+class _Merging(NamedTuple):
+    """Residencies that become one with an earlier one.
+
+    Attributes
+    ----------
+    begins, ends
+        Of each residency, with what it was merged with.
+    is_alone
+        Of each activity, whether it fills one residency only.
+    merged_into
+        The residency that each has become; itself for most.
+    """
+
+    schedule: PartialOrderSchedule
+    limit: Ints
+    occupancy: Timeline
+    begins: Ints
+    ends: Ints
+    is_alone: Flags
+    merged_into: Ints
 
 
 @kernel
-def _merge(
-    schedule: PartialOrderSchedule,
-    limit: Ints,
-    room: Timeline,
-    order: Ints,
-    begins: Ints,
-    ends: Ints,
-    tasks: int,
-    single: Flags,
-    stands_for: Ints,
-) -> None:
+def _merge(state: _Merging, order: Ints, tasks: int) -> None:
+    """Merge residencies with the one of the same slice before them, where that is possible."""
+    schedule, limit, occupancy = state.schedule, state.limit, state.occupancy
+    begins, ends, merged_into = state.begins, state.ends, state.merged_into
     for residency in order:
-        if limit[schedule.memory[residency]] != NEVER and ends[residency] > begins[residency]:
-            occupy(
-                room,
-                schedule.memory[residency],
-                begins[residency],
-                ends[residency],
-                schedule.bytes[residency],
-            )
+        memory = schedule.memory[residency]
+        if limit[memory] != NEVER and ends[residency] > begins[residency]:
+            size = schedule.bytes[residency]
+            occupy(occupancy, memory, begins[residency], ends[residency], size)
     before = NONE
     for residency in order:
         memory, filler = schedule.memory[residency], schedule.filler[residency]
-        if (
-            limit[memory] == NEVER
-            or schedule.slice[residency] == NONE
-            or ends[residency] <= begins[residency]
-        ):
+        what, size = schedule.slice[residency], schedule.bytes[residency]
+        if limit[memory] == NEVER or what == NONE or ends[residency] <= begins[residency]:
             continue
         last = before
         before = residency
-        if (
-            last == NONE
-            or schedule.memory[last] != memory
-            or schedule.slice[last] != schedule.slice[residency]
-        ):
+        if last == NONE or schedule.memory[last] != memory or schedule.slice[last] != what:
             continue
-        if filler < tasks or not single[filler] or schedule.overwritten_by[last] != NONE:
+        if filler < tasks or not state.is_alone[filler] or schedule.overwritten_by[last] != NONE:
             continue
         if schedule.lasting[residency] and not schedule.lasting[last]:
             continue
         first, until = ends[last], begins[residency]
-        fits = True
         if until > first:
-            step = step_at(room, memory, first)
-            row = room.resources[memory]
-            past = row.begin + row.length
-            while fits and step < past and room.steps[step].time < until:
-                fits = room.steps[step].load + schedule.bytes[residency] <= limit[memory]
-                step += 1
-        if not fits:
-            continue
-        if until > first:
-            occupy(room, memory, first, until, schedule.bytes[residency])
+            if not has_capacity(occupancy, limit, memory, first, until, size):
+                continue
+            occupy(occupancy, memory, first, until, size)
         elif first > until:
-            occupy(room, memory, until, min(first, ends[residency]), -schedule.bytes[residency])
-        stands_for[residency] = stands_for[last]
+            occupy(occupancy, memory, until, min(first, ends[residency]), -size)
+        merged_into[residency] = merged_into[last]
         ends[last] = max(first, ends[residency])
-        ends[stands_for[last]] = ends[last]
+        ends[merged_into[last]] = ends[last]
         before = last
 
 
-def _with(schedule: PartialOrderSchedule, stands_for: Ints) -> PartialOrderSchedule:
-    """Let residencies stand for others, and drop the transfers that filled those."""
-    gone = np.flatnonzero(stands_for != np.arange(stands_for.size))
+def _merged(schedule: PartialOrderSchedule, merged_into: Ints) -> PartialOrderSchedule:
+    """Read the residencies that others have become, and drop the transfers that filled those."""
+    gone = np.flatnonzero(merged_into != np.arange(merged_into.size))
     cycles = schedule.cycles.copy()
     cycles[schedule.filler[gone]] = 0
     overwrites, overwritten_by = schedule.overwrites.copy(), schedule.overwritten_by.copy()
     for one in gone.tolist():
-        if overwritten_by[one] != NONE:
-            overwritten_by[stands_for[one]], overwrites[overwritten_by[one]] = (
-                overwritten_by[one],
-                stands_for[one],
-            )
+        successor = overwritten_by[one]
+        if successor != NONE:
+            overwritten_by[merged_into[one]] = successor
+            overwrites[successor] = merged_into[one]
             overwritten_by[one] = NONE
-    reads = Rows(schedule.reads.begin, stands_for[schedule.reads.items])
+    reads = Rows(schedule.reads.begin, merged_into[schedule.reads.items])
     return without_dropped_reads(
         schedule._replace(
             cycles=cycles, reads=reads, overwrites=overwrites, overwritten_by=overwritten_by

@@ -1,24 +1,37 @@
-"""A plan as flat arrays: what is decided, apart from times, and what its order follows from.
+"""A plan as a partial-order schedule: flat arrays of all decisions but times.
 
 An *activity* is a task or a transfer, tasks first. It reads residencies and fills others; a task
 fills its scratch, too. A residency lasts from the start of the activity that fills it (or from
 cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.solvers.kernels.records import NONE, Ints, Rows, owners_of
+from spmilp.solvers.kernels.records import NONE, Ints, flatten
 from spmilp.units import Cycles
 
 Flags: TypeAlias = NDArray[np.bool_]
 
 
+class Rows(NamedTuple):
+    """A list of numbers for each of many things: ``items[begin[i]:begin[i + 1]]``."""
+
+    begin: Ints
+    items: Ints
+
+    def row(self, index: int) -> list[int]:
+        """Return the list of one thing."""
+        found: list[int] = self.items[self.begin[index] : self.begin[index + 1]].tolist()
+        return found
+
+
 class PartialOrderSchedule(NamedTuple):
-    """The decisions of a plan; see the module.
+    """The decisions of a plan; times follow from the order of given ones.
 
     Attributes
     ----------
@@ -46,8 +59,8 @@ class PartialOrderSchedule(NamedTuple):
     moved_slice
         The slice that each activity moves; -1 for tasks.
     overwrites, overwritten_by
-        The residency whose bytes each takes over in place, and the one that it hands them to; -1
-        for none.
+        In-place predecessor and successor of each residency: the one whose bytes it takes over, and
+        the one that takes over its own; -1 for none.
     """
 
     cycles: Ints
@@ -77,10 +90,48 @@ class ReuseOrder(NamedTuple):
     later: Rows
 
 
+class Memories(NamedTuple):
+    """What memories allow while times change.
+
+    Attributes
+    ----------
+    limit
+        Bytes of each memory that may be in use where something moves to; ``NEVER`` for no limit.
+    reuse
+        The order of residencies where addresses stay as they are.
+    """
+
+    limit: Ints
+    reuse: ReuseOrder
+
+
 def is_alive(schedule: PartialOrderSchedule) -> Flags:
     """Say which residencies there are: not those that dropped transfers filled."""
     alive: Flags = (schedule.filler == NONE) | (schedule.cycles[schedule.filler] > 0)
     return alive
+
+
+def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
+    """Return lists as rows."""
+    return Rows(*flatten(lists))
+
+
+def rows_from_pairs(owners: Ints, items: Ints, count: int) -> Rows:
+    """Return the items of each of ``count`` owners, in the order given."""
+    order = np.argsort(owners, kind="stable")
+    begin = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=count), out=begin[1:])
+    return Rows(begin, items[order])
+
+
+def owners_of(rows: Rows) -> Ints:
+    """Return the owner of each item."""
+    return np.repeat(np.arange(rows.begin.size - 1), np.diff(rows.begin))
+
+
+def inverted(rows: Rows, count: int) -> Rows:
+    """Return for each of ``count`` items whose lists hold it."""
+    return rows_from_pairs(rows.items, owners_of(rows), count)
 
 
 def makespan_of(schedule: PartialOrderSchedule, start: Ints) -> int:
@@ -110,3 +161,12 @@ class TimedSchedule:
     schedule: PartialOrderSchedule
     start: Ints
     makespan: Cycles
+
+    def lifetimes(self) -> tuple[Ints, Ints]:
+        """Return the first and the last cycle of each residency, ``[start, end)``."""
+        return lifetimes(self.schedule, self.start, self.makespan)
+
+
+def timed(schedule: PartialOrderSchedule, start: Ints) -> TimedSchedule:
+    """Return a schedule with its start cycles."""
+    return TimedSchedule(schedule, start, makespan_of(schedule, start))

@@ -1,9 +1,11 @@
-"""How scratchpads may send each other slices: engines, links, cycles. Compiled."""
+"""How a slice can be sent from one memory to another: engine, links, cycles."""
 
 from typing import NamedTuple
 
+from numpy import concatenate, full
+
 from spmilp.compiled import part
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import Routes, transfer_rate
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.machine_tables import MOST_MEMORIES_WITH_ALL_PAIRS, machine_tables
@@ -16,14 +18,14 @@ from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 
 class OptionTables(NamedTuple):
-    """The ways between memories that are no DRAMs, as the list scheduler has them.
+    """The transfer options between memories that are no DRAMs, for compiled code.
 
     Attributes
     ----------
     pair_at
         The row of ``pairs`` for each source and destination; -1 where nothing leads.
     pairs, ways, links
-        Of each pair the ways, one for each engine, and the links of its route.
+        Of each pair the options, one for each engine, and the links of its route.
     limits
         Of each engine: what its transfers may be.
     slices
@@ -43,9 +45,16 @@ class OptionTables(NamedTuple):
     scale: int
     first_engine: int
 
+    def demands_of(self, pair: int, option: int) -> tuple[Ints, Ints]:
+        """Return the resources of a schedule that an option holds, and how much of each."""
+        row, taken = self.pairs[pair], self.ways[option]
+        links = self.links[row.links_from : row.links_to]
+        resources = self.first_engine + concatenate(([taken.engine], links))
+        return resources, concatenate(([1], full(links.size, taken.rate)))
+
 
 def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
-    """Return the ways between scratchpads; in large machines, those that a plan takes."""
+    """Return the options between scratchpads; in large machines, for the pairs a plan uses."""
     machine = problem.machine
     drams = {dram.index for dram in machine.drams}
     inner = [memory.index for memory in machine.memories if memory.index not in drams]
@@ -53,14 +62,14 @@ def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
     if len(inner) <= MOST_MEMORIES_WITH_ALL_PAIRS:
         pairs = {(one, other) for one in inner for other in inner if one != other}
     else:
-        memory = [stay.memory for stay in plan.residencies]
+        memory = [residency.memory for residency in plan.residencies]
         moved = {(memory[m.source], memory[to]) for m in plan.transfers for to in m.destinations}
         pairs = {pair for pair in moved if not drams.intersection(pair)}
     tables = machine_tables(machine, Routes(machine), pairs)
     return OptionTables(
         pair_at=tables.pair_at,
         pairs=tables.pairs,
-        ways=tables.options,
+        ways=tables.ways,
         links=tables.links,
         limits=tables.resources,
         slices=problem_tables(problem).slices,
@@ -69,44 +78,56 @@ def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
     )
 
 
-@part
-def earliest_option(
-    schedule: PartialOrderSchedule,
-    options: OptionTables,
-    line: Timeline,
-    pair: int,
-    what: int,
-    ready: int,
-    by: int,
-    is_part: bool,
-) -> tuple[int, int, int]:
-    """Return way, start and end of the copy of a slice that ends first; way -1 if none is in time.
+class Copy(NamedTuple):
+    """A slice to be copied between two memories, within the cycles from ``ready`` to ``by``.
 
-    Parameters
+    Attributes
     ----------
-    ready, by
-        Cycles between which it is made.
+    pair
+        Row of the memories in the tables.
     is_part
         Whether it is copied out of the whole buffer.
     """
-    best, best_start, best_end = NONE, ZERO, by + 1
-    for way in range(options.pairs[pair].options_from, options.pairs[pair].options_to):
-        cycles = _cycles(options, way, what, is_part)
-        if cycles == 0 or ready + cycles >= best_end:
-            continue
-        start = _first_start(schedule, options, line, pair, way, ready, cycles)
-        if start + cycles < best_end:
-            best, best_start, best_end = way, start, start + cycles
-    return best, best_start, best_end
+
+    pair: int
+    what: int
+    is_part: bool
+    ready: int
+    by: int
+
+
+class Booking(NamedTuple):
+    """An option and when it is taken; option -1 for none."""
+
+    option: int
+    start: int
+    end: int
 
 
 @part
-def _cycles(options: OptionTables, way: int, what: int, is_part: bool) -> int:
+def earliest_option(
+    schedule: PartialOrderSchedule, options: OptionTables, usage: Timeline, copy: Copy
+) -> Booking:
+    """Return the option by which a copy ends first; option -1 if none is in time."""
+    best = Booking(NONE, ZERO, copy.by + 1)
+    pair = options.pairs[copy.pair]
+    for option in range(pair.ways_from, pair.ways_to):
+        cycles = _cycles(options, option, copy)
+        if cycles == 0 or copy.ready + cycles >= best.end:
+            continue
+        start = _first_start(schedule, options, usage, option, copy, cycles)
+        if start + cycles < best.end:
+            best = Booking(option, start, start + cycles)
+    return best
+
+
+@part
+def _cycles(options: OptionTables, option: int, copy: Copy) -> int:
     """Return the cycles of a copy; 0 if the engine cannot make it."""
-    taken, entry = options.ways[way], options.slices[what]
+    taken, entry = options.ways[option], options.slices[copy.what]
     limits = options.limits[taken.engine]
-    dimensions = entry.from_parent if is_part else ONE
-    offset = entry.offset_in_parent if is_part else ZERO
+    dimensions = entry.from_parent if copy.is_part else ONE
+    offset = entry.offset_in_parent if copy.is_part else ZERO
     if entry.bytes > limits.longest or dimensions > limits.dimensions:
         return ZERO
     if offset % limits.congruence != 0:
@@ -119,37 +140,37 @@ def _cycles(options: OptionTables, way: int, what: int, is_part: bool) -> int:
 def _first_start(
     schedule: PartialOrderSchedule,
     options: OptionTables,
-    line: Timeline,
-    pair: int,
-    way: int,
-    ready: int,
+    usage: Timeline,
+    option: int,
+    copy: Copy,
     cycles: int,
 ) -> int:
-    """Return the first cycle at which the engine and every link of the route have room."""
-    taken, route = options.ways[way], options.pairs[pair]
+    """Return the first cycle at which the engine and every link of the route are free."""
+    taken, route = options.ways[option], options.pairs[copy.pair]
     engine = options.first_engine + taken.engine
-    start = ready
+    start = copy.ready
     while True:
         asked = start
-        start = earliest_gap(line, engine, start, cycles, schedule.capacity[engine] - 1)
+        start = earliest_gap(usage, engine, start, cycles, schedule.capacity[engine] - 1)
         for entry in range(route.links_from, route.links_to):
             link = options.first_engine + options.links[entry]
             spare = schedule.capacity[link] - taken.rate
-            start = earliest_gap(line, link, start, cycles, spare)
+            start = earliest_gap(usage, link, start, cycles, spare)
         if start == asked:
             return start
 
 
 @part
 def hold_option(
-    options: OptionTables, line: Timeline, pair: int, way: int, start: int, end: int, sign: int
+    options: OptionTables, usage: Timeline, pair: int, booking: Booking, sign: int
 ) -> None:
-    """Take the engine and the links of a way, or give them back with ``sign`` -1."""
-    taken, route = options.ways[way], options.pairs[pair]
-    occupy(line, options.first_engine + taken.engine, start, end, sign)
+    """Take the engine and the links of an option, or give them back with ``sign`` -1."""
+    taken, route = options.ways[booking.option], options.pairs[pair]
+    start, end = booking.start, booking.end
+    occupy(usage, options.first_engine + taken.engine, start, end, sign)
     for entry in range(route.links_from, route.links_to):
         link = options.first_engine + options.links[entry]
-        occupy(line, link, start, end, sign * taken.rate)
+        occupy(usage, link, start, end, sign * taken.rate)
 
 
 class TransferOption(NamedTuple):
@@ -160,29 +181,22 @@ class TransferOption(NamedTuple):
     amounts: tuple[int, ...]
 
 
-class _Service(NamedTuple):
-    engine: int
-    fixed: Cycles
-    rate: int
-
-
 class TransferOptions:
-    """The ways between any two memories, found when first asked for."""
+    """The shortest transfers between any two memories, DRAMs too; found when first asked for."""
 
-    def __init__(self, problem: Problem, options: OptionTables) -> None:
+    def __init__(self, problem: Problem, tables: OptionTables) -> None:
         self._machine = problem.machine
         self._drams = {dram.index for dram in problem.machine.drams}
-        self._options = options
+        self._tables = tables
         self._routes = Routes(problem.machine)
         self._shortest: dict[
             tuple[SliceIdx, MemoryIdx, MemoryIdx, bool], TransferOption | None
         ] = {}
-        self._found: dict[tuple[MemoryIdx, MemoryIdx], tuple[list[_Service], list[int]]] = {}
 
     def shortest(
         self, what: SliceIdx, source: MemoryIdx, target: MemoryIdx, *, is_part: bool
     ) -> TransferOption | None:
-        """Return the way of the fewest cycles for a slice; ``None`` if no engine can take it.
+        """Return the option of the fewest cycles for a slice; ``None`` if no engine can send it.
 
         Parameters
         ----------
@@ -197,45 +211,26 @@ class TransferOptions:
     def _find(
         self, what: SliceIdx, source: MemoryIdx, target: MemoryIdx, is_part: bool
     ) -> TransferOption | None:
-        services, links = self._between(source, target)
-        entry = self._options.slices[what]
+        route = self._routes.between(source, target)
+        if route is None or source == target:
+            return None
+        machine, tables, entry = self._machine, self._tables, self._tables.slices[what]
         dimensions, offset = 1, 0
         if source in self._drams or target in self._drams:
             dimensions, offset = int(entry.at_place), int(entry.offset_at_place)
         elif is_part:
             dimensions, offset = int(entry.from_parent), int(entry.offset_in_parent)
-        size = int(entry.bytes)
+        size, first = int(entry.bytes), tables.first_engine
+        links = [first + len(machine.engines) + link for link in route.links]
         best: TransferOption | None = None
-        for service in services:
-            limits = self._options.limits[service.engine]
+        for index in self._routes.engines_for(source, target):
+            engine, limits = machine.engines[index], tables.limits[index]
             if size > limits.longest or dimensions > limits.dimensions:
                 continue
             if offset % limits.congruence != 0:
                 continue
-            cycles = service.fixed - (-size * self._options.scale // service.rate)
+            rate = int(transfer_rate(engine, route) * tables.scale)
+            cycles = engine.setup + route.latency - (-size * tables.scale // rate)
             if best is None or cycles < best.cycles:
-                first = self._options.first_engine
-                best = TransferOption(
-                    cycles,
-                    (first + service.engine, *(first + link for link in links)),
-                    (1, *(service.rate for _ in links)),
-                )
+                best = TransferOption(cycles, (first + index, *links), (1, *(rate for _ in links)))
         return best
-
-    def _between(self, source: MemoryIdx, target: MemoryIdx) -> tuple[list[_Service], list[int]]:
-        pair = source, target
-        if pair not in self._found:
-            self._found[pair] = self._look_up(source, target)
-        return self._found[pair]
-
-    def _look_up(self, source: MemoryIdx, target: MemoryIdx) -> tuple[list[_Service], list[int]]:
-        machine, scale = self._machine, self._options.scale
-        route = self._routes.between(source, target)
-        if route is None or source == target:
-            return [], []
-        services = []
-        for index in self._routes.engines_for(source, target):
-            engine = machine.engines[index]
-            rate = engine.rate if route.rate is None else min(engine.rate, route.rate)
-            services.append(_Service(index, engine.setup + route.latency, int(rate * scale)))
-        return services, [len(machine.engines) + link for link in route.links]
