@@ -34,23 +34,30 @@ ROWS = (
     "mobilenetv2_f32@mesh4x4",
     "resnet18_f32@edge16",
 )
-NO_STEPS: dict[str, Any] = {"kicks": False, "pushes": False, "windows": (), "relocations": False}
+NO_STEPS: dict[str, Any] = {
+    "perturbation": False,
+    "advance_loads": False,
+    "neighbourhoods": (),
+    "reassignment": False,
+}
+ONE_START: dict[str, Any] = NO_STEPS | {"several_initial_solutions": False}
+TIME, CHAINS = Neighbourhood.TIME, Neighbourhood.CHAINS
 COLUMNS: dict[str, Solver] = {
     "list": ListScheduler(),
-    "compacted": LnsSolver(LnsOptions(starts=False, opening=False)),
-    "opened": LnsSolver(LnsOptions(starts=False, reloads=False, sparing=False, **NO_STEPS)),
-    "without reloads": LnsSolver(LnsOptions(starts=False, sparing=False, **NO_STEPS)),
-    "DRAM spared": LnsSolver(LnsOptions(starts=False, **NO_STEPS)),
-    "several starts": LnsSolver(LnsOptions(**NO_STEPS)),
-    "kicks": LnsSolver(LnsOptions(**NO_STEPS | {"kicks": True})),
-    "pushes": LnsSolver(LnsOptions(**NO_STEPS | {"pushes": True})),
-    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"windows": (Neighbourhood.TIME,)})),
-    "and of chains": LnsSolver(
-        LnsOptions(**NO_STEPS | {"windows": (Neighbourhood.TIME, Neighbourhood.CHAINS)})
+    "justified": LnsSolver(LnsOptions(**ONE_START | {"repacking": False})),
+    "repacked": LnsSolver(
+        LnsOptions(**ONE_START | {"redundant_transfers": False, "dram_bypass": False})
     ),
-    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"windows": tuple(Neighbourhood)})),
-    "relocations": LnsSolver(LnsOptions(**NO_STEPS | {"relocations": True})),
-    "no relocations": LnsSolver(LnsOptions(relocations=False)),
+    "no redundant transfers": LnsSolver(LnsOptions(**ONE_START | {"dram_bypass": False})),
+    "DRAM bypass": LnsSolver(LnsOptions(**ONE_START)),
+    "several initial solutions": LnsSolver(LnsOptions(**NO_STEPS)),
+    "perturbation": LnsSolver(LnsOptions(**NO_STEPS | {"perturbation": True})),
+    "advanced loads": LnsSolver(LnsOptions(**NO_STEPS | {"advance_loads": True})),
+    "windows of time": LnsSolver(LnsOptions(**NO_STEPS | {"neighbourhoods": (TIME,)})),
+    "and of chains": LnsSolver(LnsOptions(**NO_STEPS | {"neighbourhoods": (TIME, CHAINS)})),
+    "windows": LnsSolver(LnsOptions(**NO_STEPS | {"neighbourhoods": tuple(Neighbourhood)})),
+    "reassignment": LnsSolver(LnsOptions(**NO_STEPS | {"reassignment": True})),
+    "no reassignment": LnsSolver(LnsOptions(reassignment=False)),
     "all": LnsSolver(),
 }
 

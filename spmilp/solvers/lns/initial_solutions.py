@@ -1,4 +1,4 @@
-"""Plans to start from: a hint, and what the list scheduler finds by its several rules."""
+"""Initial solutions: what the list scheduler finds by its several rules."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ SHARE = 0.2
 """Of the time, at most, for the list scheduler."""
 
 
-class Starts:
+class InitialSolutions:
     """The best schedule of each of the list scheduler's rules.
 
-    Which of them leads to the shortest plan in the end, its own makespan does not say: on networks
-    with tight memory, one that begins a tenth longer than the best may end a tenth shorter.
+    The makespan of a schedule does not say how short it becomes in the end: on networks with tight
+    memory, one that is a tenth longer than the best at first may be a tenth shorter then.
     """
 
     def __init__(self, context: SearchContext) -> None:
@@ -30,8 +30,8 @@ class Starts:
         """Why there is no schedule, where there is none."""
         return self._schedules.reason
 
-    def schedule(self) -> Iterator[int]:
-        """Try the rules one after another; yield the makespan of each schedule, in cycles."""
+    def makespans(self) -> Iterator[int]:
+        """Try the rules one after another; yield the makespan of each schedule."""
         for found in self._schedules:
             if found is not None:
                 yield found.score[0]
@@ -41,12 +41,12 @@ class Starts:
     def plans(self) -> Iterator[Plan]:
         """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
         rank: Counter[str] = Counter()
-        turns: list[tuple[int, int]] = []
+        order: list[tuple[int, int]] = []
         kept = self._schedules.kept
         for position, found in enumerate(kept):
             family = found.trial.assignment.split()[0]
-            turns.append((rank[family], position))
+            order.append((rank[family], position))
             rank[family] += 1
-        for _, position in sorted(turns):
+        for _, position in sorted(order):
             with suppress(DoesNotFitError):
                 yield self._schedules.plan(kept[position], self._bound)

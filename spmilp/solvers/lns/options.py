@@ -7,7 +7,17 @@ from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 
 
 class Step(Enum):
-    """Some activities wait, some loads go first, CP-SAT times a window, or tasks change cores."""
+    """Steps from one schedule with open addresses to the next.
+
+    ``PERTURB``
+        Some activities wait, and others go before them.
+    ``ADVANCE_LOADS``
+        Some loads go first.
+    ``WINDOW``
+        CP-SAT decides the times in a window.
+    ``REASSIGN``
+        Tasks change cores.
+    """
 
     PERTURB = 0
     ADVANCE_LOADS = 1
@@ -21,38 +31,36 @@ class LnsOptions:
 
     Parameters
     ----------
-    starts
+    several_initial_solutions
         Several of the list scheduler's schedules are tried, not only the shortest.
-    opening
-        Addresses are chosen anew; without it a plan is only double_justified.
-    reloads
-        Transfers that have become needless are dropped.
-    sparing
-        Transfers of DRAMs become copies between scratchpads where these have room.
-    kicks, pushes
-        The steps that go on after that: some activities wait, or some loads go first.
-    windows
-        The kinds of windows that CP-SAT decides; no steps of that sort for none.
-    reassignment
-        Steps in which tasks change cores.
+    repacking
+        Addresses are chosen anew; without it a plan is only justified.
+    redundant_transfers
+        Transfers that have become redundant are dropped.
+    dram_bypass
+        Transfers of DRAMs become copies between scratchpads where these have capacity.
+    perturbation, advance_loads, reassignment
+        The steps of that name are taken.
+    neighbourhoods
+        Those of the windows that CP-SAT decides; without any, there are no such steps.
     """
 
-    starts: bool = True
-    opening: bool = True
-    reloads: bool = True
-    sparing: bool = True
-    kicks: bool = True
-    pushes: bool = True
-    windows: tuple[Neighbourhood, ...] = tuple(Neighbourhood)
+    several_initial_solutions: bool = True
+    repacking: bool = True
+    redundant_transfers: bool = True
+    dram_bypass: bool = True
+    perturbation: bool = True
+    advance_loads: bool = True
+    neighbourhoods: tuple[Neighbourhood, ...] = tuple(Neighbourhood)
     reassignment: bool = True
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The kinds of steps that are taken."""
         wanted = {
-            Step.PERTURB: self.kicks,
-            Step.ADVANCE_LOADS: self.pushes,
-            Step.WINDOW: bool(self.windows),
+            Step.PERTURB: self.perturbation,
+            Step.ADVANCE_LOADS: self.advance_loads,
+            Step.WINDOW: bool(self.neighbourhoods),
             Step.REASSIGN: self.reassignment,
         }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

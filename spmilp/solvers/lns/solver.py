@@ -6,7 +6,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.search import Session
+from spmilp.solvers.lns.search import Search
 
 PATIENCE = 1.0
 """Seconds for the step at hand after an interrupt."""
@@ -15,9 +15,10 @@ PATIENCE = 1.0
 class LnsSolver(Solver):
     """Improves the makespan of plans by their partial order.
 
-    The starts are a valid hint and the schedules of the list scheduler. No plan is returned that is
-    worse than any of them, or that the checker does not accept. Only the makespan is made smaller;
-    where it is not the first objective, the hint or the list scheduler's plan is the answer.
+    The initial solutions are a valid hint and the schedules of the list scheduler. No plan is
+    returned that is worse than any of them, or that the checker does not accept. Only the makespan
+    is made smaller; where it is not the first objective, the hint or the list scheduler's plan is
+    the answer.
     """
 
     name = "lns"
@@ -32,14 +33,14 @@ class LnsSolver(Solver):
             return found if hint is None else context.better(found, context.found(hint))
         if context.misfit:
             return context.infeasible(context.misfit)
-        session = Session(context, self._settings)
-        work = context.reports.begin(session.search)
+        search = Search(context, self._settings)
+        work = context.reports.begin(search.run)
 
         def has_plan_in_the_end() -> bool:
             context.clock.stop()
             work.ended.wait(PATIENCE)
-            return session.has_plan
+            return search.has_plan
 
         with context.until_interrupted(has_plan_in_the_end):
             context.reports.attend(work)
-        return session.result()
+        return search.result()

@@ -1,4 +1,7 @@
-"""Steps of all kinds from one incumbent with open addresses to the next."""
+"""Steps from one schedule with open addresses to the next, on one thread or several."""
+
+from collections.abc import Sequence
+from threading import Event, Lock, Thread
 
 import numpy as np
 
@@ -11,6 +14,9 @@ from spmilp.solvers.lns.window_search import WindowSearch
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.repacking import FillLimits
 from spmilp.solvers.partial_order.schedule import TimedSchedule
+
+PATIENCE = 1.0
+"""Seconds for the steps at hand, in the end."""
 
 
 class Steps:
@@ -34,14 +40,15 @@ class Steps:
         self._fill = fill
         self._clock = clock
         self._random = np.random.default_rng(seed)
-        self._windows = WindowSearch(context, settings.windows, seed, has_clock=clock.is_limited)
+        has_clock, kinds = clock.is_limited, settings.neighbourhoods
+        self._windows = WindowSearch(context, kinds, seed, has_clock=has_clock)
         self._reassignment = ReassignmentSteps(context, seed)
         self._selection = ByBestRate(
-            settings.steps, self._random, has_clock=clock.is_limited, rare=Step.WINDOW
+            settings.steps, self._random, has_clock=has_clock, rare=Step.WINDOW
         )
 
     def take(self, current: TimedSchedule) -> TimedSchedule:
-        """Return a incumbent that ends no later, with open addresses."""
+        """Return a schedule that ends no later, with open addresses."""
         began, kind = self._clock.now(), self._selection.next()
         found = self._result_of(kind, current)
         self._selection.learn(kind, current.makespan - found.makespan, self._clock.now() - began)
@@ -53,5 +60,72 @@ class Steps:
             return self._windows.improve(current, memories, self._clock)
         if kind is Step.REASSIGN:
             return self._reassignment.improve(current, memories, self._clock)
-        kick = perturbed if kind is Step.PERTURB else with_loads_advanced
-        return kick(self._context, current, memories, self._clock, self._random)
+        step = perturbed if kind is Step.PERTURB else with_loads_advanced
+        return step(self._context, current, memories, self._clock, self._random)
+
+
+class Helpers:
+    """Improves a schedule with open addresses on as many threads as there are ``steps``.
+
+    Compiled passes and CP-SAT run without the interpreter's lock. With no helper nothing happens.
+
+    Parameters
+    ----------
+    best
+        To begin with.
+    """
+
+    def __init__(self, steps: Sequence[Steps], best: TimedSchedule) -> None:
+        self._best = best
+        self._beginnings = 0
+        self._lock = Lock()
+        self._is_over = Event()
+        self._error: BaseException | None = None
+        self._threads = [Thread(target=self._work, args=(some,), daemon=True) for some in steps]
+
+    def __enter__(self) -> "Helpers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def exchanged(self, current: TimedSchedule) -> TimedSchedule:
+        """Offer a schedule to all; return the best that anyone has, or the same if none is better.
+
+        An error of a helper is raised here.
+        """
+        if self._error is not None:
+            raise self._error
+        if not self._threads:
+            return current
+        with self._lock:
+            if current.makespan < self._best.makespan:
+                self._best = current
+            return self._best if self._best.makespan < current.makespan else current
+
+    def begin_again(self, current: TimedSchedule) -> None:
+        """Let all go on from a schedule, though it may be worse than theirs."""
+        with self._lock:
+            self._best = current
+            self._beginnings += 1
+
+    def _work(self, steps: Steps) -> None:
+        try:
+            current, beginning = self._best, self._beginnings
+            while not self._is_over.is_set():
+                found = steps.take(current)
+                with self._lock:
+                    # What was found from before all began again does not count.
+                    if beginning == self._beginnings and found.makespan < self._best.makespan:
+                        self._best = found
+                    is_best = (
+                        beginning == self._beginnings and found.makespan == self._best.makespan
+                    )
+                    current = found if is_best else self._best
+                    beginning = self._beginnings
+        except BaseException as error:
+            self._error = error

@@ -15,11 +15,9 @@ from spmilp.solvers.formulation.extraction import TimedPlan, extract
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
-from spmilp.solvers.partial_order.justification import double_justified
-from spmilp.solvers.partial_order.repacking import FillLimits, repacked
+from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
 from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import plan_of
-from spmilp.solvers.partial_order.transfer_options import option_tables_of
 from spmilp.solvers.residency.decisions import Solution
 from spmilp.units import Bytes, TaskIdx
 
@@ -61,8 +59,8 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    fixed, timed = _schedule_of(context.problem, plan)
-    return _with(context, fixed, double_justified(fixed, timed))
+    fixed, timed = context_of(context.problem, plan)
+    return _with(context, fixed, justified(fixed, timed))
 
 
 def packed_anew(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
@@ -73,23 +71,17 @@ def packed_anew(context: SearchContext, plan: Plan, seconds: float | None) -> Pl
     seconds
         Wall time; ``None`` for no limit.
     """
-    fixed, best = _schedule_of(context.problem, plan)
+    fixed, best = context_of(context.problem, plan)
     for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
         if found is not None and found.makespan < best.makespan:
             best = found
     return _with(context, fixed, best)
 
 
-def _schedule_of(problem: Problem, plan: Plan) -> tuple[ScheduleContext, TimedSchedule]:
-    fixed, schedule, start = context_of(problem, plan, option_tables_of(problem, plan))
-    return fixed, TimedSchedule(schedule, start, plan.claim.makespan)
-
-
 def _with(context: SearchContext, fixed: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan at these times; the one that there was where they are of no use."""
-    plan, is_free = fixed.plan, fixed.dram_is_free
     try:
-        other = plan_of(context.problem, plan, timed.schedule, timed.start, dram_is_free=is_free)
+        other = plan_of(fixed, timed)
     except DoesNotFitError:
-        return plan
-    return other if context.accepts(other) else plan
+        return fixed.plan
+    return other if context.accepts(other) else fixed.plan

@@ -2,20 +2,23 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.operator_selection import ByBestRate
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.helpers import Helpers
+from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 from spmilp.solvers.lns.options import LnsOptions, Step
-from spmilp.solvers.lns.steps import Steps
-from spmilp.solvers.partial_order.context import context_of
-from spmilp.solvers.partial_order.repacking import FillLimits
+from spmilp.solvers.lns.perturbation import perturbed, with_loads_advanced
+from spmilp.solvers.lns.steps import Helpers, Steps
+from spmilp.solvers.lns.window_search import WindowSearch
+from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses
 from spmilp.solvers.partial_order.schedule import TimedSchedule
-from spmilp.solvers.partial_order.transfer_options import option_tables_of
+from spmilp.solvers.partial_order.to_plan import plan_of
 from tests.solvers.chains import chain, star
+from tests.solvers.random_problems import problems
+from tests.solvers.schedules import scheduled
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +66,7 @@ def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> No
 def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
     problem: Problem,
 ) -> None:
-    plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
-    assert plan is not None
-    context, schedule, start = context_of(problem, plan, option_tables_of(problem, plan))
-    current = TimedSchedule(schedule, start, plan.claim.makespan)
+    context, current = scheduled(problem, "round_robin")
     steps = Steps(context, FillLimits(context), Clock(20.0), LnsOptions(), 0)
     clock = Clock(20.0)
 
@@ -80,10 +80,7 @@ def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
 
 
 def test_an_error_of_a_helper_reaches_the_search(problem: Problem) -> None:
-    plan = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions()).plan
-    assert plan is not None
-    _, schedule, start = context_of(problem, plan, option_tables_of(problem, plan))
-    current = TimedSchedule(schedule, start, plan.claim.makespan)
+    _, current = scheduled(problem, "round_robin")
 
     class Broken(Steps):
         def __init__(self) -> None:
@@ -96,3 +93,37 @@ def test_an_error_of_a_helper_reaches_the_search(problem: Problem) -> None:
         pass
     with pytest.raises(ArithmeticError, match="broken"):
         helpers.exchanged(current)
+
+
+def test_steps_lead_to_times_that_end_no_later_and_are_valid_once_packed() -> None:
+    packings = 0
+
+    @settings(
+        max_examples=30,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    @given(problem=problems())
+    def take(problem: Problem) -> None:
+        nonlocal packings
+        context, first = scheduled(problem)
+        fill, clock, random = FillLimits(context), Clock(None), np.random.default_rng(0)
+        memories = fill.memories()
+        current = justified_by_capacity(context, first, memories, clock)
+        windows = WindowSearch(context, tuple(Neighbourhood), seed=0, has_clock=False)
+
+        for _ in range(len(Neighbourhood)):
+            before = current.makespan
+            current = perturbed(context, current, memories, clock, random)
+            current = with_loads_advanced(context, current, memories, clock, random)
+            current = windows.improve(current, memories, clock)
+            assert current.makespan <= before
+
+        found = with_addresses(context, current, fill, clock)
+        if found is not None:
+            packings += 1
+            assert check(problem, plan_of(context, found)) == ()
+
+    take()
+    assert packings >= 20

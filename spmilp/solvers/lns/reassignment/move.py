@@ -176,7 +176,7 @@ class _Move:
         return shared
 
     def _bring(self, residency: ResidencyIdx) -> None:
-        self._edit.put(residency, self._memory)
+        self._edit.memory[residency] = self._memory
         self._came.append(residency)
 
     def _transfers_of_what_came(self) -> list[int]:

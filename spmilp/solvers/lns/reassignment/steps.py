@@ -64,7 +64,7 @@ class ReassignmentSteps:
     def _extremes(
         self, current: TimedSchedule, memories: Memories
     ) -> tuple[TimedSchedule, TimedSchedule]:
-        """Return the schedule as late and as early as it can be; as the last time if it is equal."""
+        """Return the schedule as late and as early as it can be; computed once for each."""
         last = self._last
         if last is None or last[0] is not current or not np.array_equal(last[1], memories.limit):
             late = backward_pass(current, memories)
