@@ -65,6 +65,11 @@ class Rows(NamedTuple):
         """Return one of the lists."""
         return self.items[self.begin[index] : self.begin[index + 1]]
 
+    def values(self, index: int) -> list[int]:
+        """Return one of the lists as Python's numbers."""
+        found: list[int] = self.row(index).tolist()
+        return found
+
 
 def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
     """Return lists as rows."""

@@ -8,10 +8,10 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints, owners_of
 from spmilp.solvers.lns.window import Cut
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import Flags, TimedSchedule, owners_of
+from spmilp.solvers.partial_order.schedule import Flags, TimedSchedule
 
 REACH = 2
 """Activities inside a window for each that is free, at most, where the others keep their order."""
@@ -138,10 +138,13 @@ def _linked(slack: Slack, activity: int) -> list[int]:
     schedule = slack.late.schedule
     found: list[int] = []
     for rows in (schedule.reads, schedule.fills):
-        for residency in rows.row(activity):
+        for residency in rows.values(activity):
             if not slack.context.is_dram[schedule.memory[residency]]:
                 filler = int(schedule.filler[residency])
-                found += [*([] if filler == NONE else [filler]), *schedule.readers.row(residency)]
+                found += [
+                    *([] if filler == NONE else [filler]),
+                    *schedule.readers.values(residency),
+                ]
     return found
 
 

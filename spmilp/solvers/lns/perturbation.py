@@ -23,11 +23,7 @@ from spmilp.solvers.partial_order.profiles import (
 )
 from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
-from spmilp.solvers.partial_order.schedule import (
-    Memories,
-    PartialOrderSchedule,
-    TimedSchedule,
-)
+from spmilp.solvers.partial_order.schedule import Memories, PartialOrderSchedule, TimedSchedule
 
 LOADS_ADVANCED = 3
 """On average, and one more."""

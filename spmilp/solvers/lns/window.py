@@ -141,11 +141,11 @@ class Window:
 
     def touched(self, activity: int) -> list[ResidencyIdx]:
         """Return what an activity reads and fills."""
-        return [*self.schedule.reads.row(activity), *self.schedule.fills.row(activity)]
+        return [*self.schedule.reads.values(activity), *self.schedule.fills.values(activity)]
 
     def touching(self, residency: ResidencyIdx) -> list[int]:
         """Return what fills and what reads a residency."""
-        filler, readers = self.filler[residency], self.schedule.readers.row(residency)
+        filler, readers = self.filler[residency], self.schedule.readers.values(residency)
         return readers if filler < 0 else [filler, *readers]
 
     def residencies(self, memory: MemoryIdx) -> list[WindowResidency]:

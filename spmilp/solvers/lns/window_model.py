@@ -84,25 +84,25 @@ class WindowModel:
         window, schedule = self.window, self.window.schedule
         kept = window.context.kept_reuse
         for one in window.near:
-            for residency in schedule.fills.row(one):
+            for residency in schedule.fills.values(one):
                 overwritten = window.overwrites[residency]
-                olds = [*kept.earlier.row(residency)]
+                olds = [*kept.earlier.values(residency)]
                 for old in [*olds, overwritten] if overwritten >= 0 else olds:
                     for other in window.touching(old):
                         self._precede_if_run(other, one)
-                for reader in schedule.readers.row(residency):
+                for reader in schedule.readers.values(residency):
                     self._precede_if_run(one, reader)
-            for residency in schedule.reads.row(one):
+            for residency in schedule.reads.values(one):
                 if window.filler[residency] >= 0:
                     self._precede_if_run(window.filler[residency], one)
                 if window.overwritten_by[residency] >= 0:
                     self._precede_if_run(one, window.filler[window.overwritten_by[residency]])
             for residency in window.touched(one):
-                for new in kept.later.row(residency):
+                for new in kept.later.values(residency):
                     self._precede_if_run(one, window.filler[new])
-            for other in schedule.before.row(one):
+            for other in schedule.before.values(one):
                 self._precede_if_run(other, one)
-            for other in schedule.after.row(one):
+            for other in schedule.after.values(one):
                 self._precede_if_run(one, other)
 
     def _precede_if_run(self, first: int, second: int) -> None:

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints
+from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints, Rows
 from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.profiles import has_capacity, hold
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, Rows
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
 from spmilp.solvers.partial_order.transfer_options import (
     Booking,
     Copy,

@@ -7,7 +7,7 @@ import numpy as np
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Rows, numbers
 from spmilp.solvers.partial_order.from_plan import partial_order_of, starts_of
 from spmilp.solvers.partial_order.reuse_order import (
     followers_at_places,
@@ -19,7 +19,6 @@ from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
     ReuseOrder,
-    Rows,
     TimedSchedule,
     is_alive,
     timed,

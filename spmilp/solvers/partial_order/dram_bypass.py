@@ -7,7 +7,7 @@ the cycles that they have, so no plan gets longer; the next passes use what has 
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import NONE, Ints
+from spmilp.solvers.kernels.records import NONE, Ints, owners_of, rows_from_pairs
 from spmilp.solvers.partial_order.bypass_kernels import BypassState, Changes, bypass_dram
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.profiles import profiles_of_memories, profiles_of_resources
@@ -15,12 +15,7 @@ from spmilp.solvers.partial_order.redundant_transfers import (
     without_dropped_reads,
     without_unused_transfers,
 )
-from spmilp.solvers.partial_order.schedule import (
-    PartialOrderSchedule,
-    TimedSchedule,
-    owners_of,
-    rows_from_pairs,
-)
+from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, TimedSchedule
 
 MOST_CHANGES = 1000
 """In one go: profiles need room for each."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO, Ints
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO, Ints, Rows
 from spmilp.solvers.kernels.timeline import Timeline, occupy, step_at
 from spmilp.solvers.partial_order.profiles import (
     earliest_start,
@@ -31,7 +31,6 @@ from spmilp.solvers.partial_order.profiles import (
 from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
-    Rows,
     TimedSchedule,
     lifetimes,
     timed,

@@ -6,19 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.compiled import kernel
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints
-from spmilp.solvers.kernels.timeline import Timeline, occupy
-from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.profiles import has_capacity, profiles_of_memories
-from spmilp.solvers.partial_order.schedule import (
-    Flags,
-    PartialOrderSchedule,
+from spmilp.solvers.kernels.records import (
+    NEVER,
+    NONE,
+    Ints,
     Rows,
-    TimedSchedule,
     inverted,
     owners_of,
     rows_from_pairs,
 )
+from spmilp.solvers.kernels.timeline import Timeline, occupy
+from spmilp.solvers.partial_order.context import ScheduleContext
+from spmilp.solvers.partial_order.profiles import has_capacity, profiles_of_memories
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, TimedSchedule
 
 
 def without_redundant_transfers(

@@ -5,29 +5,16 @@ fills its scratch, too. A residency lasts from the start of the activity that fi
 cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.solvers.kernels.records import NONE, Ints, flatten
+from spmilp.solvers.kernels.records import NONE, Ints, Rows, owners_of
 from spmilp.units import Cycles
 
 Flags: TypeAlias = NDArray[np.bool_]
-
-
-class Rows(NamedTuple):
-    """A list of numbers for each of many things: ``items[begin[i]:begin[i + 1]]``."""
-
-    begin: Ints
-    items: Ints
-
-    def row(self, index: int) -> list[int]:
-        """Return the list of one thing."""
-        found: list[int] = self.items[self.begin[index] : self.begin[index + 1]].tolist()
-        return found
 
 
 class PartialOrderSchedule(NamedTuple):
@@ -109,29 +96,6 @@ def is_alive(schedule: PartialOrderSchedule) -> Flags:
     """Say which residencies there are: not those that dropped transfers filled."""
     alive: Flags = (schedule.filler == NONE) | (schedule.cycles[schedule.filler] > 0)
     return alive
-
-
-def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
-    """Return lists as rows."""
-    return Rows(*flatten(lists))
-
-
-def rows_from_pairs(owners: Ints, items: Ints, count: int) -> Rows:
-    """Return the items of each of ``count`` owners, in the order given."""
-    order = np.argsort(owners, kind="stable")
-    begin = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(owners, minlength=count), out=begin[1:])
-    return Rows(begin, items[order])
-
-
-def owners_of(rows: Rows) -> Ints:
-    """Return the owner of each item."""
-    return np.repeat(np.arange(rows.begin.size - 1), np.diff(rows.begin))
-
-
-def inverted(rows: Rows, count: int) -> Rows:
-    """Return for each of ``count`` items whose lists hold it."""
-    return rows_from_pairs(rows.items, owners_of(rows), count)
 
 
 def makespan_of(schedule: PartialOrderSchedule, start: Ints) -> int:

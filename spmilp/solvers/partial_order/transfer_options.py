@@ -24,7 +24,7 @@ class OptionTables(NamedTuple):
     ----------
     pair_at
         The row of ``pairs`` for each source and destination; -1 where nothing leads.
-    pairs, ways, links
+    pairs, options, links
         Of each pair the options, one for each engine, and the links of its route.
     limits
         Of each engine: what its transfers may be.
@@ -38,7 +38,7 @@ class OptionTables(NamedTuple):
 
     pair_at: Ints
     pairs: Table
-    ways: Table
+    options: Table
     links: Ints
     limits: Table
     slices: Table
@@ -47,7 +47,7 @@ class OptionTables(NamedTuple):
 
     def demands_of(self, pair: int, option: int) -> tuple[Ints, Ints]:
         """Return the resources of a schedule that an option holds, and how much of each."""
-        row, taken = self.pairs[pair], self.ways[option]
+        row, taken = self.pairs[pair], self.options[option]
         links = self.links[row.links_from : row.links_to]
         resources = self.first_engine + concatenate(([taken.engine], links))
         return resources, concatenate(([1], full(links.size, taken.rate)))
@@ -69,7 +69,7 @@ def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
     return OptionTables(
         pair_at=tables.pair_at,
         pairs=tables.pairs,
-        ways=tables.ways,
+        options=tables.options,
         links=tables.links,
         limits=tables.resources,
         slices=problem_tables(problem).slices,
@@ -111,7 +111,7 @@ def earliest_option(
     """Return the option by which a copy ends first; option -1 if none is in time."""
     best = Booking(NONE, ZERO, copy.by + 1)
     pair = options.pairs[copy.pair]
-    for option in range(pair.ways_from, pair.ways_to):
+    for option in range(pair.options_from, pair.options_to):
         cycles = _cycles(options, option, copy)
         if cycles == 0 or copy.ready + cycles >= best.end:
             continue
@@ -124,7 +124,7 @@ def earliest_option(
 @part
 def _cycles(options: OptionTables, option: int, copy: Copy) -> int:
     """Return the cycles of a copy; 0 if the engine cannot make it."""
-    taken, entry = options.ways[option], options.slices[copy.what]
+    taken, entry = options.options[option], options.slices[copy.what]
     limits = options.limits[taken.engine]
     dimensions = entry.from_parent if copy.is_part else ONE
     offset = entry.offset_in_parent if copy.is_part else ZERO
@@ -146,7 +146,7 @@ def _first_start(
     cycles: int,
 ) -> int:
     """Return the first cycle at which the engine and every link of the route are free."""
-    taken, route = options.ways[option], options.pairs[copy.pair]
+    taken, route = options.options[option], options.pairs[copy.pair]
     engine = options.first_engine + taken.engine
     start = copy.ready
     while True:
@@ -165,7 +165,7 @@ def hold_option(
     options: OptionTables, usage: Timeline, pair: int, booking: Booking, sign: int
 ) -> None:
     """Take the engine and the links of an option, or give them back with ``sign`` -1."""
-    taken, route = options.ways[booking.option], options.pairs[pair]
+    taken, route = options.options[booking.option], options.pairs[pair]
     start, end = booking.start, booking.end
     occupy(usage, options.first_engine + taken.engine, start, end, sign)
     for entry in range(route.links_from, route.links_to):

@@ -160,7 +160,7 @@ def test_what_a_neighbour_reads_and_writes_is_copied_there_and_back(
     new = np.flatnonzero((there.schedule.cycles > 0) & (schedule.cycles == 0))
     copies = there.schedule.fills.items[there.schedule.fills.begin[new]]
     assert sorted(there.schedule.memory[copies]) == [1, 2]
-    weights = there.schedule.reads.row(1)
+    weights = there.schedule.reads.values(1)
     assert (there.schedule.memory[weights] == setting.reassigner.pools[1 - here][1]).all()
 
 
@@ -211,7 +211,7 @@ def test_what_comes_to_several_memories_at_once_stays_and_is_copied(
     here = _pool(schedule, 1)
     weights = next(
         residency
-        for residency in schedule.reads.row(1)
+        for residency in schedule.reads.values(1)
         if schedule.filler[residency] >= len(one_after_another.tasks)
     )
     load, spare = int(schedule.filler[weights]), int(schedule.filler.size) - 1

@@ -83,29 +83,31 @@ class Components:
         """Return a component with a task, or at one end of a transfer."""
         first = act
         if act >= self._count:
-            readers = self._readers(schedule, schedule.fills.row(act)[0])
+            readers = self._readers(schedule, schedule.fills.values(act)[0])
             if readers and self._random.random() >= ALONE:
                 return readers
-            writer = int(schedule.filler[schedule.reads.row(act)[0]])
+            writer = int(schedule.filler[schedule.reads.values(act)[0]])
             ends = [*readers, writer] if 0 <= writer < self._count else readers
             if not ends:
                 return ()
             first = int(self._random.choice(ends))
-        operands = schedule.reads.row(first)
+        operands = schedule.reads.values(first)
         if not operands or self._random.random() < ALONE:
             return (first,)
         return self._readers(schedule, int(self._random.choice(operands)))
 
     def _readers(self, schedule: PartialOrderSchedule, residency: int) -> tuple[TaskIdx, ...]:
-        return tuple(sorted({one for one in schedule.readers.row(residency) if one < self._count}))
+        return tuple(
+            sorted({one for one in schedule.readers.values(residency) if one < self._count})
+        )
 
     def _with_capacity(
         self, late: Snapshot, limit: Ints, task: TaskIdx, pools: list[int]
     ) -> list[int]:
         """Return the pools in whose memory there is capacity for a task when it starts."""
         schedule = late.schedule
-        need = int(schedule.bytes[schedule.reads.row(task)].sum())
-        need += int(schedule.bytes[schedule.fills.row(task)].sum())
+        need = int(schedule.bytes[schedule.reads.values(task)].sum())
+        need += int(schedule.bytes[schedule.fills.values(task)].sum())
         here = self._memories[int(schedule.demands.items[schedule.demands.begin[task]])]
         free = self._bytes_free(late, limit, int(late.start[task]))
         free += self._operands_at(late, (task,))
@@ -140,9 +142,9 @@ class Components:
     def _results_for(self, schedule: PartialOrderSchedule, tasks: tuple[TaskIdx, ...]) -> Ints:
         """Return how many bytes of what a component writes are sent to each memory."""
         found = np.zeros(len(self._problem.machine.memories), np.int64)
-        for written in (residency for task in tasks for residency in schedule.fills.row(task)):
-            for reader in schedule.readers.row(written):
+        for written in (residency for task in tasks for residency in schedule.fills.values(task)):
+            for reader in schedule.readers.values(written):
                 if reader >= self._count:
-                    for copy in schedule.fills.row(reader):
+                    for copy in schedule.fills.values(reader):
                         found[schedule.memory[copy]] += schedule.bytes[copy]
         return found

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from spmilp.problem.problem import Slice
-from spmilp.solvers.kernels.records import NONE, Ints
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, Rows
+from spmilp.solvers.kernels.records import NONE, Ints, Rows
+from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 from spmilp.solvers.partial_order.transfer_options import TransferOption
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx
 
@@ -41,7 +41,7 @@ class Lists:
         self._changes: dict[int, Sequence[int]] = {}
 
     def __getitem__(self, index: int) -> list[int]:
-        return [*self._changes[index]] if index in self._changes else self._before.row(index)
+        return [*self._changes[index]] if index in self._changes else self._before.values(index)
 
     def __setitem__(self, index: int, values: Sequence[int]) -> None:
         self._changes[index] = values

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of
 from spmilp.solvers.lns.reassignment.components import Components
 from spmilp.solvers.lns.reassignment.move import (
     Reassigned,
@@ -25,7 +25,6 @@ from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
-    owners_of,
     timed,
 )
 from spmilp.units import Bytes, MemoryIdx
