@@ -1,0 +1,208 @@
+"""Run the examples of README and docs, and write what they print into the pages.
+
+    python docs/examples.py                 # all pages; the plan of README's first command is kept
+    python docs/examples.py --first         # run README's first command again too (a minute)
+
+The ``sh`` and ``python`` blocks of a page are run one after the other, in one empty folder with
+links to ``models``, ``instances``, ``benchmarks`` and ``docs``; a ``text`` block right behind one
+is what it prints. A comment in the line above a block says what else it is:
+
+``<!-- file: NAME -->``
+    The block is the content of a file in that folder.
+``<!-- not run: REASON -->``
+    The block is only shown.
+
+How far a search comes in its time depends on the machine. So the plan of README's first command is
+kept in ``docs/example``, and every page shows figures and pictures of that one plan.
+"""
+
+import argparse
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "docs" / "example"
+LINKED = ("models", "instances", "benchmarks", "docs")
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/machines.md",
+    "docs/packing.md",
+    "docs/instances.md",
+)
+BLOCK = re.compile(
+    r"(?:<!-- (?P<kind>file|not run): (?P<detail>[^\n]*) -->\n)?"
+    r"```(?P<language>\w+)\n(?P<content>.*?)```\n"
+    r"(?:\n```text\n(?P<printed>.*?)```\n)?",
+    flags=re.DOTALL,
+)
+TIMES = re.compile(r"[\d.]+ (s|ms|µs)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A block of a page.
+
+    Parameters
+    ----------
+    file
+        Name of the file whose content the block is; ``None`` if it is a command or code.
+    printed
+        What the page shows of its output; ``None`` where it shows nothing.
+    """
+
+    language: str
+    content: str
+    file: str | None
+    printed: str | None
+
+
+def examples(page: str) -> Iterator[Example]:
+    """Yield the blocks of a page's text that are files, or are run."""
+    for found in BLOCK.finditer(page):
+        is_file = found["kind"] == "file"
+        if is_file or (found["kind"] is None and found["language"] in ("sh", "python")):
+            yield Example(
+                language=found["language"],
+                content=found["content"],
+                file=found["detail"] if is_file else None,
+                printed=found["printed"],
+            )
+
+
+class Session:
+    """A folder in which the examples of one page are run, and what its Python code has defined."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder look like a checkout in which README's first command has been run."""
+        self._folder = folder
+        self._defined: dict[str, object] = {}
+        for name in LINKED:
+            (folder / name).symlink_to(ROOT / name)
+        shutil.copytree(KEPT / "resnet8", folder / "out" / "resnet8")
+
+    def printed_by(self, example: Example) -> str:
+        """Write a file, or run a block and return what it prints, errors last.
+
+        Raises
+        ------
+        RuntimeError
+            If commands fail whose output the page does not show.
+        """
+        if example.file is not None:
+            (self._folder / example.file).write_text(example.content, encoding="utf-8")
+            return ""
+        return self._of_python(example) if example.language == "python" else self._of_shell(example)
+
+    def _of_python(self, example: Example) -> str:
+        import matplotlib as mpl
+
+        mpl.use("agg")
+        printed = io.StringIO()
+        with chdir(self._folder), redirect_stdout(printed):
+            exec(compile(example.content, "<example>", "exec"), self._defined)
+        return printed.getvalue()
+
+    def _of_shell(self, example: Example) -> str:
+        scripts = Path(sys.executable).parent
+        environment = {
+            **os.environ,
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "COLUMNS": "200",
+        }
+        done = subprocess.run(
+            ["bash", "-ec", example.content],
+            cwd=self._folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0 and example.printed is None:
+            raise RuntimeError(f"{example.content}ended with {done.returncode}:\n{done.stderr}")
+        return done.stdout + done.stderr
+
+
+def without_times(text: str) -> list[str]:
+    """Return the words of an output except for times, on which widths of columns depend too."""
+    return TIMES.sub("", text).split()
+
+
+def with_new_output(page: str, session: Session) -> str:
+    """Return a page's text with what its examples print now."""
+
+    def rewritten(found: re.Match[str]) -> str:
+        (example, *_) = [*examples(found[0]), None]
+        if example is None:
+            return found[0]
+        output = session.printed_by(example)
+        if found["printed"] is None or without_times(output) == without_times(found["printed"]):
+            return found[0]
+        start = found.start("printed") - found.start()
+        end = found.end("printed") - found.start()
+        return found[0][:start] + output + found[0][end:]
+
+    return BLOCK.sub(rewritten, page)
+
+
+def run_the_first_command() -> None:
+    """Run README's first command, and keep its plan and what it printed."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = next(line for line in readme.splitlines() if "spmilp solve" in line)
+    words = shlex.split(command.partition(".venv/bin/spmilp ")[2])
+    done = subprocess.run(
+        [sys.executable, "-m", "spmilp", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shutil.rmtree(KEPT / "resnet8", ignore_errors=True)
+    shutil.copytree(ROOT / "out" / "resnet8", KEPT / "resnet8")
+    (KEPT / "printed.txt").write_text(done.stdout, encoding="utf-8")
+
+
+def draw() -> None:
+    """Draw the kept plan for README's first screen."""
+    import matplotlib as mpl
+
+    import spmilp
+
+    mpl.use("agg")
+    result = spmilp.read(KEPT / "resnet8")
+    fullest = result.memories.query("kind == 'spm'").sort_values("peak").iloc[-1]["name"]
+    result.timeline().savefig(KEPT / "timeline.png", dpi=70)
+    result.memory_map([fullest], zoom=True).savefig(KEPT / "memory_map.png", dpi=70)
+
+
+def main() -> None:
+    """Rewrite the pages."""
+    parser = argparse.ArgumentParser(description="Write what the examples print into the pages.")
+    parser.add_argument("--first", action="store_true", help="run README's first command again")
+    parser.add_argument("pages", nargs="*", default=PAGES)
+    given = parser.parse_args()
+    if given.first:
+        run_the_first_command()
+        draw()
+    for name in given.pages:
+        path = ROOT / name
+        before = path.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            after = with_new_output(before, Session(Path(folder)))
+        path.write_text(after, encoding="utf-8")
+        print(f"{name}: {'rewritten' if after != before else 'as it was'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What README and docs show is what their commands print."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("examples", ROOT / "docs" / "examples.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+EXAMPLES = script()
+CASES = {
+    page: list(EXAMPLES.examples((ROOT / page).read_text(encoding="utf-8")))
+    for page in EXAMPLES.PAGES
+}
+
+
+def test_every_page_has_examples() -> None:
+    assert all(CASES.values())
+    shown = [one for examples in CASES.values() for one in examples if one.printed is not None]
+    assert len(shown) >= 8
+
+
+@pytest.mark.parametrize("page", CASES)
+def test_examples_run_and_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
+    session = EXAMPLES.Session(tmp_path)
+    for example in CASES[page]:
+        printed = session.printed_by(example)
+        if example.printed is not None:
+            expected = EXAMPLES.without_times(example.printed)
+            assert EXAMPLES.without_times(printed) == expected, example.content
+
+
+def test_the_first_screen_shows_the_kept_plan_of_the_first_command() -> None:
+    printed = (ROOT / "docs" / "example" / "printed.txt").read_text(encoding="utf-8")
+    assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
