@@ -1,4 +1,4 @@
-"""The edge to PuLP: a program goes in, whole values and what is proven come out.
+"""The interface to PuLP: from a program to values and a proven bound.
 
 Only the process of :mod:`spmilp.solvers.milp.worker` imports this module, for PuLP loads highspy,
 and where that is loaded OR-Tools cannot be: each brings a HiGHS of its own under the same name.
@@ -62,7 +62,7 @@ def backend_name(name: str) -> str:
 
 
 def run(program: Program, backend: str, limits: Limits) -> Outcome:
-    """Let a solver make the objective of a program small."""
+    """Let a solver minimise the objective of a program."""
     began = monotonic()
     if program.is_impossible:
         return Outcome(infeasible=True, complete=True)
@@ -107,10 +107,10 @@ def model_file(program: Program, suffix: str) -> bytes:
         # Neither format keeps a constant in every reader; a variable that is 1 does.
         problem.objective += constant * _new_variable(problem, "constant", 1, 1, whole=False)
     with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / f"model{suffix}"
+        file = Path(folder) / f"model{suffix}"
         write = problem.writeLP if suffix == ".lp" else problem.writeMPS
-        write(str(draft))
-        return draft.read_bytes()
+        write(str(file))
+        return file.read_bytes()
 
 
 def _new_variable(problem: Any, name: str, low: int, high: int, *, whole: bool) -> Any:
@@ -212,5 +212,5 @@ def _settings(backend: str, limits: Limits) -> dict[str, Any]:
 
 
 def _whole(bound: float) -> int:
-    """Round a bound on a whole number up, what the solver's arithmetic may have lost left aside."""
+    """Round a bound on a whole number up, with tolerance for the solver's arithmetic."""
     return ceil(bound - TOLERANCE - 1e-9 * abs(bound))

@@ -22,16 +22,14 @@ class Congruences:
         self._addresses = addresses
 
     def add_all(self) -> None:
-        """Add them for every transfer and every member on a multicast."""
+        """Add them for every transfer and every member of a multicast."""
         for key, candidate in self._vars.candidates.items():
             for fill, found in candidate.fills.all:
                 self._tie((fill.source, key), fill.option.engine, found)
             for member, joins in candidate.multicasts.items():
-                root = self._vars.candidates[member.root]
-                for fill, found in root.fills.all:
-                    if fill.option == member.option and fill.source in member.sources:
-                        both = joins + found - 1
-                        self._tie((fill.source, key), fill.option.engine, both)
+                for fill, found in self._vars.fills_of_root(member):
+                    both = joins + found - 1
+                    self._tie((fill.source, key), fill.option.engine, both)
 
     def _tie(
         self, ends: tuple[CandidateResidency, CandidateResidency], engine: EngineIdx, found: Linear
@@ -47,7 +45,7 @@ class Congruences:
         self._program.at_most(apart, multiple * modulus, 1 - found)
 
     def _address(self, slice_: SliceIdx, holder: CandidateResidency) -> Linear:
-        """Return the address of the first byte of a slice in what holds it."""
+        """Return the address of the first byte of a slice in a residency of it or of its buffer."""
         problem = self._tables.problem
         alignment = self._tables.machine.memories[holder.memory].alignment
         home = self._tables.home(holder.slice, holder.memory)

@@ -1,4 +1,4 @@
-"""What a plan is, bytes and shared hardware aside: the list in ``add_all`` is the contents."""
+"""The rules of a plan without bytes and shared hardware; ``add_all`` lists them."""
 
 from collections import defaultdict
 
@@ -22,10 +22,10 @@ class Constraints:
         self._tasks_follow_their_predecessors()
         self._candidates_are_filled_once()
         self._candidates_end_after_they_begin()
-        self._transfers_read_what_is_there()
+        self._transfers_find_their_sources()
         self._transfers_take_their_cycles()
         self._reads_are_served_once()
-        self._reads_find_what_is_there()
+        self._reads_find_their_operands()
         self._candidates_are_numbered_in_time()
         self._outputs_are_there_at_the_end()
         self._the_makespan_is_the_last_end()
@@ -40,27 +40,23 @@ class Constraints:
                 self._program.at_least(task.start, self._vars.tasks[earlier].end)
 
     def _candidates_are_filled_once(self) -> None:
-        for candidate in self._vars.candidates.values():
-            if candidate.shape.origin is Origin.TRANSFERRED:
-                found = [found for _, found in candidate.fills.all]
-                self._program.equal(
-                    total([*found, *candidate.multicasts.values()]), candidate.present
-                )
+        for candidate in self._vars.transferred:
+            found = [found for _, found in candidate.fills.all] + [*candidate.multicasts.values()]
+            self._program.equal(total(found), candidate.present)
 
     def _candidates_end_after_they_begin(self) -> None:
-        """What does not exist takes no time: it ends when it begins."""
+        """A candidate that does not exist takes no time: it ends when it begins."""
         program = self._program
-        for candidate in self._vars.candidates.values():
-            missing = 1 - candidate.present
-            if candidate.shape.origin is Origin.TRANSFERRED:
-                program.at_least(candidate.valid, candidate.start)
-                program.at_most(candidate.valid, candidate.start, candidate.present)
-            if candidate.end is not None:
-                program.at_least(candidate.end, candidate.start)
-                program.at_least(candidate.end, candidate.valid, missing)
-                program.at_most(candidate.end, candidate.start, candidate.present)
+        for one in self._vars.candidates.values():
+            if one.shape.origin is Origin.TRANSFERRED:
+                program.at_least(one.valid, one.start)
+                program.at_most(one.valid, one.start, one.present)
+            if one.end is not None:
+                program.at_least(one.end, one.start)
+                program.at_least(one.end, one.valid, 1 - one.present)
+                program.at_most(one.end, one.start, one.present)
 
-    def _transfers_read_what_is_there(self) -> None:
+    def _transfers_find_their_sources(self) -> None:
         for candidate in self._vars.candidates.values():
             for source in candidate.fills.sources:
                 self._needs(source, candidate.fills.of(source), candidate.start)
@@ -83,14 +79,14 @@ class Constraints:
             self._program.at_least(candidate.valid, candidate.start + own_cycles(candidate))
 
     def _reads_are_served_once(self) -> None:
-        """By a candidate that the core of the task can read from where it is."""
+        """A candidate serves each read, in a memory from which the task's core can read."""
         for (task, _), read in self._vars.reads.items():
             for memory, here in self._vars.tasks[task].memories.items():
                 local = [found for server, found in read.all if server.local == memory]
                 self._program.equal(total(local), here)
 
-    def _reads_find_what_is_there(self) -> None:
-        """The operand of a pair in place is there, but its bytes are the result's by then."""
+    def _reads_find_their_operands(self) -> None:
+        """The operand of a pair in place is there until the task starts; then its result is."""
         pairs: dict[tuple[int, CandidateResidency], list[Linear]] = defaultdict(list)
         for (task, old, _), found in self._vars.in_place.items():
             pairs[task, old].append(found)
@@ -122,7 +118,7 @@ class Constraints:
             self._program.at_least(total(kept), 1)
 
     def _kept(self, key: CandidateResidency, candidate: CandidateVars) -> list[Linear]:
-        """Return variables that say that a candidate lasts until the makespan."""
+        """Return variables that say that a candidate, or a later one, lasts to the makespan."""
         self._vars.kept[key] = candidate.present
         if candidate.end is None:
             return [candidate.present]
@@ -139,9 +135,8 @@ class Constraints:
     def _the_makespan_is_the_last_end(self) -> None:
         for task in self._vars.tasks:
             self._program.at_least(self._vars.makespan, task.end)
-        for candidate in self._vars.candidates.values():
-            if candidate.shape.origin is Origin.TRANSFERRED:
-                self._program.at_least(self._vars.makespan, candidate.valid)
+        for candidate in self._vars.transferred:
+            self._program.at_least(self._vars.makespan, candidate.valid)
 
 
 def own_cycles(candidate: CandidateVars) -> Linear:

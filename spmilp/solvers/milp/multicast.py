@@ -7,18 +7,16 @@ joined: where an engine has others, the structure is marked as restricted.
 """
 
 from collections import defaultdict
-from fractions import Fraction
 
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.constraints import own_cycles
 from spmilp.solvers.milp.program import Linear, total
 from spmilp.solvers.milp.structure import MulticastOption
-from spmilp.solvers.milp.variables import CandidateVars, Variables
-from spmilp.units import LinkIdx
+from spmilp.solvers.milp.variables import CandidateVars, Variables, name_of
 
 
 def add_multicasts(variables: Variables) -> None:
-    """Tie members to their leaders, in time and on the links."""
+    """Tie members to their roots, in time and on the links."""
     together: dict[tuple[CandidateResidency, int], list[Linear]] = defaultdict(list)
     for key, candidate in variables.candidates.items():
         for member, joins in candidate.multicasts.items():
@@ -35,12 +33,7 @@ def _tie(
 ) -> None:
     """A member is there from the start of the transfer, and valid from its end."""
     program, root = variables.program, variables.candidates[member.root]
-    chosen = [
-        found
-        for fill, found in root.fills.all
-        if fill.option == member.option and fill.source in member.sources
-    ]
-    program.at_most(joins, total(chosen))
+    program.at_most(joins, total(found for _, found in variables.fills_of_root(member)))
     program.at_most(candidate.start, root.start, 1 - joins)
     program.at_least(candidate.valid, root.valid, 1 - joins)
     longer = max(0, member.own.latency - member.option.latency)
@@ -52,17 +45,9 @@ def _hold_the_links_of_all_routes(variables: Variables) -> None:
         for member, joins in candidate.multicasts.items():
             held = variables.extra_links.setdefault(member.root, {})
             for link in member.own.links:
-                if link not in member.option.links:
-                    _hold(variables, held, member, (link, member.option.rate))
-                    variables.program.at_least(held[link, member.option.rate], joins)
-
-
-def _hold(
-    variables: Variables,
-    held: dict[tuple[LinkIdx, Fraction], Linear],
-    member: MulticastOption,
-    key: tuple[LinkIdx, Fraction],
-) -> None:
-    if key not in held:
-        name = f"slice{member.root.slice}_{member.root.memory}_{member.root.number}_also{key[0]}"
-        held[key] = variables.program.binary(name)
+                if link in member.option.links:
+                    continue
+                key = link, member.option.rate
+                if key not in held:
+                    held[key] = variables.program.binary(f"{name_of(member.root)}_also{link}")
+                variables.program.at_least(held[key], joins)

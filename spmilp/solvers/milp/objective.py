@@ -26,7 +26,7 @@ class Quantities:
         return self._peak()
 
     def _traffic(self) -> Linear:
-        """Bytes of transfers, once at the source and once at each destination, if a DRAM."""
+        """Bytes of transfers, at the source and at each destination that are DRAMs."""
         parts: list[Number] = []
         for key, candidate in self._vars.candidates.items():
             parts += [fill.option.traffic * found for fill, found in candidate.fills.all]

@@ -1,4 +1,4 @@
-"""Which of two things comes first: one variable for each question, whoever asks it."""
+"""Precedence variables: one for each ordered pair of activities, shared by all constraints."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ from spmilp.units import TaskIdx
 
 
 class Span(NamedTuple):
-    """From when to when something lasts.
+    """The time of an activity or a residency.
 
     Parameters
     ----------
     name
-        Of its own; the same thing always has the same.
+        Unique.
     owner
         The task with which it begins, if it begins with one.
     after
@@ -29,12 +29,12 @@ class Span(NamedTuple):
 
 
 class Orders:
-    """Makes variables that say that one thing has ended when another one begins.
+    """Makes variables that say that one span has ended when another one begins.
 
-    Where that is impossible whatever the plan, it is 0, and where it is so in every plan, 1:
+    The variable is 0 where no plan allows it, and 1 where it holds in every plan:
 
-    - what begins with a task ends after that task has begun, so after all that is over by then;
-    - what ends with the task with which it begins ends before all that comes after this task.
+    - a span that begins with a task does not end before the spans that are over by then;
+    - the run of a task ends before every span that comes after this task.
     """
 
     def __init__(self, variables: Variables) -> None:

@@ -96,7 +96,7 @@ class Row:
 
 
 class Program:
-    """Variables, rows and an objective to make small; independent of any solver.
+    """Variables, rows and an objective to minimise; independent of any solver.
 
     Every big-M is computed from the bounds of the very expressions that it separates: it is the
     least number that makes the row say nothing when it is released.

@@ -1,13 +1,13 @@
 """From a solver's floating values to whole ones that keep every row.
 
-A solver's values are whole up to a tolerance, and a big-M times that tolerance may be a cycle. Only
-what has to be an integer is therefore taken from the solver, rounded. With that fixed, each row
-that says something about times or offsets says that one of them is at least another one plus a
-whole number, or at least or at most a whole number. The least values that satisfy such rows are
-longest paths, whole numbers, and no time or offset of any solution is smaller (Bellman, "On a
-routing problem", Quarterly of Applied Mathematics 16, 1958). Makespan and offsets so only get
-better. The few rows of another form (energy over time, the peak's) are no part of what a plan is:
-the plan's quantities are measured anew, and the checker has the last word.
+A solver's values are whole up to a tolerance, and a big-M times that tolerance may be a cycle. So
+only the integer variables are taken from the solver, rounded. With them fixed, each row on times or
+offsets demands that one of them is at least another one plus a whole number, or at least or at most
+a whole number. The least values that satisfy such rows are longest paths, whole numbers, and no
+time or offset of any solution is smaller (Bellman, "On a routing problem", Quarterly of Applied
+Mathematics 16, 1958). So makespan and offsets only get better. The few rows of another form (work
+over time, the peak's) are no rules of a plan: the plan's quantities are measured anew, and the
+checker decides.
 """
 
 from collections.abc import Sequence

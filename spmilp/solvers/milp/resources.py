@@ -1,17 +1,16 @@
-"""Cores, engines and links: what is shared, and never overdrawn.
+"""Cumulative resources: cores, engines and links are never overdrawn.
 
-All three are cumulative resources. A set of intervals overlaps pair by pair only if there is a
-cycle that all of them contain (Helly's theorem on a line). So a resource is never overdrawn if and
-only if no set that together needs more than there is overlaps pair by pair; and it is enough to
-forbid the minimal ones: of each minimal forbidden set, as far as its members do use the resource,
-at least one has ended before another one begins (Igelmund and Radermacher, "Preselective strategies
-for the optimization of stochastic project networks", Networks 13, 1983). With one core or channel
-these sets are the pairs.
+A set of intervals overlaps pair by pair only if there is a cycle that all of them contain (Helly's
+theorem on a line). So a resource is never overdrawn if and only if no set that exceeds its capacity
+overlaps pair by pair; and it is enough to forbid the minimal ones: of each minimal forbidden set,
+as far as its members do use the resource, at least one has ended before another one begins
+(Igelmund and Radermacher, "Preselective strategies for the optimization of stochastic project
+networks", Networks 13, 1983). With one core or channel these sets are the pairs.
 
 Where there are too many such sets, equal cores and channels are told apart instead, so that each
 has its own pairs: intervals of which at most ``c`` overlap can be coloured with ``c`` colours. On a
-link, what is held is counted whenever something begins: by it, and by all that has begun no later
-and not ended. What is held only ever rises when something begins, so that is enough. Of two that
+link, the rates are added up whenever a transfer begins: its own, and those of all that have begun
+no later and not ended. The sum rises only when a transfer begins, so that is enough. Of two that
 begin at the same cycle the one with the lower index counts as the earlier one, so that the last of
 them counts all.
 """
@@ -34,7 +33,7 @@ MOST_SETS = 600
 
 
 class User(NamedTuple):
-    """Something that holds so much of a resource during a span, if ``uses`` is 1."""
+    """An activity that holds an amount of a resource during a span, if ``uses`` is 1."""
 
     span: Span
     amount: Fraction
@@ -88,7 +87,7 @@ class _Resources:
             self._never_overdrawn(some, known.rate)
 
     def _held(self, key: CandidateResidency) -> dict[tuple[LinkIdx, Fraction], Linear]:
-        """Return what the transfer of a candidate may hold of which link."""
+        """Return the variable of each link and rate that the transfer of a candidate may hold."""
         found: dict[tuple[LinkIdx, Fraction], list[Linear]] = defaultdict(list)
         for fill, chosen in self._vars.candidates[key].fills.all:
             for link in fill.option.links:
@@ -110,7 +109,7 @@ class _Resources:
             self._one_comes_first(some)
 
     def _tell_apart(self, users: Sequence[User], count: int) -> None:
-        """Give each user one of so many; of those that are alike the first come first."""
+        """Give each user one of the equal units; to break symmetry, low numbers first."""
         program = self._vars.program
         chosen: list[list[Linear]] = []
         for position, user in enumerate(users):
@@ -154,9 +153,9 @@ class _Resources:
 
 
 def _minimal_forbidden_sets(users: Sequence[User], capacity: Fraction) -> Iterator[list[User]]:
-    """Yield the sets that hold more than there is, but not without their least member.
+    """Yield the sets that exceed the capacity, but not without their least member.
 
-    ``users`` come in falling order of what they hold, so that the least member is the last.
+    ``users`` come in falling order of amounts, so that the least member is the last.
     """
 
     rest = [sum((u.amount for u in users[index:]), Fraction(0)) for index in range(len(users))]

@@ -17,7 +17,7 @@ MOST_SETS = 6
 
 
 class Share(NamedTuple):
-    """What something holds in all, if it happens, and cycles that come before and after it."""
+    """Work on a resource, and the cycles that come before and after it."""
 
     head: Cycles
     tail: Cycles
@@ -59,7 +59,7 @@ def _cores_have_time_for_their_work(variables: Variables) -> None:
 
 
 def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> None:
-    """What some transfers hold, times their cycles, fits between what comes before and after."""
+    """The work of some transfers fits between their least head and their least tail."""
     machine, windows = variables.tables.machine, variables.tables.windows
     fills = [fill for one in variables.candidates.values() for fill in one.fills.on]
     rates = [fill.option.rate for fill in fills]
@@ -80,10 +80,10 @@ def _engines_and_links_have_time_for_their_transfers(variables: Variables) -> No
 
 
 def _fit(variables: Variables, shares: Sequence[Share], capacity: int) -> None:
-    """Demand that what happens of some shares fits between the least head and the least tail.
+    """Demand that the chosen ones of some shares fit between the least head and the least tail.
 
-    None of them may happen, so what comes before and after counts up to the critical path only,
-    which every makespan reaches.
+    Perhaps none is chosen, so heads and tails count up to the critical path only, which every
+    makespan reaches.
     """
     items = range(len(shares))
     heads = _tops(items, [share.head for share in shares])
@@ -103,7 +103,7 @@ def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
 
 
 def _memories_hold_their_contents_over_time(variables: Variables, addresses: AddressModel) -> None:
-    """Bytes times cycles of all that lies in a memory fit its bytes until the makespan."""
+    """Bytes times cycles of all residencies in a memory fit its capacity until the makespan."""
     for memory, items in addresses.items.items():
         capacity = variables.tables.capacity[memory]
         if capacity is None or memory in addresses.growth:
@@ -117,7 +117,7 @@ def _memories_hold_their_contents_over_time(variables: Variables, addresses: Add
 
 
 def _unused_candidates_do_not_exist(variables: Variables) -> None:
-    """A candidate that a transfer fills serves a read, a transfer, or the end."""
+    """A candidate that a transfer fills serves a read, a transfer, or an output."""
     uses: dict[CandidateResidency, list[Linear]] = defaultdict(list)
     for read in variables.reads.values():
         for server, found in read.on.items():

@@ -111,6 +111,20 @@ class Variables:
         self.kept: dict[CandidateResidency, Linear] = {}
         self.late_outputs: list[tuple[CandidateResidency, Linear]] = []
 
+    @property
+    def transferred(self) -> list[CandidateVars]:
+        """The candidates that transfers fill."""
+        every = self.candidates.values()
+        return [one for one in every if one.shape.origin is Origin.TRANSFERRED]
+
+    def fills_of_root(self, member: MulticastOption) -> list[tuple[FillOption, Linear]]:
+        """Return the fills of a root that its member can join."""
+        return [
+            (fill, found)
+            for fill, found in self.candidates[member.root].fills.all
+            if fill.option == member.option and fill.source in member.sources
+        ]
+
     def late(self) -> list[tuple[CandidateResidency, Linear]]:
         """Return every variable that says that a candidate is used late, with the candidate."""
         found = [
