@@ -7,7 +7,7 @@ from time import perf_counter, process_time
 
 from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, check_packing
 from spmilp.packing.minimalloc import read_table
-from spmilp.packing.warm import warm_up
+from spmilp.packing.portfolio import warm_up
 
 CAPACITY = 2**20
 """The capacity in bytes that MiniMalloc's challenging instances are made for."""

@@ -167,11 +167,10 @@ def _packing(
     problem: "PackingProblem", options: "PackingOptions", progress: ProgressLine, *, minimise: bool
 ) -> "Packing":
     from spmilp import packing
-    from spmilp.packing.fixed import is_all_fixed, judge_fixed
-    from spmilp.packing.warm import warm_up
+    from spmilp.packing.portfolio import is_all_fixed, pack_fixed, warm_up
 
     if is_all_fixed(problem):
-        return judge_fixed(problem)
+        return pack_fixed(problem)
     progress.say("loading the search (the first run compiles it for about half a minute)")
     warm_up()
     progress.say("packing")

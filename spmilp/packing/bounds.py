@@ -1,4 +1,4 @@
-"""Proven lower bounds on the height, and what obstacles alone forbid."""
+"""Proven lower bounds on the height, and conflicts among fixed items and reserved ranges."""
 
 from itertools import combinations
 
@@ -18,9 +18,9 @@ def live_units(instance: Instance) -> Ints:
 
 
 def section_bounds(instance: Instance) -> Ints:
-    """Return for each section the least height in bytes at which its items have room.
+    """Return for each section the least height in bytes at which its items fit.
 
-    The free items of a section lie beside each other and beside its obstacles, so the free units
+    The free items of a section overlap neither each other nor its obstacles, so the free units
     below the top must be at least theirs. Only the topmost item may lack padding to the grain: the
     most padding that any item has is taken off.
     """
@@ -66,7 +66,7 @@ def next_height(instance: Instance, height: int) -> int:
 
 
 def clash_of_obstacles(instance: Instance, capacity: int | None) -> tuple[int, ...] | None:
-    """Return the items of a fixed group that cannot be where it is fixed, and of one in its way."""
+    """Return the items of a fixed group that cannot be at its offset, and of one that blocks it."""
     fixed = [o for o in instance.obstacles if o.group >= 0]
     reserved = [o for o in instance.obstacles if o.group < 0]
     for obstacle in fixed:

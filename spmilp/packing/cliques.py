@@ -1,27 +1,29 @@
-"""CP-SAT on one part of an instance: the items of each section beside each other.
+"""CP-SAT on one part of an instance: the items of each section do not overlap.
 
 The only file of the package that imports OR-Tools. Its strength is where the search is weak and the
-other way round, so the two take turns.
+other way round, so the two alternate, or CP-SAT works in the background.
 """
 
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from spmilp.interruptible import interruptibly
+from spmilp.packing.clock import Clock
 from spmilp.packing.conflicts import extent_over
-from spmilp.packing.search.arrays import Given, Ints
-from spmilp.packing.search.run import Outcome, Part
+from spmilp.packing.search.arrays import Ints, Tables
+from spmilp.packing.search.run import Outcome, Question
 
 Expressions: TypeAlias = dict[int, Any]
 """An affine expression of OR-Tools for each item's offset."""
+NO_LIMIT = 1e9
+"""OR-Tools' deterministic time of a call that ends when it is stopped."""
 
 
 def solve_by_cliques(
-    given: Given,
-    part: Part,
-    latest: Ints,
+    question: Question,
     *,
     deterministic_time: float,
     seconds: float | None,
@@ -32,8 +34,6 @@ def solve_by_cliques(
 
     Parameters
     ----------
-    latest
-        Highest offset of each item of the instance, in units.
     deterministic_time
         OR-Tools' limit that does not depend on the machine's speed; about seconds.
     seconds
@@ -44,18 +44,18 @@ def solve_by_cliques(
     # Importing OR-Tools takes longer than most packings do.
     from ortools.sat.python import cp_model
 
-    items = part.items.tolist()
-    domains = {i: _offsets_in_steps(given, i, int(latest[i])) for i in items}
+    tables, items = question.tables, question.part.items.tolist()
+    domains = {i: _offsets_in_steps(tables, i, int(question.latest[i])) for i in items}
     if not all(domains.values()):
         return Outcome.EXHAUSTED, None
     model = cp_model.CpModel()
     offset = {
-        i: int(given.alignment[i])
+        i: int(tables.alignment[i])
         * model.new_int_var_from_domain(cp_model.Domain.from_intervals(domains[i]), f"offset_{i}")
         for i in items
     }
-    _sections_are_disjoint(model, given, part, offset)
-    _pairs_are_disjoint(model, given, items, offset)
+    _sections_are_disjoint(model, question, offset)
+    _pairs_are_disjoint(model, tables, items, offset)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
@@ -70,67 +70,68 @@ def solve_by_cliques(
         return Outcome.EXHAUSTED, None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Outcome.PAUSED, None
-    offsets = np.full(given.units.size, -1, dtype=np.int64)
+    offsets = np.full(tables.units.size, -1, dtype=np.int64)
     for i in items:
         offsets[i] = solver.value(offset[i])
     return Outcome.PACKED, offsets
 
 
 def _status_of(solver: Any, model: Any) -> Any:
-    """Solve in a thread of its own, so that an interrupt reaches this one and ends it at once."""
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        status = beside.submit(solver.solve, model)
-        try:
-            return status.result()
-        except KeyboardInterrupt:
-            solver.stop_search()
-            raise
+    """Solve; an interrupt stops the solver and passes on at once."""
+    try:
+        return interruptibly(solver.solve, model)
+    except KeyboardInterrupt:
+        solver.stop_search()
+        raise
 
 
-def _offsets_in_steps(given: Given, item: int, latest: int) -> list[list[int]]:
+def _offsets_in_steps(tables: Tables, item: int, latest: int) -> list[list[int]]:
     """Return closed intervals of the offsets an item may have, divided by its alignment."""
-    step = int(given.alignment[item])
+    step = int(tables.alignment[item])
     free: list[list[int]] = []
     first = 0
-    for k in range(given.blocked_start[item], given.blocked_start[item + 1]):
-        last = (min(int(given.blocked_from[k]), latest + 1) - 1) // step
+    for k in range(tables.blocked_start[item], tables.blocked_start[item + 1]):
+        last = (min(int(tables.blocked_from[k]), latest + 1) - 1) // step
         if first <= last:
             free.append([first, last])
-        first = max(first, -(-int(given.blocked_until[k]) // step))
+        first = max(first, -(-int(tables.blocked_until[k]) // step))
     if first <= latest // step:
         free.append([first, latest // step])
     return free
 
 
-def _sections_are_disjoint(model: Any, given: Given, part: Part, offset: Expressions) -> None:
+def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) -> None:
     """Add one ``no_overlap`` for the items, and the obstacles, of each section."""
-    run_of_stay = np.searchsorted(given.stay_start, given.member_stay, side="right") - 1
+    tables, part = question.tables, question.part
+    run_of_incidence = (
+        np.searchsorted(tables.incidence_start, tables.member_incidence, side="right") - 1
+    )
     runs: dict[int, Any] = {}
     for section in range(part.section_from, part.section_until):
         intervals = []
-        for k in range(given.member_start[section], given.member_start[section + 1]):
-            item, run = int(given.member[k]), int(run_of_stay[k])
+        for k in range(tables.member_start[section], tables.member_start[section + 1]):
+            item, run = int(tables.member[k]), int(run_of_incidence[k])
             if run not in runs:
                 runs[run] = model.new_fixed_size_interval_var(
-                    offset[item], int(given.run_units[run]), f"run_{run}"
+                    offset[item], int(tables.run_units[run]), f"run_{run}"
                 )
             intervals.append(runs[run])
-        for k in range(given.obstacle_start[section], given.obstacle_start[section + 1]):
-            start, end = int(given.obstacle_from[k]), int(given.obstacle_until[k])
+        for k in range(tables.obstacle_start[section], tables.obstacle_start[section + 1]):
+            start, end = int(tables.obstacle_from[k]), int(tables.obstacle_until[k])
             intervals.append(model.new_fixed_size_interval_var(start, end - start, f"obstacle_{k}"))
         if len(intervals) > 1:
             model.add_no_overlap(intervals)
 
 
-def _pairs_are_disjoint(model: Any, given: Given, items: list[int], offset: Expressions) -> None:
+def _pairs_are_disjoint(model: Any, tables: Tables, items: list[int], offset: Expressions) -> None:
     """Add what pairs that must lie apart need beyond the sections they share."""
-    if given.pair_extent.size == 0:
+    if tables.pair_extent.size == 0:
         return
-    runs = (given.run_start, given.run_from, given.run_until, given.run_units)
+    runs = (tables.run_start, tables.run_from, tables.run_until, tables.run_units)
     extent = {
-        (i, int(given.pair_item[k])): int(given.pair_extent[k])
+        (i, int(tables.pair_item[k])): int(tables.pair_extent[k])
         for i in items
-        for k in range(given.pair_start[i], given.pair_start[i + 1])
+        for k in range(tables.pair_start[i], tables.pair_start[i + 1])
     }
     for (i, j), above_i in extent.items():
         if i < j and (
@@ -142,3 +143,34 @@ def _pairs_are_disjoint(model: Any, given: Given, items: list[int], offset: Expr
                     model.new_fixed_size_interval_var(offset[j], extent[j, i], f"apart_{j}_{i}"),
                 ]
             )
+
+
+class BackgroundCliques:
+    """One call of CP-SAT under way; it and the compiled search run without the interpreter lock."""
+
+    def __init__(self, question: Question, clock: Clock, seed: int) -> None:
+        self._answer: tuple[Outcome, Ints | None] = (Outcome.PAUSED, None)
+        self._solver: list[Any] = []
+        self._thread = threading.Thread(
+            target=self._work, args=(question, clock, seed), daemon=True
+        )
+        self._thread.start()
+
+    def answer(self) -> tuple[Outcome, Ints | None]:
+        """Return what is known by now."""
+        return self._answer
+
+    def stop(self) -> None:
+        """Ask the solver to stop and wait for it."""
+        for solver in self._solver:
+            solver.stop_search()
+        self._thread.join()
+
+    def _work(self, question: Question, clock: Clock, seed: int) -> None:
+        self._answer = solve_by_cliques(
+            question,
+            deterministic_time=NO_LIMIT,
+            seconds=clock.seconds_left,
+            seed=seed,
+            announce=self._solver.append,
+        )

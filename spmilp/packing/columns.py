@@ -1,4 +1,4 @@
-"""What the cells of a packing CSV say: columns by their names, numbers, gaps in a lifetime."""
+"""The cells of a packing CSV: columns by their names, numbers, gaps in a lifetime."""
 
 import re
 import unicodedata

@@ -1,16 +1,19 @@
-"""The heuristics by name: first answers of the portfolio, and baselines to compare with."""
+"""Constructive heuristics: the first answers of the portfolio.
+
+Lowest first (:mod:`.skyline`), and first or best fit into the gaps between placed items.
+"""
 
 from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
 
-from spmilp.packing.conflicts import count_conflicts
-from spmilp.packing.greedy import place_in_order
+from spmilp.compiled import kernel, part
 from spmilp.packing.instance import Instance
 from spmilp.packing.orders import Keys, keys_of, order_by
-from spmilp.packing.outline import Outline, outline_of
+from spmilp.packing.outline import Outline, needed_above, outline_of
 from spmilp.packing.search.arrays import Ints
+from spmilp.packing.search.fit import next_free
 from spmilp.packing.skyline import place_lowest_first
 
 MOST_FOR_GAPS = 20_000
@@ -18,9 +21,6 @@ MOST_FOR_GAPS = 20_000
 
 Answer: TypeAlias = tuple[str, Ints]
 """A heuristic's name and its offsets in units."""
-
-FIRST_FIT = ("size", "area", "length", "crowd")
-"""Keys for first fit in decreasing order."""
 
 
 def height_of(instance: Instance, offsets: Ints) -> int:
@@ -37,25 +37,8 @@ def first_answers(instance: Instance) -> Iterator[Answer]:
         yield "lowest_first_length", lowest_first(instance, outline, keys, ("length", "area"))
         yield "lowest_first_area", lowest_first(instance, outline, keys, ("area", "length"))
     if instance.count <= MOST_FOR_GAPS or outline.apart_item.size > 0:
-        yield "first_fit_area", first_fit(outline, keys, "area")
+        yield "first_fit_area", first_fit_by_area(outline, keys)
         yield "best_fit_size", best_fit_by_size(outline, keys)
-
-
-def baselines(instance: Instance, seed: int = 0) -> Iterator[Answer]:
-    """Yield every heuristic's packing; quadratic time, for comparison.
-
-    ``best_fit_size`` is what TFLite and XLA do, ``first_fit_conflicts`` and ``first_fit_size`` are
-    TVM's greedy planners, ``hill_climb`` is like TVM's.
-    """
-    yield from first_answers(instance)
-    keys = keys_of(instance)
-    outline = outline_of(instance)
-    for key in FIRST_FIT:
-        if key != "area":
-            yield f"first_fit_{key}", first_fit(outline, keys, key)
-    yield "first_fit_conflicts", place_in_order(outline, _by_conflicts(instance), tightest=False)
-    yield "first_fit_start", place_in_order(outline, _by_start(instance), tightest=False)
-    yield "hill_climb", hill_climb(instance, outline, keys, rounds=300, seed=seed)
 
 
 def lowest_first(instance: Instance, outline: Outline, keys: Keys, names: tuple[str, ...]) -> Ints:
@@ -65,41 +48,62 @@ def lowest_first(instance: Instance, outline: Outline, keys: Keys, names: tuple[
     return place_lowest_first(outline, rank, instance.sections)
 
 
-def first_fit(outline: Outline, keys: Keys, key: str) -> Ints:
-    """Return offsets: items by decreasing key, each in its lowest gap."""
-    order = order_by(keys, (key, "length"), 0.0, np.random.default_rng(0))
+def first_fit_by_area(outline: Outline, keys: Keys) -> Ints:
+    """Return offsets: items by decreasing area, each in its lowest gap."""
+    order = order_by(keys, ("area", "length"), 0.0, np.random.default_rng(0))
     return place_in_order(outline, order, tightest=False)
 
 
 def best_fit_by_size(outline: Outline, keys: Keys) -> Ints:
-    """Return offsets: items by decreasing size, each in its tightest gap."""
+    """Return offsets: items by decreasing size, each in its tightest gap, as TFLite and XLA do."""
     order = order_by(keys, ("size", "length"), 0.0, np.random.default_rng(0))
     return place_in_order(outline, order, tightest=True)
 
 
-def hill_climb(instance: Instance, outline: Outline, keys: Keys, *, rounds: int, seed: int) -> Ints:
-    """Return offsets: first fit, with an item that reaches the top exchanged for an earlier one."""
-    random = np.random.default_rng(seed)
-    order = order_by(keys, ("size", "length"), 0.0, random)
-    best = place_in_order(outline, order, tightest=False)
-    for _ in range(rounds if instance.count > 1 else 0):
-        top = int((best + instance.units).max())
-        highest = np.flatnonzero(best + instance.units == top)
-        here = int(np.flatnonzero(order == random.choice(highest))[0])
-        there = int(random.integers(0, here)) if here else int(random.integers(1, order.size))
-        changed = order.copy()
-        changed[[here, there]] = order[[there, here]]
-        offsets = place_in_order(outline, changed, tightest=False)
-        if int((offsets + instance.units).max()) <= top:
-            order, best = changed, offsets
-    return best
+def place_in_order(outline: Outline, order: Ints, *, tightest: bool) -> Ints:
+    """Return offsets in units: each item in turn at the lowest gap that holds it.
+
+    With ``tightest`` it goes to the smallest gap instead, the lowest of equal ones; the space
+    above all others counts as a gap only when no other holds it.
+    """
+    offset = np.full(outline.units.size, -1, dtype=np.int64)
+    by_offset = np.zeros(outline.units.size, dtype=np.int64)
+    _place_all(outline, order, offset, by_offset, tightest)
+    return offset
 
 
-def _by_conflicts(instance: Instance) -> Ints:
-    runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
-    degree = count_conflicts(*runs, np.iinfo(np.int64).max)
-    return np.lexsort((-instance.units, -degree)).astype(np.int64)
+@kernel
+def _place_all(
+    outline: Outline, order: Ints, offset: Ints, by_offset: Ints, tightest: bool
+) -> None:
+    for count in range(order.size):
+        item = order[count]
+        offset[item] = _gap_for(outline, item, offset, by_offset, count, tightest)
+        slot = count
+        while slot > 0 and offset[by_offset[slot - 1]] > offset[item]:
+            by_offset[slot] = by_offset[slot - 1]
+            slot -= 1
+        by_offset[slot] = item
 
 
-def _by_start(instance: Instance) -> Ints:
-    return np.argsort(instance.run_from[instance.run_start[:-1]], kind="stable").astype(np.int64)
+@part
+def _gap_for(
+    outline: Outline, item: int, offset: Ints, by_offset: Ints, count: int, tightest: bool
+) -> int:
+    floor = next_free(outline, item, 0)
+    best = -1
+    best_gap = 0
+    for k in range(count):
+        other = by_offset[k]
+        above = needed_above(outline, other, item)
+        if above == 0:
+            continue
+        gap = offset[other] - floor
+        if gap >= needed_above(outline, item, other):
+            if not tightest:
+                return floor
+            if best < 0 or gap < best_gap:
+                best, best_gap = floor, gap
+        if offset[other] + above > floor:
+            floor = next_free(outline, item, offset[other] + above)
+    return floor if best < 0 else best

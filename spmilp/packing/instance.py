@@ -1,4 +1,4 @@
-"""A packing problem as scaled integers: what the bounds, the heuristics and the search read."""
+"""A packing problem as scaled integers, read by the bounds, the heuristics and the search."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -8,7 +8,6 @@ import numpy as np
 from spmilp.packing.groups import Groups, group_items
 from spmilp.packing.items import PackingProblem
 from spmilp.packing.search.arrays import Ints
-from spmilp.packing.sections import sections_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +32,8 @@ class Instance:
     """Free items, numbered 0, 1, 2, ..., in units of ``unit`` bytes, and obstacles in bytes.
 
     Every offset that the search can need is a multiple of ``unit``: sizes are rounded up to the
-    greatest common divisor of the alignments (offsets are multiples of it, so the bytes between are
-    of use to nobody), and ``unit`` divides the rounded sizes and the offsets just above obstacles.
+    greatest common divisor of the alignments (offsets are multiples of it, so nothing can use the
+    bytes between), and ``unit`` divides the rounded sizes and the offsets just above obstacles.
 
     Attributes
     ----------
@@ -188,3 +187,23 @@ def _unit_of(rounded: Ints, alignments: Ints, obstacles: tuple[Obstacle, ...]) -
         if finer == unit:
             return unit
         unit = finer
+
+
+def sections_of(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
+    """Return the first section of each piece, the one after its last, and the number of sections.
+
+    Time runs from start to start; a section ends where, after at least one start, something ends.
+    The sets of pieces between are the maximal cliques of the interval graph (Fulkerson and Gross,
+    1965, doi 10.2140/pjm.1965.15.835): packings that keep each section's pieces disjoint are
+    exactly the packings.
+    """
+    count = start.size
+    times = np.concatenate((end, start))
+    # At equal times ends come first: lifetimes are half-open.
+    order = np.argsort(times, kind="stable")
+    is_end = order < count
+    closes = is_end & ~np.concatenate(([True], is_end[:-1]))
+    closed = np.cumsum(closes)
+    number = np.empty(2 * count, dtype=np.int64)
+    number[order] = closed
+    return number[count:], number[:count], int(closed[-1]) if count else 0

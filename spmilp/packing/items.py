@@ -1,4 +1,4 @@
-"""What is to be packed: items with lifetimes, one memory, and what binds them together."""
+"""A packing problem: items with lifetimes, one memory, and pairs of items that are bound."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Orders of preference: by lifetime, size, area and crowding."""
+"""Orders of preference: by lifetime, size, area and occupancy."""
 
 from typing import TypeAlias
 
@@ -13,21 +13,21 @@ Keys: TypeAlias = dict[str, NDArray[np.float64]]
 
 
 def keys_of(instance: Instance) -> Keys:
-    """Return for each free item its ``length`` of life, ``area``, ``size`` and ``crowd``.
+    """Return for each free item its ``length`` of life, ``area``, ``size`` and ``occupancy``.
 
-    ``crowd`` is the most units that live in one of its sections.
+    ``occupancy`` is the most units that live in one of its sections.
     """
     owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
     length = np.zeros(instance.count)
-    crowd = np.zeros(instance.count)
+    occupancy = np.zeros(instance.count)
     time = instance.groups.end - instance.groups.start
     free = instance.groups.offset[instance.groups.owner] < 0
     np.add.at(length, owner, time[free].astype(float))
     live = live_units(instance)
     if owner.size:
-        np.maximum.at(crowd, owner, most_within(live, instance.run_from, instance.run_until))
+        np.maximum.at(occupancy, owner, most_within(live, instance.run_from, instance.run_until))
     size = instance.units.astype(float)
-    return {"length": length, "size": size, "area": length * size, "crowd": crowd}
+    return {"length": length, "size": size, "area": length * size, "occupancy": occupancy}
 
 
 def most_within(values: Ints, first: Ints, until: Ints) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What the heuristics read of an instance: no list of conflicts, so that it stays small."""
+"""The tables that the heuristics read: no list of conflicts, so that they stay small."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from spmilp.packing.search.arrays import Ints
 
 
 class Outline(NamedTuple):
-    """Free items in units; fields as in :class:`spmilp.packing.search.arrays.Given`.
+    """Free items in units; fields as in :class:`spmilp.packing.search.arrays.Tables`.
 
     ``apart_*``: the items each item must not share bytes with though they do not live together, and
     how far above it they have to lie when it is the lower one.

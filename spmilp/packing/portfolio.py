@@ -1,18 +1,20 @@
-"""Find offsets inside a capacity, or the least height; with a proof where there is one."""
+"""Find offsets inside a capacity, or the least height; with a proof if possible."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
 from spmilp.packing.bounds import clash_of_obstacles, height_bound, next_height, section_bounds
+from spmilp.packing.check import check_packing
 from spmilp.packing.clock import Clock
-from spmilp.packing.conflict import few_that_conflict, items_of_section
 from spmilp.packing.decide import Decider, Verdict
 from spmilp.packing.heuristics import first_answers, height_of
+from spmilp.packing.infeasible_subset import infeasible_subset, items_of_section
 from spmilp.packing.instance import Instance, instance_of
-from spmilp.packing.items import PackingProblem
-from spmilp.packing.result import Packing, PackingOptions, PackingStatus
+from spmilp.packing.items import Item, PackingProblem
+from spmilp.packing.result import Packing, PackingOptions, PackingStatistics, PackingStatus
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.run import Outcome
 
@@ -128,7 +130,7 @@ class _Minimiser:
         capacity = self._instance.problem.capacity
         highest = self._height if capacity is None else capacity
         while self._bound < self._height and self._bound <= highest and not self._clock.is_up:
-            if self._decider.given is None:
+            if self._decider.tables is None:
                 break
             if not self._closes_in(budget):
                 budget *= 2
@@ -190,7 +192,7 @@ def _infeasible(
     elif options.conflict and instance.problem.capacity is not None:
         if suspects is None:
             suspects = _items_behind_the_bound(instance)
-        conflict = few_that_conflict(instance.problem, suspects, options, clock)
+        conflict = infeasible_subset(instance.problem, suspects, options, clock)
     return Packing(
         status=PackingStatus.INFEASIBLE,
         offsets=None,
@@ -217,3 +219,44 @@ def _items_of(instance: Instance, verdict: Verdict) -> tuple[int, ...]:
     fixed = np.flatnonzero(instance.groups.offset >= 0)
     wanted = np.isin(instance.groups.of_item, np.concatenate((part, fixed)))
     return tuple(np.flatnonzero(wanted).tolist())
+
+
+def is_all_fixed(problem: PackingProblem) -> bool:
+    """Return whether every item, and there is one, has an offset."""
+    return bool(problem.items) and all(item.offset is not None for item in problem.items)
+
+
+def pack_fixed(problem: PackingProblem) -> Packing:
+    """Return the fixed offsets when they are valid, and else the items of the first violation.
+
+    Raises
+    ------
+    ValueError
+        If an item has no offset.
+    """
+    began = time.perf_counter()
+    offsets = tuple(item.offset for item in problem.items if item.offset is not None)
+    violations = check_packing(problem, offsets)
+    height = max(o + item.size for o, item in zip(offsets, problem.items, strict=True))
+    return Packing(
+        status=PackingStatus.INFEASIBLE if violations else PackingStatus.OPTIMAL,
+        offsets=None if violations else offsets,
+        height=None if violations else height,
+        bound=height,
+        conflict=violations[0].items if violations else None,
+        statistics=PackingStatistics(seconds=time.perf_counter() - began, source="given"),
+    )
+
+
+def warm_up() -> None:
+    """Run the heuristics and the search once on two items.
+
+    The first time on a machine this compiles for some ten seconds; afterwards it loads the
+    result from numba's cache in less than a second.
+    """
+    items = tuple(Item(size=1, lifetimes=(lifetime,)) for lifetime in ((0, 2), (1, 3)))
+    instance = instance_of(PackingProblem(items=items, capacity=2))
+    for _ in first_answers(instance):
+        pass
+    options = PackingOptions()
+    Decider(instance, options, Clock(options)).decide(2)

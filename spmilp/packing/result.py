@@ -1,4 +1,4 @@
-"""What a packing run takes besides the problem, and what it returns."""
+"""Options and results of a packing run."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,8 +39,8 @@ class PackingOptions:
     seed
         The same seed, options and problem give the same answer when no time limit strikes.
     workers
-        With 2 or more, CP-SAT works beside the search instead of after it; what is found
-        may then depend on the machine, what is proven does not.
+        With 2 or more, CP-SAT works in the background of the search instead of after it; offsets
+        may then depend on the machine, proven answers do not.
     rules
         Prunings that are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
     cliques
@@ -60,7 +60,7 @@ class PackingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingStatistics:
-    """What a run cost.
+    """The cost of a run.
 
     Parameters
     ----------

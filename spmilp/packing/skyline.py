@@ -7,7 +7,7 @@ import numpy as np
 from spmilp.compiled import compiled, part
 from spmilp.packing.outline import Outline
 from spmilp.packing.search.arrays import Ints
-from spmilp.packing.search.room import next_free
+from spmilp.packing.search.fit import next_free
 
 
 def place_lowest_first(outline: Outline, rank: Ints, sections: int) -> Ints:

@@ -7,11 +7,9 @@ import pytest
 
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
 from spmilp.packing.bounds import height_bound
-from spmilp.packing.conflict import part_of
-from spmilp.packing.heuristics import baselines, height_of
+from spmilp.packing.heuristics import first_answers, height_of
+from spmilp.packing.infeasible_subset import part_of
 from spmilp.packing.instance import instance_of
-from spmilp.packing.memories import pack_memories
-from spmilp.packing.result import PackingOptions
 from tests.packing.judge import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
 
@@ -71,33 +69,8 @@ def test_bounds_are_below_the_least_height_and_heuristics_above() -> None:
         if least.height is None:
             continue
         assert height_bound(instance) <= least.height
-        for name, offsets in baselines(instance):
+        for name, offsets in first_answers(instance):
             of_group = instance.groups.offset.copy()
             of_group[instance.group] = offsets * instance.unit
             assert check_packing(problem, of_group[instance.groups.of_item].tolist()) == [], name
             assert height_of(instance, offsets) >= least.height
-
-
-def test_memories_are_packed_one_by_one_under_one_limit() -> None:
-    fits, full = (
-        PackingProblem(items=tuple(Item(size=4, lifetimes=((0, 2),)) for _ in range(n)), capacity=8)
-        for n in (2, 3)
-    )
-    answers = pack_memories((fits, full, fits), PackingOptions(time_limit=20.0))
-    assert [answer.status for answer in answers] == ["optimal", "infeasible", "optimal"]
-    assert answers[1].conflict == (0, 1, 2)
-
-
-def test_memories_share_the_limit_of_nodes() -> None:
-    """The first leaves nothing to those that follow, and no heuristic helps them."""
-    for seed in range(100):
-        problem = plain_problem(Random(f"memories {seed}"), most_items=12)
-        least = minimise(problem)
-        if least.statistics.source == "search":
-            break
-    hard = replace(problem, capacity=least.height)
-    needed = pack(hard).statistics.nodes
-    answers = pack_memories((hard, hard), PackingOptions(node_limit=needed))
-    assert [answer.status for answer in answers][1] is PackingStatus.UNKNOWN
-    assert answers[0].offsets is not None
-    assert sum(answer.statistics.nodes for answer in answers) == needed > 0

@@ -1,4 +1,4 @@
-"""The arrays that the search works on: what is given, what changes, and the frames."""
+"""The arrays of the search: the instance's tables, the changing state, the stack frames."""
 
 from typing import NamedTuple, Protocol
 
@@ -23,20 +23,20 @@ class Places(Protocol):
     def blocked_until(self) -> Ints: ...
 
 
-class Given(NamedTuple):
+class Tables(NamedTuple):
     """One instance in scaled units, free items only. Lists of lists are flat with pointers.
 
     ``pair_*``: the items each item conflicts with, and, when ``pair_extent`` is not empty, how far
     above the item each has to lie when the item is the lower one (else its units). ``run_*``: the
-    runs of sections an item lives in, with its units there; ``stay_start``: the number of a run's
-    first stay, a stay being an item in a section. ``member_*``: the items of each section and
-    their stays; ``stay_position``: where each stay stands in that list. ``hull_*``: the sections
-    between which an item ties sub-problems together. ``lift``: by how much an item at least raises
-    what lies on it. ``lowest``: an item's lowest offset in an
-    empty memory. ``blocked_*``: offsets an item cannot have because of obstacles, by start.
-    ``obstacle_*``: the obstacles of each section, disjoint, from low to high. ``kin``: equal for
-    two items that live in the same sections and may be exchanged, else -1. ``likeness``: equal for
-    two items that nothing tells apart, else -1.
+    runs of sections an item lives in, with its units there. An *incidence* is an item in one of its
+    sections: ``incidence_start`` is the number of a run's first one, ``member_*`` are the items of
+    each section and their incidences, ``incidence_position`` is the place of each in that list.
+    ``hull_*``: the sections between which an item ties sub-problems together. ``lift``: the least
+    by which an item raises what lies on it. ``lowest``: an item's lowest offset in an empty memory.
+    ``blocked_*``: offsets an item cannot have because of obstacles, by start. ``obstacle_*``: the
+    obstacles of each section, disjoint, from low to high. ``exchange_class``: equal for two items
+    that live in the same sections and may be exchanged, else -1. ``twin_class``: equal for two
+    items that are identical, else -1.
     """
 
     pair_start: Ints
@@ -46,11 +46,11 @@ class Given(NamedTuple):
     run_from: Ints
     run_until: Ints
     run_units: Ints
-    stay_start: Ints
+    incidence_start: Ints
     member_start: Ints
     member: Shorts
-    member_stay: Shorts
-    stay_position: Shorts
+    member_incidence: Shorts
+    incidence_position: Shorts
     hull_from: Ints
     hull_until: Ints
     units: Ints
@@ -63,22 +63,22 @@ class Given(NamedTuple):
     obstacle_start: Ints
     obstacle_from: Ints
     obstacle_until: Ints
-    kin: Ints
-    likeness: Ints
+    exchange_class: Ints
+    twin_class: Ints
 
 
 class State(NamedTuple):
-    """What belongs to one run, and what placing an item changes.
+    """The arrays of one run, most of which change when an item is placed.
 
-    ``rank``: the order of preference; ``weight``: how often an item was in a section that had no
-    room, kept from run to run. ``latest``: the highest offset the capacity allows. ``low``: the
+    ``rank``: the order of preference; ``weight``: how often an item was in a section that did not
+    fit, kept from run to run. ``latest``: the highest offset the capacity allows. ``low``: the
     lowest offset that the placed items allow; ``barred``: 1 if that offset is forbidden.
     ``offset``: -1 while unplaced. ``order`` and ``position``: the items, those of a sub-problem
     side by side. ``remaining``, ``alive``, ``witness``: of each section the units and the number
-    of its unplaced items, and one that had room when last looked at. ``member``, ``member_stay``,
-    ``stay_position``: as given, but with each section's unplaced items in front. ``spanning``:
-    unplaced items across each cut between sections. ``trail_*``: changes of ``low`` and
-    ``barred``.
+    of its unplaced items, and one that could lie low enough when last looked at. ``member``,
+    ``member_incidence``, ``incidence_position``: as in :class:`Tables`, but with each section's
+    unplaced items in front. ``spanning``: unplaced items across each cut between sections.
+    ``trail_*``: changes of ``low`` and ``barred``.
     """
 
     rank: Ints
@@ -93,8 +93,8 @@ class State(NamedTuple):
     alive: Ints
     witness: Ints
     member: Shorts
-    member_stay: Shorts
-    stay_position: Shorts
+    member_incidence: Shorts
+    incidence_position: Shorts
     spanning: Ints
     trail_item: Ints
     trail_low: Ints
@@ -146,3 +146,10 @@ class Memo(NamedTuple):
     key: Hashes
     check: Hashes
     bound: Ints
+
+
+class Settings(NamedTuple):
+    """What holds for a whole run: the capacity in units, and the prunings that are on."""
+
+    capacity: int
+    rules: int

@@ -35,7 +35,7 @@ its lowest offset: the packing would not be settled.
 CUT_OFF = 4
 """No item is placed so high that some section's remaining units no longer fit above it.
 
-All later items lie at or above the next one, and those of one section lie beside each other.
+All later items lie at or above the next one, and those of one section lie side by side.
 """
 
 FLOORS = 8
@@ -80,7 +80,7 @@ LOOKAHEAD = 256
 
 It is barred or below the bound of ``CANONICAL``. In a settled packing it then lies on an item that
 is yet to be placed, at or above the bound, thus above it by at least what unplaced items raise
-others by (``Given.lift``). A section's next item lies on one that does not live there, which would
+others by (``Tables.lift``). A section's next item lies on one that does not live there, which would
 itself be the next: where no such item can lie low enough, it is not the next one.
 """
 
@@ -102,5 +102,5 @@ NAMES = {
 DEPTH, AGENDA_HEAD, POOL, TRAIL, NODES, MEMO_HITS, STARTED = range(7)
 COUNTERS = 7
 
-# What the search returns.
+# Return values of the search.
 PACKED, EXHAUSTED, PAUSED = range(3)

@@ -1,4 +1,4 @@
-"""One run of the search: an order of preference, a capacity, rules; paused and resumed at will."""
+"""One run of the search with one order of preference; it can be paused and resumed."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from spmilp.packing.search import rules as r
-from spmilp.packing.search.arrays import Agenda, Frames, Given, Ints, Memo, State
+from spmilp.packing.search.arrays import Agenda, Frames, Ints, Memo, Settings, State, Tables
 from spmilp.packing.search.kernel import search
-from spmilp.packing.search.start import fill_state
+from spmilp.packing.search.place import fill_state
 
 
 class Outcome(Enum):
-    """How far a run has come."""
+    """How a run has ended, or that it has not."""
 
     PACKED = r.PACKED
     EXHAUSTED = r.EXHAUSTED
@@ -38,48 +38,53 @@ def memo_of(states: int) -> Memo:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whether a part of an instance fits at one capacity.
+
+    Parameters
+    ----------
+    tables, part
+        The instance, and the part of it to pack.
+    latest, capacity
+        Highest offset of each item of the instance, and the capacity, in units.
+    rules
+        Prunings that are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
+    memo
+        Failed states; questions about one capacity of one instance may share it.
+    """
+
+    tables: Tables
+    part: Part
+    latest: Ints
+    capacity: int
+    rules: int
+    memo: Memo
+
+
 class Run:
     """A search that can be continued.
 
     Parameters
     ----------
-    given, part
-        The instance, and the part of it to pack.
     order
         Items of the part, the most preferred first.
     weight
-        How often each item of the instance was in a section without room; the run adds to it.
-    latest, capacity
-        Highest offset of each item of the instance, and the capacity, in units.
-    rules
-        Which prunings are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
-    memo
-        Failed states; runs at one capacity of one instance may share it.
+        How often each item of the instance was in a section that did not fit; the run adds to it.
     """
 
-    def __init__(
-        self,
-        *,
-        given: Given,
-        part: Part,
-        order: Ints,
-        weight: Ints,
-        latest: Ints,
-        capacity: int,
-        rules: int,
-        memo: Memo,
-    ) -> None:
-        self._given = given
-        self._capacity = capacity
-        self._memo = memo
-        if rules & r.STACKED and bool((latest != capacity - given.units)[part.items].any()):
+    def __init__(self, question: Question, order: Ints, weight: Ints) -> None:
+        tables, items, latest = question.tables, question.part.items, question.latest
+        rules = question.rules
+        if rules & r.STACKED and bool((latest != question.capacity - tables.units)[items].any()):
             # Exchanging two items could leave the upper one above its latest offset.
             rules -= r.STACKED
-        self._rules = rules
-        self._state = _first_state(given, part, order, weight, latest)
-        self._frames = _first_frames(part)
-        self._agenda = Agenda(*(np.zeros(part.items.size + 2, np.int64) for _ in Agenda._fields))
-        self._fits = bool((self._state.low <= latest)[part.items].all())
+        self._question = question
+        self._settings = Settings(question.capacity, rules)
+        self._state = _first_state(question, order, weight)
+        self._frames = _first_frames(question.part)
+        self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
+        self._fits = bool((self._state.low <= latest)[items].all())
 
     @property
     def nodes(self) -> int:
@@ -103,37 +108,38 @@ class Run:
         # The hashes wrap around; plain Python would warn of it.
         with np.errstate(over="ignore"):
             code = search(
-                self._given,
+                self._question.tables,
                 self._state,
                 self._frames,
                 self._agenda,
-                self._memo,
-                self._capacity,
+                self._question.memo,
+                self._settings,
                 self.nodes + nodes,
-                self._rules,
             )
         return Outcome(code)
 
 
-def _first_state(given: Given, part: Part, order: Ints, weight: Ints, latest: Ints) -> State:
-    items = given.units.size
-    sections = given.member_start.size - 1
-    trail = int((given.pair_start[part.items + 1] - given.pair_start[part.items]).sum()) + items + 1
+def _first_state(question: Question, order: Ints, weight: Ints) -> State:
+    tables, part = question.tables, question.part
+    items = tables.units.size
+    sections = tables.member_start.size - 1
+    conflicts = tables.pair_start[part.items + 1] - tables.pair_start[part.items]
+    trail = int(conflicts.sum()) + items + 1
     state = State(
         rank=np.zeros(items, dtype=np.int64),
         weight=weight,
-        latest=latest,
-        low=given.lowest.copy(),
+        latest=question.latest,
+        low=tables.lowest.copy(),
         barred=np.zeros(items, dtype=np.int64),
         offset=np.full(items, -1, dtype=np.int64),
         order=part.items.copy(),
         position=np.zeros(items, dtype=np.int64),
         remaining=np.zeros(sections, dtype=np.int64),
-        alive=np.diff(given.member_start),
+        alive=np.diff(tables.member_start),
         witness=np.zeros(sections, dtype=np.int64),
-        member=given.member.copy(),
-        member_stay=given.member_stay.copy(),
-        stay_position=given.stay_position.copy(),
+        member=tables.member.copy(),
+        member_incidence=tables.member_incidence.copy(),
+        incidence_position=tables.incidence_position.copy(),
         spanning=np.zeros(sections + 1, dtype=np.int64),
         trail_item=np.zeros(trail, dtype=np.int64),
         trail_low=np.zeros(trail, dtype=np.int64),
@@ -142,7 +148,7 @@ def _first_state(given: Given, part: Part, order: Ints, weight: Ints, latest: In
     state.rank[order] = np.arange(order.size)
     state.position[part.items] = np.arange(part.items.size)
     state.counters[r.AGENDA_HEAD] = -1
-    fill_state(given, state, order, part.section_from, part.section_until)
+    fill_state(tables, state, order, part.section_from, part.section_until)
     return state
 
 

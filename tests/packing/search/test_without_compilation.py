@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from random import Random
 from spmilp.packing import minimise, pack
-from spmilp.packing.heuristics import baselines
+from spmilp.packing.heuristics import first_answers
 from spmilp.packing.instance import instance_of
 from tests.packing.random_problems import plain_problem, rich_problem
 from tests.packing.search.searching import search_alone
@@ -30,7 +30,7 @@ for seed in range(12):
         answers.append([least.status, least.offsets, least.bound, least.statistics.nodes])
         if least.height is None:
             continue
-        names = [[name, offsets.tolist()] for name, offsets in baselines(instance)]
+        names = [[name, offsets.tolist()] for name, offsets in first_answers(instance)]
         answers.append(names)
         for less in (0, 1):
             asked = replace(problem, capacity=least.height - less)

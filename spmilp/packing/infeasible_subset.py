@@ -1,4 +1,4 @@
-"""Few items that cannot be packed together, out of many."""
+"""An infeasible subset: few items that cannot be packed together, out of many."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def items_of_section(instance: Instance, section: int) -> tuple[int, ...]:
     return tuple(item for item, group in enumerate(of_item) if group in groups)
 
 
-def few_that_conflict(
+def infeasible_subset(
     problem: PackingProblem, suspects: Sequence[int], options: PackingOptions, clock: Clock
 ) -> tuple[int, ...]:
     """Return a subset of ``suspects``, which are known to conflict, that is proven to conflict.

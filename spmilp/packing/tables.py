@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from spmilp.packing.conflicts import count_conflicts, list_conflicts
 from spmilp.packing.instance import Instance, apart_extents
 from spmilp.packing.obstacles import blocked_offsets, obstacles_by_section
-from spmilp.packing.search.arrays import Given, Ints, Shorts
-from spmilp.packing.search.room import fill_lowest
+from spmilp.packing.search.arrays import Ints, Shorts, Tables
+from spmilp.packing.search.fit import fill_lowest
 
 MOST_CONFLICTS = 40_000_000
 """Directed pairs up to which the search is tried; it keeps them all in memory."""
 
 
-def given_of(instance: Instance) -> Given | None:
+def tables_of(instance: Instance) -> Tables | None:
     """Return the search's arrays, or ``None`` when the instance has too many conflicts for it."""
     runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
     degree = count_conflicts(*runs, MOST_CONFLICTS)
@@ -28,14 +28,14 @@ def given_of(instance: Instance) -> Given | None:
         pairs = _with_apart(pairs, apart)
     hull_from, hull_until = _hulls(instance, apart)
     lengths = instance.run_until - instance.run_from
-    stay_start = np.cumsum(lengths) - lengths
-    member_start, member, member_stay, stay_position = _members(instance)
+    incidence_start = np.cumsum(lengths) - lengths
+    member_start, member, member_incidence, incidence_position = _members(instance)
     blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
     obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
     bound = {i for pair in apart for i in pair}
     free = np.array([i not in bound for i in range(instance.count)], dtype=bool)
     free &= (np.diff(blocked_start) == 0) & (np.diff(instance.run_start) == 1)
-    given = Given(
+    tables = Tables(
         pair_start=pairs[0],
         pair_item=pairs[1],
         pair_extent=pairs[2],
@@ -45,9 +45,9 @@ def given_of(instance: Instance) -> Given | None:
         run_units=instance.run_units,
         member_start=member_start,
         member=member,
-        member_stay=member_stay,
-        stay_position=stay_position,
-        stay_start=stay_start,
+        member_incidence=member_incidence,
+        incidence_position=incidence_position,
+        incidence_start=incidence_start,
         hull_from=hull_from,
         hull_until=hull_until,
         units=instance.units,
@@ -60,11 +60,11 @@ def given_of(instance: Instance) -> Given | None:
         obstacle_start=obstacle_start,
         obstacle_from=obstacle_from,
         obstacle_until=obstacle_until,
-        kin=_classes(instance, free & (instance.alignment == 1), ()),
-        likeness=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
+        exchange_class=_classes(instance, free & (instance.alignment == 1), ()),
+        twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
     )
-    fill_lowest(given)
-    return given
+    fill_lowest(tables)
+    return tables
 
 
 def _with_apart(
@@ -105,7 +105,7 @@ def _hulls(instance: Instance, apart: dict[tuple[int, int], int]) -> tuple[Ints,
 
 
 def _members(instance: Instance) -> tuple[Ints, Shorts, Shorts, Shorts]:
-    """Return the stays (item, section) sorted by section: pointers, items, stays, and back."""
+    """Return all (item, section) incidences by section: pointers, items, incidences, and back."""
     lengths = instance.run_until - instance.run_from
     owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
     item = np.repeat(owner, lengths)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from spmilp.packing.orders import Keys, order_by
-from spmilp.packing.search.arrays import Given, Ints, Memo
-from spmilp.packing.search.run import Outcome, Part, Run
+from spmilp.packing.search.arrays import Ints
+from spmilp.packing.search.run import Outcome, Question, Run
 
 ORDERS = (
-    ("length", "area", "crowd"),
-    ("crowd", "area", "length"),
-    ("crowd", "length", "area"),
+    ("length", "area", "occupancy"),
+    ("occupancy", "area", "length"),
+    ("occupancy", "length", "area"),
 )
 """The rotation of MiniMalloc (its WAT, TAW and TWA)."""
 
@@ -27,39 +27,25 @@ FIRST_LONG = 64
 """The first long run has as many nodes as this many short ones."""
 LONG_SHARE = 0.25
 """Nodes of long runs, in nodes of short ones."""
+SLICE = 20_000
+"""Nodes between two looks at the clock."""
 
 
-class Attempt:
-    """One part of an instance at one capacity; the work can be cut into slices.
+class RestartSearch:
+    """The search on one question; the work can be cut into slices.
 
     Short runs with a low limit learn from their failures which sections are hard: restarts with
     such weights shorten the long tail of run times (Gomes, Selman, Kautz: AAAI 1998). Every now and
     then a long run takes its share of nodes with what was learnt; long runs double their limit, so
     that one of them ends with a packing or a proof. What was learnt may mislead and is forgotten
-    after many nodes, as if with another seed. All runs share what they know to fail.
+    after many nodes, as if with another seed. All runs share the states that are known to fail.
     """
 
-    def __init__(
-        self,
-        *,
-        given: Given,
-        part: Part,
-        keys: Keys,
-        latest: Ints,
-        capacity: int,
-        rules: int,
-        seed: int,
-        memo: Memo,
-    ) -> None:
-        self._given = given
-        self._part = part
+    def __init__(self, question: Question, keys: Keys, seed: int) -> None:
+        self._question = question
         self._keys = keys
-        self._latest = latest
-        self._capacity = capacity
-        self._rules = rules
         self._random = np.random.default_rng(seed)
-        self._weight = np.zeros(given.units.size, dtype=np.int64)
-        self._memo = memo
+        self._weight = np.zeros(question.tables.units.size, dtype=np.int64)
         self._slices = self._work()
         self.outcome = Outcome.PAUSED
         self.offsets: Ints | None = None
@@ -75,7 +61,7 @@ class Attempt:
         return self.outcome
 
     def _work(self) -> Iterator[None]:
-        first = float(FIRST_LIMIT * self._part.items.size)
+        first = float(FIRST_LIMIT * self._question.part.items.size)
         long_limit = FIRST_LONG * first
         long_share = 0.0
         noise = 0.0
@@ -100,18 +86,12 @@ class Attempt:
 
     def _run(self, noise: float, limit: int, weight: Ints) -> Iterator[None]:
         """Start a run and carry it on to its limit, slice by slice."""
+        items = self._question.part.items
         order = order_by(self._keys, ORDERS[self.restarts % len(ORDERS)], noise, self._random)
+        if items.size < order.size:
+            order = order[np.isin(order, items)]
         self.restarts += 1
-        run = Run(
-            given=self._given,
-            part=self._part,
-            order=order[np.isin(order, self._part.items)] if self._is_partial else order,
-            weight=weight,
-            latest=self._latest,
-            capacity=self._capacity,
-            rules=self._rules,
-            memo=self._memo,
-        )
+        run = Run(self._question, order, weight)
         while run.nodes < limit and self.outcome is Outcome.PAUSED:
             before, hits = run.nodes, run.memo_hits
             self.outcome = run.advance(min(limit - run.nodes, SLICE))
@@ -120,28 +100,3 @@ class Attempt:
             if self.outcome is Outcome.PACKED:
                 self.offsets = run.offsets
             yield
-
-    @property
-    def _is_partial(self) -> bool:
-        return self._part.items.size < self._given.units.size
-
-
-SLICE = 20_000
-"""Nodes between two looks at the clock."""
-
-
-def parts_of(given: Given) -> tuple[Part, ...]:
-    """Cut an instance where no item ties the two sides together."""
-    sections = given.member_start.size - 1
-    spanning = np.zeros(sections + 1, dtype=np.int64)
-    np.add.at(spanning, given.hull_from + 1, 1)
-    np.subtract.at(spanning, given.hull_until, 1)
-    cuts = np.flatnonzero(np.cumsum(spanning) == 0)
-    cuts = cuts[(cuts > 0) & (cuts < sections)]
-    number = np.searchsorted(cuts, given.hull_from, side="right")
-    bounds = [0, *cuts.tolist(), sections]
-    return tuple(
-        Part(items=items, section_from=bounds[k], section_until=bounds[k + 1])
-        for k in np.unique(number).tolist()
-        for items in (np.flatnonzero(number == k),)
-    )
