@@ -4,13 +4,12 @@ The only file of the package that imports OR-Tools. Its strength is where the se
 other way round, so the two alternate, or CP-SAT works in the background.
 """
 
-import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from spmilp.interruptible import interruptibly
+from spmilp.interruptible import Background, interruptibly
 from spmilp.packing.clock import Clock
 from spmilp.packing.conflicts import extent_over
 from spmilp.packing.search.arrays import Ints, Tables
@@ -149,28 +148,23 @@ class BackgroundCliques:
     """One call of CP-SAT under way; it and the compiled search run without the interpreter lock."""
 
     def __init__(self, question: Question, clock: Clock, seed: int) -> None:
-        self._answer: tuple[Outcome, Ints | None] = (Outcome.PAUSED, None)
         self._solver: list[Any] = []
-        self._thread = threading.Thread(
-            target=self._work, args=(question, clock, seed), daemon=True
+        self._call = Background(
+            lambda: solve_by_cliques(
+                question,
+                deterministic_time=NO_LIMIT,
+                seconds=clock.seconds_left,
+                seed=seed,
+                announce=self._solver.append,
+            )
         )
-        self._thread.start()
 
     def answer(self) -> tuple[Outcome, Ints | None]:
         """Return what is known by now."""
-        return self._answer
+        return self._call.answer() if self._call.ended.is_set() else (Outcome.PAUSED, None)
 
     def stop(self) -> None:
         """Ask the solver to stop and wait for it."""
         for solver in self._solver:
             solver.stop_search()
-        self._thread.join()
-
-    def _work(self, question: Question, clock: Clock, seed: int) -> None:
-        self._answer = solve_by_cliques(
-            question,
-            deterministic_time=NO_LIMIT,
-            seconds=clock.seconds_left,
-            seed=seed,
-            announce=self._solver.append,
-        )
+        self._call.ended.wait()

@@ -9,13 +9,12 @@ import atexit
 import signal
 import subprocess
 import sys
-from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import cache
 from multiprocessing import Pipe
-from threading import Thread
 
 from spmilp.errors import SpmilpError
+from spmilp.interruptible import Background
 from spmilp.solvers.milp.messages import Answer, Call, Limits, Outcome
 from spmilp.solvers.milp.program import Program
 
@@ -80,15 +79,14 @@ class _Worker:
         try:
             self._pipe.send(Call(function, arguments))
             # A thread reads, so that an interrupt never comes in the middle of an answer.
-            answer: Future[Answer] = Future()
-            Thread(target=self._receive, args=(answer,), daemon=True).start()
+            answer: Background[Answer] = Background(self._pipe.recv)
             try:
-                wait([answer])
+                answer.ended.wait()
             except KeyboardInterrupt:
                 interrupted = True
                 self._process.send_signal(signal.SIGINT)
-                wait([answer])
-            found = answer.result()
+                answer.ended.wait()
+            found = answer.answer()
         except (EOFError, OSError) as error:
             self._end()
             raise SpmilpError("the process of the MILP solver ended before it answered") from error
@@ -100,12 +98,6 @@ class _Worker:
         if found.error:
             raise SpmilpError(found.error)
         return found.value, interrupted
-
-    def _receive(self, answer: "Future[Answer]") -> None:
-        try:
-            answer.set_result(self._pipe.recv())
-        except (EOFError, OSError) as error:
-            answer.set_exception(error)
 
     def _end(self) -> None:
         """Give the process up; the next call starts another."""
