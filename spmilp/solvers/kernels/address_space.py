@@ -1,4 +1,4 @@
-"""Who lies where in each memory, and from which cycle on a byte is free for good.
+"""Residencies at their addresses in each memory, and the cycles from which bytes are free.
 
 A memory is a row of blocks from address 0 to its end. A block holds one residency, or is free from
 a cycle on, or is reserved. Decisions are made in order and never undone, so the cycle at which a

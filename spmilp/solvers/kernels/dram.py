@@ -13,7 +13,7 @@ from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
 
-class Shelf:
+class DramAllocator:
     """Gives out addresses of one DRAM from low to high; freed bytes serve what is as large."""
 
     def __init__(self, memory: Memory, alignment: int) -> None:
@@ -68,17 +68,18 @@ def dram_addresses(
     """
     end = max((one.end for one in residencies), default=0)
     machine = problem.machine
-    shelves = {
-        memory.index: Shelf(memory, alignment_of(machine, memory.index)) for memory in machine.drams
+    allocators = {
+        memory.index: DramAllocator(memory, alignment_of(machine, memory.index))
+        for memory in machine.drams
     }
-    tensors = tuple(shelves[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
+    tensors = tuple(allocators[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
     placed = list(residencies)
     for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
         if machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
             continue
         home = _address_at_place(problem, one.slice, one.memory, tensors)
         if home is None:
-            home = shelves[one.memory].take(one.bytes, one.start, one.end)
+            home = allocators[one.memory].take(one.bytes, one.start, one.end)
         placed[one.index] = replace(one, offset=home)
     return tensors, placed
 

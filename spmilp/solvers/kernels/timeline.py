@@ -1,4 +1,4 @@
-"""What each engine and link carries over time, as step functions in one pool of arrays.
+"""Loads of engines and links over time, as step functions in one pool of arrays.
 
 A resource (an engine with its channels, a link with its bytes per cycle) has steps:
 from ``time`` to the time of the next step it carries ``load``. The last step is empty and

@@ -7,7 +7,7 @@ locality          the core that holds most of what a tile touches
 rules             orders by name, and which rules are tried first
 rule_mixture      for each operator the rule that served it best
 portfolio         all rules in turn, scheduled by ``kernels.serial``
-fit               why some task's working set fits no scratchpad
+schedules         the portfolio's schedules, made once for all solvers of a problem
 tiling_evaluator  values problems that differ in their tiles by a few of the rules
 solver            the best plan of the portfolio
 """

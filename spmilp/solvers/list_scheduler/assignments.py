@@ -1,15 +1,16 @@
-"""On which cores tasks run. Each rule returns a core for each task, or -1 to leave it open."""
+"""Cores of tasks: each rule returns a core for each task, or -1 to leave it open."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, cycle, groupby
 
 import numpy as np
 
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.kernels.records import NONE, Ints, flatten, numbers
-from spmilp.solvers.list_scheduler.locality import Tiles, idle_cores, nearest_cores, nobody
+from spmilp.solvers.kernels.records import NONE, Ints, numbers, rows_of
+from spmilp.solvers.list_scheduler.locality import Tiles, idle_cores, nearest_cores, no_holders
 from spmilp.solvers.list_scheduler.orders import operator_of
 from spmilp.units import CoreIdx
 
@@ -30,35 +31,25 @@ def contiguous(problem: Problem) -> Ints:
     neighbouring tiles.
     """
     cores = _along_the_chip(problem)
-    chosen = np.full(len(problem.tasks), NONE, np.int64)
-    for units in _operators(problem):
-        for unit, core in zip(units, _shares(problem, units, cores), strict=True):
-            _set(chosen, unit, core)
-    return chosen
+    return _by_operator(problem, lambda units: _shares(problem, units, cores))
 
 
 def rotating_contiguous(problem: Problem) -> Ints:
-    """Like contiguous blocks, but each operator begins at the core after the last one's."""
-    cores = _along_the_chip(problem)
-    chosen = np.full(len(problem.tasks), NONE, np.int64)
-    offset = 0
-    for units in _operators(problem):
-        turned = cores[offset:] + cores[:offset]
-        for unit, core in zip(units, _shares(problem, units, turned), strict=True):
-            _set(chosen, unit, core)
-        offset = (offset + len(units)) % len(cores)
-    return chosen
+    """Like :func:`contiguous`, but each operator begins at the core after the last one's."""
+    cores = deque(_along_the_chip(problem))
+
+    def shares(units: Sequence[Unit]) -> list[CoreIdx]:
+        chosen = _shares(problem, units, list(cores))
+        cores.rotate(-len(units))
+        return chosen
+
+    return _by_operator(problem, shares)
 
 
 def round_robin(problem: Problem) -> Ints:
-    """Give each operator's tiles to the cores in turn, like cards."""
+    """Give each operator's tiles to the cores in turn."""
     cores = _along_the_chip(problem)
-    chosen = np.full(len(problem.tasks), NONE, np.int64)
-    for units in _operators(problem):
-        able = _able(problem, units[0], cores)
-        for position, unit in enumerate(units):
-            _set(chosen, unit, able[position % len(able)])
-    return chosen
+    return _by_operator(problem, lambda units: cycle(_able(problem, units[0], cores)))
 
 
 def locality(problem: Problem) -> Ints:
@@ -71,23 +62,32 @@ def locality(problem: Problem) -> Ints:
     buffers = numbers(slice_.buffer for slice_ in problem.slices)
     sizes = numbers(slice_.bytes for slice_ in problem.slices)
     touched = sum(len(task.reads) + len(task.writes) for task in problem.tasks)
-    holders = nobody(len(problem.slices), touched)
-    chosen = np.full(len(problem.tasks), NONE, np.int64)
-    for units in _operators(problem):
+    holders = no_holders(len(problem.slices), touched)
+
+    def nearest(units: Sequence[Unit]) -> Iterable[CoreIdx]:
         able = _able(problem, units[0], along)
-        cores = idle_cores(able, len(along))
-        found = np.zeros(len(units), np.int64)
         share = -(-len(units) // len(able))
+        found = np.zeros(len(units), np.int64)
         tiles = _tiles(units, _shares(problem, units, along))
-        nearest_cores(tiles, holders, cores, buffers, sizes, share, found)
-        for unit, core in zip(units, found.tolist(), strict=True):
-            _set(chosen, unit, core)
-    return chosen
+        nearest_cores(tiles, holders, idle_cores(able, len(along)), buffers, sizes, share, found)
+        return found.tolist()
+
+    return _by_operator(problem, nearest)
 
 
 def earliest_finish(problem: Problem) -> Ints:
     """Leave every core open: the scheduler takes the one on which the task would end first."""
     return np.full(len(problem.tasks), NONE, np.int64)
+
+
+def _by_operator(problem: Problem, choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]]) -> Ints:
+    """Return the core of each task, as chosen for the units of one operator after another."""
+    cores = np.full(len(problem.tasks), NONE, np.int64)
+    for units in _operators(problem):
+        for unit, core in zip(units, choose(units), strict=False):
+            for task in unit.tasks:
+                cores[task.index] = core
+    return cores
 
 
 def _operators(problem: Problem) -> Iterator[list[Unit]]:
@@ -149,16 +149,11 @@ def _along_the_chip(problem: Problem) -> list[CoreIdx]:
     return sorted(range(len(problem.machine.cores)), key=place)
 
 
-def _set(chosen: Ints, unit: Unit, core: CoreIdx) -> None:
-    for task in unit.tasks:
-        chosen[task.index] = core
-
-
 def _tiles(units: Sequence[Unit], default: Sequence[CoreIdx]) -> Tiles:
     reads = [[read for task in unit.tasks for read in task.reads] for unit in units]
     writes = ([written for task in unit.tasks for written in task.writes] for unit in units)
     touched = ([*read, *written] for read, written in zip(reads, writes, strict=True))
-    return Tiles(*flatten(reads), *flatten(touched), numbers(default))
+    return Tiles(rows_of(reads), rows_of(touched), numbers(default))
 
 
 ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {

@@ -1,4 +1,4 @@
-"""Bands of fused operators where their results do not fit, layers everywhere else."""
+"""An order that fuses operators in bands where their results do not fit."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -52,8 +52,8 @@ def _tight_operators(problem: Problem, operators: Ints) -> np.ndarray:
     count = int(operators.max(initial=-1)) + 1
     homes = {core.memory for core in problem.machine.cores}
     sizes = [problem.machine.memories[home].usable for home in homes]
-    room = sum(size for size in sizes if size is not None)
-    if None in sizes or room == 0:
+    capacity = sum(size for size in sizes if size is not None)
+    if None in sizes or capacity == 0:
         return np.zeros(count, bool)
     last: dict[int, int] = {}
     for task in problem.tasks:
@@ -68,7 +68,7 @@ def _tight_operators(problem: Problem, operators: Ints) -> np.ndarray:
                 first = int(operators[task.index])
                 changes[first] += size
                 changes[max(first, last[written]) + 1] -= size
-    return np.cumsum(changes)[:-1] > TIGHT * room
+    return np.cumsum(changes)[:-1] > TIGHT * capacity
 
 
 def _runs(turns: Ints, operators: Ints, is_tight: np.ndarray) -> Iterator[list[TaskIdx]]:

@@ -1,4 +1,4 @@
-"""Which core already holds most of what a tile touches. Compiled."""
+"""The core that already holds most of what a tile touches. Compiled."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.kernels.records import NONE, ZERO, Ints
+from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Rows
 from spmilp.units import CoreIdx
 
 
@@ -24,21 +24,16 @@ class Holders(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """The tiles of one operator, in order.
+    """The tiles of one operator, in order: the slices that each reads, those that it touches, and
+    the ``default`` core on which it runs where no other is nearer."""
 
-    Tile ``t`` reads the slices ``reads[reads_from[t]:reads_from[t + 1]]``, and touches those of
-    ``touches`` likewise; it runs on its ``default`` core where no other is nearer.
-    """
-
-    reads_from: Ints
-    reads: Ints
-    touches_from: Ints
-    touches: Ints
+    reads: Rows
+    touches: Rows
     default: Ints
 
 
 class Cores(NamedTuple):
-    """What is known of each core while the tiles of one operator are given out.
+    """The cores while the tiles of one operator are given out.
 
     ``position`` in the order of preference, or -1 if it cannot run the operator; tiles ``taken``;
     bytes of the tile at hand that are ``near``; the last read for which it was ``counted``.
@@ -50,14 +45,10 @@ class Cores(NamedTuple):
     counted: Ints
 
 
-def nobody(slices: int, room: int) -> Holders:
-    """Return empty lists with room for so many entries."""
-    return Holders(
-        first=np.full(slices, NONE, np.int64),
-        core=np.zeros(room, np.int64),
-        following=np.zeros(room, np.int64),
-        used=np.zeros(1, np.int64),
-    )
+def no_holders(slices: int, entries: int) -> Holders:
+    """Return empty lists that can take so many entries in all."""
+    core, following = np.zeros((2, entries), np.int64)
+    return Holders(np.full(slices, NONE, np.int64), core, following, np.zeros(1, np.int64))
 
 
 def idle_cores(preferred: Sequence[CoreIdx], cores: int) -> Cores:
@@ -78,7 +69,7 @@ def nearest_cores(
     share: int,
     found: Ints,
 ) -> None:
-    """Give each tile the core that touched most of the bytes it reads, one that has room for it.
+    """Give each tile the core that touched most of the bytes it reads and can take one more tile.
 
     Among equals it is the tile's default core, then the one with fewest tiles, then the first.
 
@@ -93,15 +84,15 @@ def nearest_cores(
     """
     for tile in range(found.size):
         cores.near[:] = ZERO
-        for entry in range(tiles.reads_from[tile], tiles.reads_from[tile + 1]):
-            read = tiles.reads[entry]
+        for entry in range(tiles.reads.begin[tile], tiles.reads.begin[tile + 1]):
+            read = tiles.reads.items[entry]
             _count(holders, cores, read, sizes[read], entry)
             _count(holders, cores, buffers[read], sizes[read], entry)
         best = _best_core(cores, tiles.default[tile], share)
         found[tile] = best
         cores.taken[best] += 1
-        for entry in range(tiles.touches_from[tile], tiles.touches_from[tile + 1]):
-            _add(holders, tiles.touches[entry], best)
+        for entry in range(tiles.touches.begin[tile], tiles.touches.begin[tile + 1]):
+            _add(holders, tiles.touches.items[entry], best)
 
 
 @part

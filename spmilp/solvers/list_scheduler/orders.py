@@ -1,6 +1,6 @@
-"""In which order tasks are placed. Each rule returns every task once, after all that it follows.
+"""Orders in which tasks are placed: each rule returns every task once, after all that it follows.
 
-A rule is given the core of each task, or -1 where the scheduler is to choose.
+A rule gets the core of each task, or -1 where the scheduler is to choose.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.problem_tables import remaining_cycles
-from spmilp.solvers.kernels.records import Ints, numbers
+from spmilp.solvers.kernels.records import Ints, numbered, numbers
 from spmilp.units import SliceIdx, TaskIdx
 
 
@@ -43,19 +43,19 @@ def round_robin(problem: Problem, cores: Ints) -> Ints:
     Parameters
     ----------
     cores
-        The core of each task; those of which it is open, -1, take turns as if on one core.
+        The core of each task; those of which it is open, -1, count as one core.
     """
 
-    def seated(operator: Iterable[TaskIdx]) -> list[TaskIdx]:
-        turns = Counter[int]()
-        seats = []
+    def interleaved(operator: Iterable[TaskIdx]) -> list[TaskIdx]:
+        placed = Counter[int]()
+        rounds = []
         for task in operator:
             core = int(cores[task])
-            turns[core] += 1
-            seats.append((turns[core], core, task))
-        return [task for _, _, task in sorted(seats)]
+            placed[core] += 1
+            rounds.append((placed[core], core, task))
+        return [task for _, _, task in sorted(rounds)]
 
-    return _one_after_another(problem, map(seated, _stationary_operators(problem)))
+    return _one_after_another(problem, map(interleaved, _stationary_operators(problem)))
 
 
 def _one_after_another(problem: Problem, operators: Iterable[Iterable[TaskIdx]]) -> Ints:
@@ -96,8 +96,7 @@ def _larger_operand(problem: Problem, operator: Sequence[Task]) -> frozenset[Sli
 
 def operators_of(problem: Problem) -> Ints:
     """Number the operators of the tasks; tasks without origin are operators alone."""
-    known: dict[object, int] = {}
-    return numbers(known.setdefault(operator_of(task), len(known)) for task in problem.tasks)
+    return numbered(map(operator_of, problem.tasks))
 
 
 def operator_of(task: Task) -> tuple[str, TaskIdx]:

@@ -1,4 +1,4 @@
-"""Every rule of the list scheduler, tried in turn."""
+"""All rules of the list scheduler, tried in turn."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ class Portfolio:
         }
         self._tried: set[tuple[bytes, bytes, Weights]] = set()
         self._scores: dict[Trial, tuple[int, ...]] = {}
-        self.reason = "the time limit left no room for a first trial"
+        self.reason = "the time limit left no time for a first trial"
         """Why the last trial that failed found no schedule."""
 
     def __iter__(self) -> Iterator[Found | None]:

@@ -1,4 +1,4 @@
-"""The schedules of the portfolio, each made once for all who ask for them."""
+"""The schedules of the portfolio, each made once for all solvers of a problem."""
 
 from collections.abc import Iterator, Sequence
 from threading import Lock
@@ -20,7 +20,7 @@ ACTIVITIES_KEPT = 400_000
 class Schedules:
     """What the rules of the portfolio find, one after another.
 
-    A trial is run when the first asks for it; who asks later gets what it found. Several threads
+    A trial is run when it is first asked for; later its schedule is returned again. Several threads
     may ask.
 
     Parameters

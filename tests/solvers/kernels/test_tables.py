@@ -1,4 +1,4 @@
-"""The list scheduler's tables grow until a schedule has room in them."""
+"""The scheduler's tables grow until a schedule fits in them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bringing slices where they are read, and outputs where they must end. Compiled."""
+"""Loads of slices to where they are read, and of outputs to where they must end. Compiled."""
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
@@ -66,7 +66,7 @@ def _store_home(state: ScheduleState, slice_: int) -> int:
 def _fetch_directly(
     state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
-    """Copy a slice from wherever the copy ends first, DRAM at a handicap."""
+    """Copy a slice from where the copy ends first, with a surcharge on DRAM."""
     ready, lead = _soonest_source(state, slice_, memory)
     if ready == NEVER:
         state.counts[COUNT_FAILED_SLICE] = slice_
@@ -110,7 +110,7 @@ def _soonest_source(state: ScheduleState, slice_: int, memory: int) -> tuple[int
 def best_source(
     state: ScheduleState, slice_: int, memory: int, free: int
 ) -> tuple[int, int, int, int]:
-    """Return residency, way, start and end of the best copy of a slice into ``memory``.
+    """Return residency, option, start and end of the best copy of a slice into ``memory``.
 
     At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.
     """

@@ -31,13 +31,13 @@ from spmilp.solvers.kernels.serial.residencies import (
 
 
 @kernel
-def generate_schedule(given: ScheduleState, order: Ints) -> int:
-    """Do what ``order`` says; return why it stopped.
+def generate_schedule(tables: ScheduleState, order: Ints) -> int:
+    """Take the steps of ``order``; return why it stopped.
 
     An entry is a task to be placed; or the number of tasks plus one of the ``reads``, for whose
     slice bytes are set aside; or that plus the number of reads, and the slice is loaded at once.
     """
-    state = by_reference(given)
+    state = by_reference(tables)
     stop = _place_initial_buffers(state)
     if stop != DONE:
         return stop
@@ -51,7 +51,7 @@ def generate_schedule(given: ScheduleState, order: Ints) -> int:
             state.tasks[task].core = earliest_finish_core(state, task)
         stop = _place(state, task, NO)
         if stop == DOES_NOT_FIT:
-            # What the task has brought so far lies badly: begin again in an empty memory.
+            # What the task has brought so far leaves gaps: begin again in an empty memory.
             stop = _empty_the_memory(state, task)
             if stop == DONE:
                 stop = _place(state, task, YES)
@@ -197,8 +197,8 @@ def _overwritten(
 ) -> int:
     """Return the operand whose bytes the task's output ``entry`` may take over; -1 if none.
 
-    Nobody else needs the operand, it is large enough, and waiting for its other uses costs nothing
-    (or there is no room to be choosy).
+    No other task needs the operand, it is large enough, and waiting for its other uses costs
+    nothing (or the memory is compacted and any bytes will do).
     """
     write = state.writes[entry]
     size = state.slices[write.buffer].bytes
@@ -258,7 +258,7 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
 
 @part
 def _release(state: ScheduleState, task: int) -> int:
-    """Store outputs, and close every residency that nobody needs any more."""
+    """Store outputs, and close every residency that no task needs any more."""
     done = state.tasks[task]
     for entry in range(done.writes_from, done.writes_to):
         written = state.buffers[state.writes[entry].buffer]

@@ -1,4 +1,4 @@
-"""On which core a task would end first, when none has been chosen for it. Compiled."""
+"""The core on which a task would end first, when none has been chosen for it. Compiled."""
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import NONE, ONE, ZERO
@@ -10,8 +10,8 @@ from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware
 def earliest_finish_core(state: ScheduleState, task: int) -> int:
     """Return the core on which a task would end first, with loads on idle hardware.
 
-    What each memory holds is counted once for all cores, so that a core costs the same time however
-    much the task reads.
+    What each memory holds is counted once for all cores: the time for one more core does not depend
+    on how much the task reads.
     """
     _count_loads_saved(state, task)
     reads = state.tasks[task].reads_to - state.tasks[task].reads_from

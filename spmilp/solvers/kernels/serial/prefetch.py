@@ -1,7 +1,7 @@
-"""Bytes that are set aside for a slice before it is the turn of the task that reads it. Compiled.
+"""Prefetching: bytes are set aside for a slice long before the task that reads it. Compiled.
 
 The bytes are chosen in the order of decisions. The transfer into them is timed only when its task
-is placed: what is more urgent has taken its cycles by then, and this load takes what is left since
+is placed: more urgent ones have taken their cycles by then, and this load takes what is left since
 its bytes have been free. Or it is timed at once: then a long load need not find a gap between short
 ones.
 """
@@ -34,7 +34,7 @@ def prefetch(state: ScheduleState, step: int) -> int:
 
 @part
 def _set_aside(state: ScheduleState, entry: int) -> int:
-    """Set bytes aside for one of the ``reads``, if there is room; return why it stopped."""
+    """Set bytes aside for one of the ``reads``, if they fit; return why it stopped."""
     read = state.reads[entry]
     reader = state.tasks[read.reader]
     if reader.core == NONE or reader.placed:
@@ -58,8 +58,8 @@ def _set_aside(state: ScheduleState, entry: int) -> int:
 def load_prefetched(state: ScheduleState, entry: int, memory: int) -> int:
     """Bring a slice into the bytes that were set aside for it; return why it stopped.
 
-    They are given up when the slice has come there in another way, and where no engine reaches them
-    from where it lies.
+    They are given up when the slice has come there by another transfer, and where no engine reaches
+    them from where it lies.
     """
     read = state.reads[entry]
     held = read.set_aside

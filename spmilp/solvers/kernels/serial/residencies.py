@@ -1,4 +1,4 @@
-"""Residencies from their first byte to their last use: who needs them, and when next. Compiled."""
+"""Residencies from their first byte to their last use: tasks that need them, and when. Compiled."""
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.address_space import FREE, block_at, claim, release
@@ -85,7 +85,7 @@ def _first_alive_in(state: ScheduleState, slice_: int, memory: int) -> int:
 
 @part
 def is_last_copy(state: ScheduleState, held: int) -> bool:
-    """Say whether the buffer that somebody still needs would be lost with this residency."""
+    """Say whether a buffer that is still needed would be lost with this residency."""
     buffer = state.slices[state.residencies[held].slice].buffer
     entry = state.buffers[buffer]
     return entry.home == held and entry.in_dram == NONE

@@ -1,4 +1,4 @@
-"""What a finished schedule is worth, straight from the tables."""
+"""Quantities of a finished schedule, straight from its tables."""
 
 import numpy as np
 
@@ -57,8 +57,8 @@ class Scorer:
             row = state.pairs[int(state.pair_at[pair])]
             links = state.links[row["links_from"] : row["links_to"]] - len(machine.engines)
             ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
-            option = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
-            self._per_byte[pair] = ends + option
+            route = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
+            self._per_byte[pair] = ends + route
         return self._per_byte[pair]
 
     def _peak_spm(self, state: ScheduleState) -> int:

@@ -1,4 +1,4 @@
-"""Transfers: which engine, when, from which residency. Compiled."""
+"""Transfers: engine, cycles and what they hold on the links. Compiled."""
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.records import NONE, ONE, ZERO
@@ -34,7 +34,7 @@ def _cycles(state: ScheduleState, option: int, size: int) -> int:
 def earliest_transfer(
     state: ScheduleState, slice_: int, source: int, memory: int, ready: int
 ) -> tuple[int, int, int]:
-    """Return way, start and end of the transfer of a slice that ends first; way -1 if none can.
+    """Return option, start and end of the transfer that ends first; option -1 if there is none.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _nested_strides(state: ScheduleState, slice_: int, source: int, memory: int)
 
 @part
 def _offset(state: ScheduleState, slice_: int, source: int, memory: int) -> int:
-    """Return by how many bytes one end of the copy lies behind what all alignments divide."""
+    """Return the bytes by which one end of the copy lies behind an address that is aligned."""
     residency = state.residencies[source]
     entry = state.slices[slice_]
     memories = state.memories
@@ -88,7 +88,7 @@ def _offset(state: ScheduleState, slice_: int, source: int, memory: int) -> int:
 
 @part
 def _first_start(state: ScheduleState, pair: int, option: int, ready: int, cycles: int) -> int:
-    """Return the first cycle at which the engine and every link of the route have room."""
+    """Return the first cycle at which engine and links of the route can carry the transfer."""
     timeline = state.timeline
     taken, route = state.options[option], state.pairs[pair]
     channels = state.resources[taken.engine].capacity
