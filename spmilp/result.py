@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError
+from spmilp.plan.measures import claimed
+from spmilp.plan.pair import PLAN_FILE, open_pair, write_pair
 from spmilp.plan.plan import Plan
-from spmilp.plan.read import read_plan
-from spmilp.plan.write import write_plan
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import write_problem
 from spmilp.report import answer_table
 from spmilp.report.summary import Summary, summarise
 from spmilp.solvers.base import SolverResult, SolveStatus
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from spmilp.bounds.roofline import Roofline
     from spmilp.frontend.graph import Network
 
-PROBLEM_FILE, PLAN_FILE = PAIR = ("problem.json", "plan.json")
 REJECTED = "rejected-"
 
 
@@ -452,19 +449,12 @@ def write_outputs(result: Result, folder: Path) -> tuple[Path, ...]:
         If the folder cannot be written.
     """
     if result.plan is not None:
-        return _write_pair(result.problem, result.plan, folder)
+        return write_pair(result.problem, result.plan, folder)
     if result.answer.plan is not None:
         # The format holds no plan whose indices lead nowhere; the violations say enough of those.
         with suppress(ValueError, IndexError):
-            return _write_pair(result.problem, result.answer.plan, folder, REJECTED)
+            return write_pair(result.problem, result.answer.plan, folder, REJECTED)
     return ()
-
-
-def _write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
-    problem_file, plan_file = (folder / (prefix + name) for name in PAIR)
-    sha256 = write_problem(problem, problem_file)
-    write_plan(plan, problem, plan_file, problem_sha256=sha256)
-    return problem_file, plan_file
 
 
 def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
@@ -495,14 +485,9 @@ def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
     """
     given = Path(path)
     plan_file = given / PLAN_FILE if given.is_dir() else given
-    opened, plan = open_plan(plan_file, None if problem is None else Path(problem))
+    opened, plan = open_pair(plan_file, None if problem is None else Path(problem))
     claim = plan.claim
-    value = {
-        "makespan": claim.makespan,
-        "dram_traffic": claim.dram_traffic,
-        "energy": claim.energy,
-        "peak_spm": claim.peak_spm,
-    }[opened.objective.first]
+    value = claimed(claim).of(opened.objective.first)
     answer = SolverResult(
         status=SolveStatus.OPTIMAL if value == claim.bound else SolveStatus.FEASIBLE,
         plan=plan,
@@ -510,22 +495,3 @@ def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
         bound_source=claim.bound_source,
     )
     return checked(opened, answer)
-
-
-def open_plan(plan_file: Path, problem_file: Path | None) -> tuple[Problem, Plan]:
-    """Read a plan and its problem, by default the ``problem.json`` beside it.
-
-    Raises
-    ------
-    FileError
-        If one cannot be read, or the plan was made for another problem.
-    """
-    beside = problem_file or plan_file.with_name(PROBLEM_FILE)
-    if not plan_file.exists():
-        raise FileError(f"{plan_file}: no such file")
-    if not beside.exists():
-        raise FileError(
-            f"{beside}: no such file; a plan is read with its problem: name it with --problem"
-        )
-    problem = read_problem(beside)
-    return problem, read_plan(plan_file, problem)

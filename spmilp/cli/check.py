@@ -39,9 +39,9 @@ def check(
     docs/commands.md; exit code 7 when one is broken.
     """
     from spmilp.checker.check import check as violations_of
-    from spmilp.result import open_plan
+    from spmilp.plan.pair import open_pair
 
-    opened, answer = open_plan(plan, problem)
+    opened, answer = open_pair(plan, problem)
     violations = violations_of(opened, answer)
     commands = None
     if with_commands and not violations:

@@ -76,7 +76,7 @@ def export(
     from spmilp.export.errors import InvalidPlanError
     from spmilp.export.formats import write_export
     from spmilp.export.request import ALL, ExportRequest, export_plan
-    from spmilp.result import open_plan
+    from spmilp.plan.pair import open_pair
 
     request = ExportRequest.of(
         formats or [ALL],
@@ -85,7 +85,7 @@ def export(
         prefix=prefix,
         controllers=controller or (),
     )
-    opened, answer = open_plan(plan, problem)
+    opened, answer = open_pair(plan, problem)
     violations = check(opened, answer)
     if violations:
         raise InvalidPlanError(violations)

@@ -64,10 +64,10 @@ def replay(
     reads bytes that are not there, or when delays change an output.
     """
     from spmilp.checker.values.with_model import replay_plan
-    from spmilp.result import open_plan
+    from spmilp.plan.pair import open_pair
 
     delay_seeds = range(0) if delays is None else range(delays, delays + runs)
-    opened, answer = open_plan(plan, problem)
+    opened, answer = open_pair(plan, problem)
     differences = replay_plan(
         opened,
         answer,

@@ -1,7 +1,7 @@
 """Reading machine files: YAML in, a complete and usable machine out, or one clear message."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -45,7 +45,7 @@ class MachineFile:
     machine: Machine
     sha256: str
     provenance: tuple[Provenance, ...] = ()
-    description: MachineDescription | None = None
+    description: MachineDescription | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         sizes = " or ".join(sorted({size(spm.size or 0) for spm in self.machine.spms}))
