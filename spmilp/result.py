@@ -49,7 +49,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
-    """The answer to a problem, as the checker has judged it.
+    """The answer to a problem, and what the checker says of it.
 
     :func:`spmilp.solve` and :func:`spmilp.read` return it. It shows as a short table; what a plan
     does not have is ``None``, never 0.
@@ -189,7 +189,7 @@ class Result:
 
     @cached_property
     def residencies(self) -> "pd.DataFrame":
-        """A row per stay in a memory: what, where, ``[start, end)`` in cycles, bytes, offset."""
+        """A row per residency: what, in which memory, offset, bytes, ``[start, end)`` in cycles."""
         from spmilp.plan.frames import residency_frame
 
         return residency_frame(self.problem, self._there())

@@ -45,14 +45,14 @@ class Conversation:
     ----------
     outcome
         The content of its last word; ``None`` when it ended without one.
-    course
+    history
         The improvements that it told on the way.
     status, reason
         How it ended in words, when it has no outcome.
     """
 
     outcome: dict[str, Any] | None = None
-    course: list[Moment] = field(default_factory=list)
+    history: list[Moment] = field(default_factory=list)
     status: str = CRASHED
     reason: str = ""
 
@@ -181,7 +181,7 @@ def _listen(worker: Worker, clock: _Clock) -> Conversation:
         event: dict[str, Any] = json.loads(line)
         name = event.pop("event")
         if name == "moment":
-            said.course.append(Moment(**event))
+            said.history.append(Moment(**event))
         elif name in PHASES:
             clock.enter(PHASES[name])
         elif name in ("skipped", "failed"):

@@ -63,7 +63,7 @@ class Record:
         Of the solver alone.
     peak_bytes
         The most memory that the process had until the solver's answer.
-    course
+    history
         See :class:`~spmilp.comparison.run.Run`.
     peer, peer_objective, peer_source
         Another tool, its figure for the same input, and where that comes from.
@@ -88,7 +88,7 @@ class Record:
     seconds: float | None = None
     cpu_seconds: float | None = None
     peak_bytes: int | None = None
-    course: tuple[Moment, ...] = ()
+    history: tuple[Moment, ...] = ()
     peer: str = ""
     peer_objective: int | None = None
     peer_source: str = ""
@@ -185,6 +185,8 @@ def read_records(folder: Path) -> Iterator[Record]:
 
 
 def _record(given: dict[str, Any]) -> Record:
+    if "course" in given:  # what older folders call it
+        given["history"] = given.pop("course")
     unknown = set(given) - {field.name for field in fields(Record)}
     if unknown:
         raise ValueError(f"unknown field {sorted(unknown)[0]}")
@@ -192,7 +194,7 @@ def _record(given: dict[str, Any]) -> Record:
     nested = {
         "setting": Setting(**given["setting"]),
         "facts": None if facts is None else Facts(**facts),
-        "course": tuple(Moment(**moment) for moment in given["course"]),
+        "history": tuple(Moment(**moment) for moment in given["history"]),
     }
     return Record(**{**given, **nested})
 

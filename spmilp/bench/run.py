@@ -217,13 +217,13 @@ def _record(row: Row, facts: Facts | None, solver: str, seed: int, said: Convers
             facts=facts,
             status=said.status,
             reason=said.reason,
-            course=tuple(said.course),
+            history=tuple(said.history),
             **common,
         )
     outcome = dict(said.outcome)
     own = replace(facts, **outcome.pop("own"))
-    course = tuple(Moment(**moment) for moment in outcome.pop("course"))
-    return Record(facts=own, course=course, **common, **outcome)
+    history = tuple(Moment(**moment) for moment in outcome.pop("history"))
+    return Record(facts=own, history=history, **common, **outcome)
 
 
 def _known_facts(folder: Path) -> dict[str, Facts]:

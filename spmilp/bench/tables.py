@@ -62,7 +62,7 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
         problem = _problem(record)
         row = _facts(record) | _outcome(record, *strongest.get(problem, (None, "")))
         limit = record.setting.time_limit
-        steps = incumbents(record.course, record.objective)
+        steps = incumbents(record.history, record.objective)
         horizon = longest[problem] if limit is None else limit
         row["primal_integral"] = (
             primal_integral(steps, best.get(problem), horizon) if record.took_place else None
@@ -80,7 +80,7 @@ def progress_frame(records: Iterable[Record]) -> pd.DataFrame:
     rows = [
         (record.instance, record.solver, record.seed, seconds, objective)
         for record in records
-        for seconds, objective in incumbents(record.course, record.objective)
+        for seconds, objective in incumbents(record.history, record.objective)
     ]
     columns = ["instance", "solver", "seed", "seconds", "objective"]
     return pd.DataFrame(rows, columns=columns).round(DIGITS)
@@ -164,7 +164,7 @@ def primal_gap(objective: int | None, best: int) -> float:
     return abs(objective - best) / largest if largest else 0.0
 
 
-def incumbents(course: Iterable[Moment], final: int | None) -> list[tuple[float, int]]:
+def incumbents(history: Iterable[Moment], final: int | None) -> list[tuple[float, int]]:
     """Return when a run had a better plan than before, and its objective.
 
     Without an accepted plan there is none at all: what was reported on the way cannot be believed.
@@ -173,7 +173,7 @@ def incumbents(course: Iterable[Moment], final: int | None) -> list[tuple[float,
     if final is None:
         return []
     found: list[tuple[float, int]] = []
-    for moment in course:
+    for moment in history:
         if moment.objective is None:
             continue
         value = max(moment.objective, final)

@@ -82,10 +82,10 @@ def _run(request: RunRequest, send: Send) -> None:
     names = ("status", "objective", "bound", "bound_source", "transfers", "busy", "dram_ratio")
     others = ("violations", "seconds", "cpu_seconds", "reason")
     outcome = {name: getattr(run, name) for name in (*names, *others)}
-    course = [asdict(moment) for moment in run.course]
+    history = [asdict(moment) for moment in run.history]
     sha256 = problem_sha256(problem) if whole else request.problem_sha256
     own = {"problem_sha256": sha256, "tasks": len(problem.tasks)}
-    send("ended", own=own, peak_bytes=peak[-1], course=course, **outcome)
+    send("ended", own=own, peak_bytes=peak[-1], history=history, **outcome)
 
 
 def solve_of(request: RunRequest) -> Callable[..., Result]:

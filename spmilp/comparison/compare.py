@@ -43,7 +43,7 @@ class Comparison:
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
-        """A row per run, judged against all runs of its instance; see :func:`run_frame`."""
+        """A row per run, compared with all runs of its instance; see :func:`run_frame`."""
         from spmilp.comparison.table import run_frame
 
         return run_frame(self.all_runs)

@@ -46,14 +46,14 @@ class Watched:
         Wall time until the solver's answer, before the check.
     cpu_seconds
         Of this process and of those that it started and that ended within this time.
-    course
+    history
         Every improvement that was reported, in order of time.
     """
 
     result: Result
     seconds: float
     cpu_seconds: float
-    course: tuple[Moment, ...]
+    history: tuple[Moment, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Run:
         The best bound that the solver names, in the same unit.
     seconds, cpu_seconds
         Of the solver alone, without reading and checking: on the wall, and of all its threads.
-    course
+    history
         Every improvement that the solver reported, in order of time; its answer comes last.
     transfers
         In the accepted plan; ``None`` without one.
@@ -96,7 +96,7 @@ class Run:
     bound_source: str
     seconds: float
     cpu_seconds: float
-    course: tuple[Moment, ...]
+    history: tuple[Moment, ...]
     transfers: int | None
     busy: float | None
     dram_ratio: float | None
@@ -108,7 +108,7 @@ class Run:
         """When the plan of the answer's objective was first reported; ``None`` without a plan."""
         if self.objective is None:
             return None
-        return next(moment.seconds for moment in self.course if moment.objective == self.objective)
+        return next(moment.seconds for moment in self.history if moment.objective == self.objective)
 
 
 def watch(
@@ -127,14 +127,14 @@ def watch(
     on_moment
         Called with each moment as it comes.
     """
-    course: list[Moment] = []
+    history: list[Moment] = []
     clocks = [(0.0, 0.0)]
     cpu_before, started = _cpu_seconds(), perf_counter()
 
     def note(incumbent: int | None, bound: int) -> None:
         seconds = perf_counter() - started
-        course.append(Moment(seconds=seconds, objective=incumbent, bound=bound))
-        on_moment(course[-1])
+        history.append(Moment(seconds=seconds, objective=incumbent, bound=bound))
+        on_moment(history[-1])
 
     def on_tiles(value: int, tasks: int) -> None:
         note(value, 0)
@@ -153,7 +153,7 @@ def watch(
     noting = replace(observer, on_stage=on_stage, on_tiles=on_tiles, on_progress=on_progress)
     result = solve(observer=noting)
     seconds, cpu_seconds = clocks[-1]
-    return Watched(result=result, seconds=seconds, cpu_seconds=cpu_seconds, course=tuple(course))
+    return Watched(result=result, seconds=seconds, cpu_seconds=cpu_seconds, history=tuple(history))
 
 
 def run_of(instance: str, seed: int, watched: Watched) -> Run:
@@ -174,7 +174,7 @@ def run_of(instance: str, seed: int, watched: Watched) -> Run:
         bound_source=result.bound_source,
         seconds=watched.seconds,
         cpu_seconds=watched.cpu_seconds,
-        course=(*watched.course, answer),
+        history=(*watched.history, answer),
         transfers=None if plan is None else len(plan.transfers),
         busy=None if plan is None else _busy(problem, plan),
         dram_ratio=None if plan is None else _dram_ratio(problem, plan),

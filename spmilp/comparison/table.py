@@ -12,7 +12,7 @@ RATIO_FLOOR = 1
 
 
 def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
-    """Return one row for each run, judged against all runs of its instance.
+    """Return one row for each run, compared with all runs of its instance.
 
     Columns
     -------

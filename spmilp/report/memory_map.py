@@ -43,7 +43,7 @@ def memory_map(
     MissingExtraError
         If matplotlib is not installed.
     """
-    residencies = _stays_by_memory(problem, plan)
+    residencies = _by_memory(problem, plan)
     drawn = _chosen(problem, memories, residencies)
     columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
     rows = -(-len(drawn) // columns)
@@ -69,11 +69,11 @@ def memory_map(
     return figure
 
 
-def _stays_by_memory(problem: Problem, plan: Plan) -> list[list[Residency]]:
-    residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
+def _by_memory(problem: Problem, plan: Plan) -> list[list[Residency]]:
+    by_memory: list[list[Residency]] = [[] for _ in problem.machine.memories]
     for residency in plan.residencies:
-        residencies[residency.memory].append(residency)
-    return residencies
+        by_memory[residency.memory].append(residency)
+    return by_memory
 
 
 def _chosen(

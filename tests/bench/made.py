@@ -48,7 +48,7 @@ def record(
         "seconds": 4.0,
         "cpu_seconds": 3.5,
         "peak_bytes": 300 * 2**20,
-        "course": (Moment(seconds=first, objective=objective, bound=100),),
+        "history": (Moment(seconds=first, objective=objective, bound=100),),
         "reason": "" if objective is not None else "no time",
     }
     return Record(instance=instance, solver=solver, objective=objective, **(plain | changes))

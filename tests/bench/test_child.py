@@ -45,7 +45,7 @@ def test_the_answer_and_the_course_are_collected(tmp_path: Path) -> None:
     )
 
     assert said.outcome == {"status": "fine"}
-    assert [(moment.seconds, moment.objective) for moment in said.course] == [(1.0, 9)]
+    assert [(moment.seconds, moment.objective) for moment in said.history] == [(1.0, 9)]
 
 
 def test_a_crash_keeps_the_course_and_names_the_signal(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_crash_keeps_the_course_and_names_the_signal(tmp_path: Path) -> None:
 
     assert (said.outcome, said.status) == (None, "crashed")
     assert said.reason == "ended by SIGSEGV: oh no"
-    assert len(said.course) == 1
+    assert len(said.history) == 1
 
 
 def test_an_exception_is_the_reason(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_solver_that_goes_on_and_on_is_ended(
     assert monotonic() - started < 30
     assert said.status == "overrun"
     assert "after the limit of 0.2 s" in said.reason
-    assert len(said.course) == 1
+    assert len(said.history) == 1
 
 
 def test_the_clock_of_the_solver_does_not_run_before_and_after(

@@ -6,7 +6,7 @@ from spmilp.bench.tables import incumbents, primal_gap, primal_integral
 from spmilp.comparison.run import Moment
 
 
-def course(*pairs: tuple[float, int | None]) -> list[Moment]:
+def history(*pairs: tuple[float, int | None]) -> list[Moment]:
     return [Moment(seconds=seconds, objective=value, bound=0) for seconds, value in pairs]
 
 
@@ -40,13 +40,13 @@ def test_without_a_plan_the_integral_is_the_horizon() -> None:
 
 
 def test_only_better_plans_are_steps() -> None:
-    told = course((0.5, None), (1.0, 300), (2.0, 300), (3.0, 250), (4.0, 280), (5.0, 200))
+    told = history((0.5, None), (1.0, 300), (2.0, 300), (3.0, 250), (4.0, 280), (5.0, 200))
     assert incumbents(told, 200) == [(1.0, 300), (3.0, 250), (5.0, 200)]
 
 
 def test_nothing_counts_as_better_than_the_accepted_plan() -> None:
-    assert incumbents(course((1.0, 150), (2.0, 200)), 200) == [(1.0, 200)]
+    assert incumbents(history((1.0, 150), (2.0, 200)), 200) == [(1.0, 200)]
 
 
 def test_what_was_told_of_a_plan_that_was_not_accepted_does_not_count() -> None:
-    assert incumbents(course((1.0, 150)), None) == []
+    assert incumbents(history((1.0, 150)), None) == []

@@ -73,16 +73,16 @@ def test_times_and_integrals_are_those_of_the_course() -> None:
 
 
 def test_the_progress_has_every_better_plan() -> None:
-    course = tuple(
+    history = tuple(
         Moment(seconds=at, objective=value, bound=1) for at, value in ((1.0, 9), (2.0, 9), (3.0, 7))
     )
-    frame = progress_frame([record(objective=7, course=course)])
+    frame = progress_frame([record(objective=7, history=history)])
     assert frame[["seconds", "objective"]].to_numpy().tolist() == [[1.0, 9.0], [3.0, 7.0]]
 
 
 def test_a_run_that_has_not_taken_place_has_no_figures() -> None:
     frame = runs_frame(
-        [record(facts=None, objective=None, bound=None, status="skipped", course=())]
+        [record(facts=None, objective=None, bound=None, status="skipped", history=())]
     )
     for column in ("objective", "bound", "gap", "primal_integral", "seconds_to_first", "tight"):
         assert frame[column].isna().all()
@@ -151,7 +151,7 @@ def test_each_instance_is_a_row_with_what_every_solver_found() -> None:
 
 
 def test_an_instance_of_which_nothing_is_known_is_a_row_too() -> None:
-    skipped = record("z", facts=None, objective=None, bound=None, status="skipped", course=())
+    skipped = record("z", facts=None, objective=None, bound=None, status="skipped", history=())
     frame = runs_frame([skipped])
     table = instance_frame(frame)
 

@@ -38,9 +38,9 @@ def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatc
     observer = Observer(on_progress=lambda progress: heard.append(progress.incumbent))
     run = run_of("example", 7, watch(partial(solve, PROBLEM, solver="cpsat", seed=7), observer))
 
-    assert [moment.objective for moment in run.course] == [None, 300, 196, 196, 196]
-    assert [moment.bound for moment in run.course] == [120, 120, 120, 120, 150]
-    assert run.seconds_to_best == run.course[2].seconds <= run.seconds
+    assert [moment.objective for moment in run.history] == [None, 300, 196, 196, 196]
+    assert [moment.bound for moment in run.history] == [120, 120, 120, 120, 150]
+    assert run.seconds_to_best == run.history[2].seconds <= run.seconds
     assert heard == [None, 300, 196, 196]
     assert (run.objective, run.bound, run.seed, run.status) == (196, 150, 7, "feasible")
 

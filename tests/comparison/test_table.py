@@ -25,7 +25,7 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         bound_source=f"{solver}'s",
         seconds=seconds,
         cpu_seconds=seconds,
-        course=(answer,),
+        history=(answer,),
         transfers=None if objective is None else 4,
         busy=0.5,
         dram_ratio=1.0,
