@@ -1,10 +1,10 @@
-"""The CP-SAT model of a scope: what stays, what is stored, what is brought again, at which cost.
+"""The CP-SAT model of a scope: what is kept, stored and loaded again, at which cost.
 
-A *visit* is a step at which a slice may be in a memory (:mod:`~spmilp.solvers.residency.visits`).
-One literal says whether it is there, another whether it stays until the next visit; what does not
-stay is brought again, from DRAM or from another memory. A slice comes from DRAM if it began there
-or was stored. A store costs the same whenever it is made, so it is made at once, when the slice is
-written and certainly there.
+A *use point* is a step at which a slice may be in a memory
+(:mod:`~spmilp.solvers.residency.use_points`). One literal says whether it is there, another whether
+it is kept until the next one; what is not kept is loaded again, from DRAM or from another memory. A
+slice comes from DRAM if it began there or was stored. A store costs the same whenever it is made,
+so it is made at once, when the slice is written and certainly there.
 """
 
 from collections.abc import Sequence
@@ -13,28 +13,24 @@ from math import gcd
 from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.addresses import Addresses
+from spmilp.solvers.residency.cheapest_transfers import CheapestTransfers
 from spmilp.solvers.residency.constraints import Constraints
-from spmilp.solvers.residency.room import Room
-from spmilp.solvers.residency.scope import Scope
-from spmilp.solvers.residency.supplies import Supplies
+from spmilp.solvers.residency.occupancy import Occupancies
+from spmilp.solvers.residency.use_points import UsePoints
 from spmilp.solvers.residency.variables import Variables
-from spmilp.solvers.residency.visits import Visits
 
 
 class Model:
     """The model of one scope, with or without addresses."""
 
-    def __init__(
-        self, tables: ProblemTables, scope: Scope, visits: Visits, *, addresses: bool
-    ) -> None:
-        self.tables = tables
+    def __init__(self, use_points: UsePoints, *, addresses: bool) -> None:
+        self.tables = use_points.tables
         self.cp = cp_model.CpModel()
-        self.variables = Variables(self.cp, tables, scope, visits)
-        room = Room(tables, self.variables)
-        Constraints(tables, scope, self.variables, room).add_all(self.cp)
-        self.addresses = Addresses(self.cp, tables, self.variables, room) if addresses else None
+        self.variables = Variables(self.cp, use_points)
+        occupancies = Occupancies(self.variables)
+        Constraints(self.variables, occupancies).add_all()
+        self.addresses = Addresses(self.variables, occupancies) if addresses else None
         self._costs = [*self._costs_of_transfers(), *self._costs_of_tasks()]
         # The first quantity comes in steps of the greatest common divisor.
         self._grain = gcd(*(cost for cost, _ in self._costs)) or 1
@@ -53,12 +49,11 @@ class Model:
             self.cp.add_hint(self.cp.get_int_var_from_proto_index(index), value)
 
     def _costs_of_transfers(self) -> list[tuple[int, cp_model.IntVar]]:
-        supplies, variables = Supplies(self.tables), self.variables
-        costs = [(supplies.cost(s.way), literal) for s, literal in variables.stores.items()]
-        for spots in variables.spots.values():
-            for spot in spots:
-                for fills in (spot.before, spot.after):
-                    costs += [(supplies.cost(s.way), fill) for s, fill in fills.items()]
+        cheapest, variables = CheapestTransfers(self.tables), self.variables
+        costs = [(cheapest.cost(s.option), literal) for s, literal in variables.stores.items()]
+        for _, point in variables.all_points():
+            for loads in (point.loads_before, point.loads_after):
+                costs += [(cheapest.cost(s.option), load) for s, load in loads.items()]
         return costs
 
     def _costs_of_tasks(self) -> list[tuple[int, cp_model.IntVar]]:
@@ -68,7 +63,7 @@ class Model:
         costs = []
         for run, literal in self.variables.runs.items():
             energy = self.tables.problem.tasks[run.task].energy
-            kind = self.tables.pools[run.turn.pool].kind
+            kind = self.tables.pools[run.slot.pool].kind
             costs.append((energy[kind] or 0 if energy else 0, literal))
         return costs
 

@@ -10,16 +10,15 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.extraction import TimedPlan, extract
+from spmilp.solvers.formulation.extraction import Item, TimedPlan, extract
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
 from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import plan_of
-from spmilp.solvers.residency.decisions import Solution
-from spmilp.units import Bytes, TaskIdx
+from spmilp.solvers.residency.extract import Solution
+from spmilp.units import Bytes
 
 NAME = "residency"
 
@@ -27,28 +26,26 @@ NAME = "residency"
 def plan_from(tables: ProblemTables, solution: Solution, bound: Bound) -> Plan | ConflictSet | None:
     """Return the plan of a solution, one thing after the other.
 
-    Without addresses in the solution they are looked for; a crowd has none. ``None`` where the
-    DRAM is too small for what is stored.
+    Without addresses in the solution they are looked for; a conflict set has none. ``None`` where
+    the DRAM is too small for what is stored.
     """
-    draft = extract(tables, solution.decisions)
+    timed = extract(tables, solution.decisions)
     if solution.offsets is None:
-        found = find_addresses(tables, draft, low=False)
+        found = find_addresses(tables, timed, low=False)
         if isinstance(found, ConflictSet):
             return found
     else:
         try:
-            found = _addressed(tables.problem, draft, solution.offsets)
+            found = _addressed(tables.problem, timed, solution.offsets)
         except DoesNotFitError:
             return None
-    return found.plan(tables, draft, bound, NAME)
+    return found.plan(tables, timed, bound, NAME)
 
 
-def _addressed(
-    problem: Problem, draft: TimedPlan, offsets: Mapping[CandidateResidency | TaskIdx, Bytes]
-) -> Addresses:
+def _addressed(problem: Problem, timed: TimedPlan, offsets: Mapping[Item, Bytes]) -> Addresses:
     on_chip = [
         replace(one, offset=offsets.get(item, 0))
-        for one, item in zip(draft.residencies, draft.items, strict=True)
+        for one, item in zip(timed.residencies, timed.items, strict=True)
     ]
     tensors, residencies = dram_addresses(problem, on_chip)
     return Addresses(residencies=tuple(residencies), tensors=tensors)
@@ -63,7 +60,7 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
     return _with(context, fixed, justified(fixed, timed))
 
 
-def packed_anew(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
+def repacked_plan(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
     Parameters

@@ -1,19 +1,39 @@
-"""The search for stays as a solver."""
+"""The solver: which task sequences are looked at, and the best plan so far."""
 
+from collections.abc import Iterator
+
+from spmilp.bounds.bound import Bound
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.incumbent import Incumbent
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.residency.plans import NAME
-from spmilp.solvers.residency.session import Session
-from spmilp.solvers.residency.supplies import is_in_scope
+from spmilp.solvers.residency.extract import Solution
+from spmilp.solvers.residency.model import Model
+from spmilp.solvers.residency.plans import NAME, plan_from, repacked_plan, shortened
+from spmilp.solvers.residency.run import Answer, run
+from spmilp.solvers.residency.scope import Scope, Windows, fixed
+from spmilp.solvers.residency.sequence import TaskSequence, quickest_pools, sequence_of
+from spmilp.solvers.residency.use_points import UsePoints
 
-SHARE_OF_START = 0.3
-"""Of the time limit, at most, for the list scheduler, where there is no plan to start from."""
+LIST_SCHEDULER, SEQUENCES, WINDOWS = 0.3, 0.5, 0.95
+"""Shares of the time limit by which each has ended: the list scheduler, where there is no plan to
+start from, the first sequences, and the windows."""
+
+MOST_EACH = 20.0
+"""Deterministic time for each of the first sequences."""
+
+MOST_USE_POINTS = 12_000
+"""In a model; it takes a second or two to write down."""
 
 
 class Residency(Solver):
-    """Makes DRAM traffic or energy small by what stays in memories between uses.
+    """Makes DRAM traffic or energy small by what memories keep between uses.
 
     It starts from a valid hint, or else from the list scheduler's plan, and returns no plan that is
     worse. It lets no core read a remote scratchpad, and no transfer have several destinations.
@@ -33,24 +53,132 @@ class Residency(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
-        start = self._start(context)
+        start = _start(context)
         is_over = start.status is SolveStatus.INFEASIBLE or start.interrupted
-        if is_over or not is_in_scope(context.problem):
+        if is_over or not _is_in_scope(context.problem):
             return start
         if context.options.time_limit is None:
             context.clock.deterministic = self._patience
-        session = Session(context, start)
-        with context.until_interrupted(lambda: session.incumbent.plan is not None):
-            session.search()
-        plan = session.incumbent.plan
-        if plan is None:
-            return start
-        return context.found(plan, session.incumbent.bound, NAME)
+        search = _Search(context, start)
+        with context.until_interrupted(lambda: search.incumbent.plan is not None):
+            search.run()
+        plan = search.incumbent.plan
+        return start if plan is None else context.found(plan, search.incumbent.bound, NAME)
 
-    def _start(self, context: SearchContext) -> SolverResult:
-        """Return a valid hint, or what the list scheduler finds."""
-        hint = context.valid_hint
-        if hint is not None:
-            return context.found(hint)
-        limit = context.clock.seconds_left(SHARE_OF_START)
-        return ListScheduler().search(context.member(limit, None))
+
+def _start(context: SearchContext) -> SolverResult:
+    """Return a valid hint, or what the list scheduler finds."""
+    hint = context.valid_hint
+    if hint is not None:
+        return context.found(hint)
+    limit = context.clock.seconds_left(LIST_SCHEDULER)
+    return ListScheduler().search(context.member(limit, None))
+
+
+def _is_in_scope(problem: Problem) -> bool:
+    """Say whether bytes are to be few, and slices go to one DRAM in which no core works."""
+    if problem.objective.first not in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY):
+        return False
+    drams = [memory.index for memory in problem.machine.drams]
+    return len(drams) == 1 and all(core.memory not in drams for core in problem.machine.cores)
+
+
+class _Search:
+    """Looks for the plan that moves the fewest bytes.
+
+    Parameters
+    ----------
+    start
+        A plan to begin with, if there is one, and the bound.
+    """
+
+    def __init__(self, context: SearchContext, start: SolverResult) -> None:
+        self._context = context
+        self._problem = problem = context.problem
+        self._clock = context.clock
+        bound = Bound(start.bound_source, problem.objective.first, start.bound)
+        self.incumbent = Incumbent(context, bound, NAME)
+        if start.plan is not None:
+            self.incumbent.offer(start.plan)
+        self._tables = ProblemTables(problem)
+        self._best: TaskSequence | None = None
+        self._packs = True
+
+    def run(self) -> None:
+        """Search some task sequences, then change the best of them window by window."""
+        sequences = tuple(dict.fromkeys(self._sequences()))
+        for sequence in sequences:
+            if not self._is_done():
+                self._search(fixed(sequence), MOST_EACH, SEQUENCES)
+        for sequence in sequences[:1]:
+            self._change(self._best or sequence)
+        seconds, plan = self._clock.seconds_left(), self.incumbent.plan
+        if self._best is not None and plan is not None and seconds != 0.0:
+            self.incumbent.offer(repacked_plan(self._context, plan, seconds))
+
+    def _sequences(self) -> Iterator[TaskSequence]:
+        """Yield those to begin with: the plan's, and simple ones in its pools."""
+        pools = quickest_pools(self._tables)
+        if self.incumbent.plan is not None:
+            sequence = sequence_of(self._tables, self.incumbent.plan)
+            pools = sequence.pools
+            yield sequence
+        if pools is not None:
+            yield TaskSequence(tuple(self._problem.topological_order()), pools)
+            yield TaskSequence(tuple(depth_first(self._problem).tolist()), pools)
+
+    def _change(self, sequence: TaskSequence) -> None:
+        """Let tasks change places, until nothing is left to try or windows grow too large."""
+        windows = Windows(self._tables, self._context.options.seed)
+        while not self._is_done():
+            scope = windows.next(sequence)
+            if scope is None:
+                return
+            is_complete = self._search(scope, windows.limit, WINDOWS)
+            if is_complete is None:
+                return
+            has_gained = self._best is not None and self._best is not sequence
+            windows.learn(has_gained=has_gained, is_complete=is_complete)
+            sequence = self._best or sequence
+
+    def _search(self, scope: Scope, deterministic: float, share: float) -> bool | None:
+        """Find a scope's best residencies; where these have no addresses, the best that have some.
+
+        Once some had none, addresses are in the model from the beginning.
+
+        Returns
+        -------
+        bool or None
+            Whether the search came to its end; ``None`` where the scope is too large for one.
+        """
+        use_points = UsePoints(self._tables, scope)
+        if use_points.count > MOST_USE_POINTS:
+            return None
+        model = Model(use_points, addresses=not self._packs)
+        answer = self._solve(model, deterministic, share)
+        if answer.solution is not None and not self._takes(answer.solution) and self._packs:
+            self._packs = False
+            model = Model(use_points, addresses=True)
+            model.hint(answer.values)
+            answer = self._solve(model, deterministic, share)
+            if answer.solution is not None:
+                self._takes(answer.solution)
+        return answer.complete
+
+    def _solve(self, model: Model, deterministic: float, share: float) -> Answer:
+        """Ask for something better than the best plan."""
+        if self.incumbent.value is not None:
+            model.limit(self.incumbent.value - 1)
+        return run(self._context, model, share, deterministic)
+
+    def _takes(self, solution: Solution) -> bool:
+        """Make a solution a plan, and say whether it has become a valid one."""
+        found = plan_from(self._tables, solution, self.incumbent.bound)
+        if not isinstance(found, Plan) or not self._context.accepts(found):
+            return False
+        self._best = solution.sequence
+        self.incumbent.offer(shortened(self._context, found))
+        return True
+
+    def _is_done(self) -> bool:
+        return self._clock.is_over(WINDOWS) or self.incumbent.is_enough

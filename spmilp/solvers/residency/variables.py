@@ -1,4 +1,4 @@
-"""The literals of a model: who takes which turn, what is where, what is stored and taken over."""
+"""The literals of a model: the slots of tasks, what is where, what is stored and overwritten."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,64 +6,64 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.formulation.transfer_options import TransferOption
-from spmilp.solvers.residency.scope import Scope
-from spmilp.solvers.residency.supplies import Supplies
-from spmilp.solvers.residency.visits import BEGINNING, Home, Run, Visit, Visits
+from spmilp.solvers.residency.cheapest_transfers import CheapestTransfers
+from spmilp.solvers.residency.scope import Run
+from spmilp.solvers.residency.use_points import BEGINNING, Location, UsePoint, UsePoints
 from spmilp.units import SliceIdx
 
 
 class Source(NamedTuple):
-    """What holds a slice that is brought, and the way that it takes."""
+    """What holds a slice that is loaded, and the transfer."""
 
-    holder: Home
-    way: TransferOption
+    holder: Location
+    option: TransferOption
 
 
 @dataclass(slots=True)
-class Spot:
-    """A visit with its literals.
+class PointVars:
+    """The literals of a use point.
 
     Parameters
     ----------
     there
         Whether the slice is there.
-    came, stays
-        Whether it has been there since the visit before, and is until the next one; ``None`` where
-        there is no such visit.
-    before, after
-        Whether it is brought from each source before the task of the step starts, or when the task
+    kept_before, kept_after
+        Whether it has been there since the use point before, and is until the next one; ``None``
+        where there is no such point.
+    loads_before, loads_after
+        Whether it is loaded from each source before the task of the step starts, or when the task
         has ended.
     """
 
-    visit: Visit
+    use: UsePoint
     there: cp_model.IntVar
-    came: cp_model.IntVar | None = None
-    stays: cp_model.IntVar | None = None
-    before: dict[Source, cp_model.IntVar] = field(default_factory=dict)
-    after: dict[Source, cp_model.IntVar] = field(default_factory=dict)
+    kept_before: cp_model.IntVar | None = None
+    kept_after: cp_model.IntVar | None = None
+    loads_before: dict[Source, cp_model.IntVar] = field(default_factory=dict)
+    loads_after: dict[Source, cp_model.IntVar] = field(default_factory=dict)
 
-    def early(self) -> list[cp_model.IntVar]:
+    def there_at_start(self) -> list[cp_model.IntVar]:
         """Return the literals of which one holds if the slice is there when the task starts."""
-        return [*([] if self.came is None else [self.came]), *self.before.values()]
+        kept = [] if self.kept_before is None else [self.kept_before]
+        return [*kept, *self.loads_before.values()]
 
 
 class Store(NamedTuple):
-    """A slice that is copied to DRAM when its buffer comes into being: out of what, which way."""
+    """A slice that is copied to DRAM when its buffer comes into being: out of what, and how."""
 
     slice: SliceIdx
-    holder: Home
+    holder: Location
     step: int
-    way: TransferOption
+    option: TransferOption
 
 
-class Takeover(NamedTuple):
+class InPlaceWrite(NamedTuple):
     """A run that may write a result in place of an operand."""
 
     run: Run
-    old: Home
-    new: Home
+    old: Location
+    new: Location
 
 
 class Variables:
@@ -72,118 +72,122 @@ class Variables:
     Attributes
     ----------
     runs
-        Whether each task takes each of its turns.
-    spots
-        Of each home, in order of steps.
+        Whether each task takes each of its slots.
+    points
+        Of each location, in order of steps.
     stored
         Whether a slice is stored at all.
-    stores, takeovers
+    stores, in_place
         Whether each happens.
     """
 
-    def __init__(
-        self, model: cp_model.CpModel, tables: ProblemTables, scope: Scope, visits: Visits
-    ) -> None:
-        self._model = model
-        self._tables = tables
-        self._scope = scope
-        self._supplies = Supplies(tables)
-        self.visits = visits
+    def __init__(self, model: cp_model.CpModel, use_points: UsePoints) -> None:
+        self.model = model
+        self.tables = use_points.tables
+        self.use_points = use_points
+        self._cheapest = CheapestTransfers(self.tables)
+        self.dram = self._cheapest.dram
         self.runs = {
-            Run(task, turn): self._literal(len(turns) == 1)
-            for task, turns in enumerate(scope.turns)
-            for turn in turns
+            Run(task, slot): model.new_constant(1) if len(slots) == 1 else model.new_bool_var("")
+            for task, slots in enumerate(use_points.scope.slots)
+            for slot in slots
         }
-        self.spots = {home: self._spots(visits) for home, visits in self.visits.of.items()}
+        self.points = {location: self._points(some) for location, some in use_points.of.items()}
         self._at = {
-            (home, spot.visit.step): spot for home, spots in self.spots.items() for spot in spots
+            (location, point.use.step): point
+            for location, points in self.points.items()
+            for point in points
         }
         self.stores = {store: model.new_bool_var("") for store in self._stores()}
         self.stored = {
             slice_: model.new_bool_var("")
             for slice_ in dict.fromkeys(store.slice for store in self.stores)
         }
-        for (home, _), spot in self._at.items():
-            self._may_be_brought(home, spot)
-        self.takeovers = {pair: model.new_bool_var("") for pair in self._takeovers()}
+        for (location, _), point in self._at.items():
+            self._add_loads(location, point)
+        self.in_place = {pair: model.new_bool_var("") for pair in self._in_place_writes()}
 
-    def at(self, home: Home, step: int) -> Spot | None:
-        """Return the spot of a home at a step, if it is visited then."""
-        return self._at.get((home, step))
+    def at(self, location: Location, step: int) -> PointVars | None:
+        """Return the literals of a location at a step, if there is a use point."""
+        return self._at.get((location, step))
 
-    def _literal(self, is_true: bool) -> cp_model.IntVar:
-        return self._model.new_constant(1) if is_true else self._model.new_bool_var("")
+    def all_points(self) -> Iterator[tuple[Location, PointVars]]:
+        """Yield every use point with its location."""
+        for location, points in self.points.items():
+            for point in points:
+                yield location, point
 
-    def _spots(self, visits: tuple[Visit, ...]) -> list[Spot]:
-        spots: list[Spot] = []
-        for visit in visits:
-            spot = Spot(visit, self._model.new_bool_var(""))
-            if spots:
-                spot.came = spots[-1].stays = self._model.new_bool_var("")
-            spots.append(spot)
-        return spots
+    def _points(self, uses: tuple[UsePoint, ...]) -> list[PointVars]:
+        points: list[PointVars] = []
+        for use in uses:
+            point = PointVars(use, self.model.new_bool_var(""))
+            if points:
+                point.kept_before = points[-1].kept_after = self.model.new_bool_var("")
+            points.append(point)
+        return points
 
     def _stores(self) -> Iterator[Store]:
-        """Yield the ways to DRAM of what comes into being on the chip, as a whole or in parts.
+        """Yield the stores to DRAM of what comes into being on the chip, as a whole or in parts.
 
         Straight from there, or through a memory in which no core works. At its place in a tensor a
         buffer lies as a whole or not at all.
         """
-        for home, spots in self.spots.items():
-            for spot in spots:
-                is_given = home in self.visits.given and spot.visit.step == BEGINNING
-                if spot.visit.writers or is_given:
-                    for slice_ in self._storable(home.slice):
-                        for holder in self._near(home, spot.visit.step):
-                            way = self._supplies.store(slice_, home.slice, holder.memory)
-                            if way is not None:
-                                yield Store(slice_, holder, spot.visit.step, way)
+        for location, point in self.all_points():
+            if not point.use.writers and not self.use_points.is_initial(location, point.use):
+                continue
+            for slice_ in self._storable(location.slice):
+                for holder in self._near(location, point.use.step):
+                    option = self._cheapest.option(slice_, location.slice, holder.memory, self.dram)
+                    if option is not None:
+                        yield Store(slice_, holder, point.use.step, option)
 
     def _storable(self, buffer: SliceIdx) -> tuple[SliceIdx, ...]:
-        dram = self._supplies.dram
-        is_output = self._tables.problem.buffers[buffer].ends_in == dram
-        if is_output or self._tables.at_place(buffer, dram):
+        is_output = self.tables.problem.buffers[buffer].ends_in == self.dram
+        if is_output or self.tables.at_place(buffer, self.dram):
             return (buffer,)
-        return (buffer, *self._tables.parts[buffer])
+        return (buffer, *self.tables.parts[buffer])
 
-    def _near(self, home: Home, step: int) -> Iterator[Home]:
-        """Yield a home itself, and those of the slice where no core works."""
-        yield home
-        for memory in range(len(self._tables.machine.memories)):
-            other = Home(home.slice, memory)
-            if not self.visits.is_working(memory) and (other, step) in self._at:
+    def _near(self, location: Location, step: int) -> Iterator[Location]:
+        """Yield a location itself, and those of the slice where no core works."""
+        yield location
+        for memory in range(len(self.tables.machine.memories)):
+            other = Location(location.slice, memory)
+            if not self.use_points.is_working(memory) and (other, step) in self._at:
                 yield other
 
-    def _may_be_brought(self, home: Home, spot: Spot) -> None:
-        dram, step = self._supplies.dram, spot.visit.step
-        buffer = self._tables.problem.slices[home.slice].buffer
-        begins_in_dram = self._tables.problem.buffers[buffer].starts_in == dram
-        outside = [Home(buffer, dram)] if begins_in_dram else []
-        outside += [Home(s, dram) for s in self.visits.related(home.slice) if s in self.stored]
+    def _add_loads(self, location: Location, point: PointVars) -> None:
+        step, holders = point.use.step, self.tables.holders(location.slice)
+        buffer = self.tables.problem.slices[location.slice].buffer
+        begins_in_dram = self.tables.problem.buffers[buffer].starts_in == self.dram
+        outside = [Location(buffer, self.dram)] if begins_in_dram else []
+        outside += [Location(holder, self.dram) for holder in holders if holder in self.stored]
         inside = [
-            Home(slice_, memory)
-            for slice_ in self.visits.related(home.slice)
-            for memory in range(len(self._tables.machine.memories))
-            if memory != home.memory and (Home(slice_, memory), step) in self._at
+            Location(holder, memory)
+            for holder in holders
+            for memory in range(len(self.tables.machine.memories))
+            if memory != location.memory and (Location(holder, memory), step) in self._at
         ]
-        works = self.visits.is_working(home.memory)
-        is_wanted = bool(spot.visit.readers) or home in self.visits.kept or not works
+        works = self.use_points.is_working(location.memory)
+        is_wanted = bool(point.use.readers) or location in self.use_points.final or not works
         for holder in (*outside, *inside):
-            way = self._supplies.way(home.slice, holder.slice, holder.memory, home.memory)
-            if way is None:
+            option = self._cheapest.option(
+                location.slice, holder.slice, holder.memory, location.memory
+            )
+            if option is None:
                 continue
             if is_wanted and step > BEGINNING:
-                spot.before[Source(holder, way)] = self._model.new_bool_var("")
-            if holder.memory != dram and step < len(self._scope.turns):
-                spot.after[Source(holder, way)] = self._model.new_bool_var("")
+                point.loads_before[Source(holder, option)] = self.model.new_bool_var("")
+            if holder.memory != self.dram and step < len(self.use_points.scope.slots):
+                point.loads_after[Source(holder, option)] = self.model.new_bool_var("")
 
-    def _takeovers(self) -> Iterator[Takeover]:
+    def _in_place_writes(self) -> Iterator[InPlaceWrite]:
+        problem = self.tables.problem
         for run in self.runs:
-            task = self._tables.problem.tasks[run.task]
-            memory = self._tables.pools[run.turn.pool].memory
-            buffers = [self._tables.problem.slices[read].buffer for read in task.reads]
+            task = problem.tasks[run.task]
+            memory = self.tables.pools[run.slot.pool].memory
+            buffers = [problem.slices[read].buffer for read in task.reads]
             for read, written in task.in_place:
                 # A buffer of which the task also reads a part would be read while written over.
-                alone = read >= len(self._tables.problem.buffers) or buffers.count(read) == 1
-                if alone and (Home(read, memory), run.turn.step) in self._at:
-                    yield Takeover(run, Home(read, memory), Home(written, memory))
+                alone = read >= len(problem.buffers) or buffers.count(read) == 1
+                if alone and (Location(read, memory), run.slot.step) in self._at:
+                    yield InPlaceWrite(run, Location(read, memory), Location(written, memory))

@@ -74,7 +74,7 @@ def test_what_is_loaded_again_twice_is_stored_once() -> None:
 
 
 def test_a_constant_is_loaded_again_and_never_stored() -> None:
-    # The input of 30 bytes is read before and after "b" and "c", beside which it has no room.
+    # The input of 30 bytes is read before and after "b" and "c", beside which it has no space.
     network = Network(
         name="weight",
         sizes=(30, 10, 30, 30, 5),

@@ -9,11 +9,11 @@ from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryK
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.residency import session
-from spmilp.solvers.residency.course import Course
-from spmilp.solvers.residency.scope import Turn, fixed, window
+from spmilp.solvers.residency import solver
+from spmilp.solvers.residency.scope import Slot, fixed, window
+from spmilp.solvers.residency.sequence import TaskSequence
 from spmilp.solvers.residency.solver import Residency
-from spmilp.solvers.residency.visits import Visits
+from spmilp.solvers.residency.use_points import UsePoints
 from tests.solvers.residency.test_by_hand import FORK, WAITING, problem_of
 
 LINKED = (("dram", "spm"), ("spm", "dram"), ("spm", "other"), ("other", "spm"))
@@ -82,29 +82,29 @@ def test_a_task_goes_where_it_leaves_room_for_others() -> None:
     assert extra(beside(problem, MemoryKind.SPM, core=True)) == 0
 
 
-def test_a_window_holds_the_turns_that_the_order_allows() -> None:
+def test_a_window_holds_the_slots_that_the_order_allows() -> None:
     tables = ProblemTables(problem_of(FORK, 100))
-    course = Course((0, 1, 2, 3, 4), (0,) * 5)
-    steps = [[turn.step for turn in turns] for turns in window(tables, course, 1, 5).turns]
+    sequence = TaskSequence((0, 1, 2, 3, 4), (0,) * 5)
+    steps = [[slot.step for slot in slots] for slots in window(tables, sequence, 1, 5).slots]
 
     # "second" and "long" follow each other, "short" does not wait for them, "last" for all.
     assert steps == [[0], [1, 2], [2, 3], [1, 2, 3], [4]]
-    assert fixed(course).turns[3] == (Turn(3, 0),)
+    assert fixed(sequence).slots[3] == (Slot(3, 0),)
 
 
-def test_visits_are_the_steps_at_which_something_happens_to_a_slice() -> None:
+def test_use_points_are_the_steps_at_which_something_happens_to_a_slice() -> None:
     problem = beside(problem_of(WAITING, 69), MemoryKind.SHARED, core=False)
-    visits = Visits(ProblemTables(problem), fixed(Course((0, 1, 2, 3), (0,) * 4)))
-    steps = {home: [visit.step for visit in some] for home, some in visits.of.items()}
+    use_points = UsePoints(ProblemTables(problem), fixed(TaskSequence((0, 1, 2, 3), (0,) * 4)))
+    steps = {location: [point.step for point in some] for location, some in use_points.of.items()}
 
     # Tensor 1 is written by the first task, and read by the second and the last one.
     assert steps[(1, 1)] == [0, 1, 3]
     assert steps[(1, 2)] == [0, 1, 3]
-    assert visits.count == sum(map(len, steps.values()))
+    assert use_points.count == sum(map(len, steps.values()))
 
 
 def test_what_is_too_large_to_search_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MOST_VISITS", 5)
+    monkeypatch.setattr(solver, "MOST_USE_POINTS", 5)
     problem = problem_of(FORK, 100)
     found = Residency().solve(problem, SolveOptions())
     searched = Residency().solve(problem, SolveOptions(time_limit=5.0), found.plan)

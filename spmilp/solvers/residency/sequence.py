@@ -1,4 +1,4 @@
-"""In which order tasks run, and where: what the search for stays is given."""
+"""Task sequences: in which order tasks run, and where."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from spmilp.units import MemoryIdx, TaskIdx
 
 
 @dataclass(frozen=True)
-class Course:
+class TaskSequence:
     """Tasks one after another, each in a pool of cores.
 
     Parameters
@@ -36,14 +36,10 @@ class Course:
         return tuple(tables.pools[pool].memory for pool in self.pools)
 
 
-def course_of(tables: ProblemTables, plan: Plan) -> Course:
+def sequence_of(tables: ProblemTables, plan: Plan) -> TaskSequence:
     """Return the order in which a plan's tasks start, and their pools."""
-    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
     order = sorted(plan.placements, key=lambda placement: (placement.start, placement.task))
-    return Course(
-        order=tuple(placement.task for placement in order),
-        pools=tuple(pool_of[placement.core] for placement in plan.placements),
-    )
+    return TaskSequence(tuple(one.task for one in order), tables.pools_of_plan(plan))
 
 
 def quickest_pools(tables: ProblemTables) -> tuple[int, ...] | None:
