@@ -1,13 +1,9 @@
 """CP-SAT against brute force; a large run of the same is ``benchmarks/exact/agreement.py``."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from ortools.sat.python import cp_model
 
 from benchmarks.exact.agreement import contradictions, quantities
-from spmilp.bounds.best import best_bound
-from spmilp.checker.check import check
-from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation, can_relax
@@ -15,8 +11,6 @@ from spmilp.solvers.cpsat.model import Aim
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
 
 WITH_PLANS = (
@@ -76,17 +70,3 @@ def test_the_load_relaxation_is_below_the_optimum(number: int, retention: bool) 
 
     assert solver.solve(model.cp) == cp_model.OPTIMAL
     assert solver.best_objective_bound <= getattr(plan.claim, quantity)
-
-
-@settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-@given(problem=problems(most_tasks=5))
-def test_every_plan_is_valid_and_no_worse_than_the_list_schedulers(problem: Problem) -> None:
-    start = ListScheduler().solve(problem, SolveOptions())
-    result = CpSatSolver().solve(problem, SolveOptions(time_limit=3.0))
-
-    if start.plan is not None:
-        assert result.plan is not None
-        assert result.plan.claim.makespan <= start.plan.claim.makespan
-    if result.plan is not None:
-        assert not check(problem, result.plan)
-        assert best_bound(problem).value <= result.bound <= result.plan.claim.makespan

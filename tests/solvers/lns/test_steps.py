@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.common.operator_selection import ByBestRate
 from spmilp.solvers.lns.neighbourhoods import Neighbourhood
-from spmilp.solvers.lns.options import LnsOptions, Step
+from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.perturbation import perturbed, with_loads_advanced
 from spmilp.solvers.lns.steps import Helpers, Steps
 from spmilp.solvers.lns.window_search import WindowSearch
@@ -24,43 +23,6 @@ from tests.solvers.schedules import scheduled
 @pytest.fixture(scope="module")
 def problem() -> Problem:
     return chain(star(2, 2048), layers=3, strips=4)
-
-
-def test_what_saves_most_for_its_time_is_taken_most_often() -> None:
-    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=True)
-    taken = []
-
-    for _ in range(200):
-        step = selection.next()
-        taken.append(step)
-        selection.learn(step, 1000 if step is Step.ADVANCE_LOADS else 0, 0.1)
-
-    assert taken.count(Step.ADVANCE_LOADS) > 120
-    assert min(taken.count(step) for step in Step) > 2
-
-
-def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
-    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=True)
-    seconds = {Step.PERTURB: 0.1, Step.ADVANCE_LOADS: 0.2, Step.WINDOW: 1.0, Step.REASSIGN: 0.3}
-    spent = dict.fromkeys(Step, 0.0)
-
-    for _ in range(400):
-        step = selection.next()
-        spent[step] += seconds[step]
-        selection.learn(step, 0, seconds[step])
-
-    assert max(spent.values()) < 1.2 * min(spent.values())
-
-
-def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> None:
-    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=False, rare=Step.WINDOW)
-    taken = []
-
-    for _ in range(33):
-        taken.append(selection.next())
-        selection.learn(taken[-1], 0, 0.1)
-
-    assert [taken.count(step) for step in Step] == [10, 10, 3, 10]
 
 
 def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(

@@ -1,9 +1,5 @@
 """Limits, interrupts, refusals: what the solver says when it cannot say more."""
 
-import os
-import signal
-from dataclasses import replace
-from threading import Timer
 from time import monotonic
 
 import pytest
@@ -11,7 +7,7 @@ import pytest
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
-from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.reasons import why_impossible
@@ -36,30 +32,6 @@ def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> Non
     assert result.status is SolveStatus.FEASIBLE
     assert best_bound(SLOW).value <= result.bound < result.plan.claim.makespan
     assert dict(result.plan.options)["tie_breakers"] == "open"
-
-
-def test_an_interrupt_returns_the_best_plan_so_far(interruptible: None) -> None:
-    timer = Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-
-    def interrupt_soon(progress: Progress) -> None:
-        # Not before: until the list scheduler has a plan, an interrupt ends everything.
-        if progress.source == "milp" and timer.ident is None:
-            timer.start()
-
-    result = MilpSolver().solve(SLOW, SolveOptions(on_progress=interrupt_soon))
-    timer.join()
-
-    assert result.status is SolveStatus.FEASIBLE
-    assert result.plan is not None
-    assert check(SLOW, result.plan) == ()
-
-
-def test_the_gap_ends_the_search() -> None:
-    result = MilpSolver().solve(SLOW, SolveOptions(gap=0.9, time_limit=2.0))
-
-    assert result.plan is not None
-    assert result.plan.claim.makespan - result.bound <= 0.9 * result.plan.claim.makespan
-    assert result.status is SolveStatus.FEASIBLE
 
 
 def test_a_problem_beyond_the_limit_is_refused_with_both_numbers() -> None:
@@ -110,26 +82,3 @@ def test_infeasible_comes_with_the_memory_and_the_bytes_short() -> None:
     reason = why_impossible(tables, structure, MilpOptions(), "HiGHS", limits)
 
     assert reason.startswith("no plan exists: spm0 is 8 B short for all operands and results")
-
-
-def test_a_hint_that_is_better_than_the_list_scheduler_is_kept() -> None:
-    problem = tiny_problem(16)
-    best = MilpSolver().solve(problem, SolveOptions()).plan
-    assert best is not None
-
-    result = MilpSolver().solve(problem, SolveOptions(time_limit=0.01), hint=best)
-
-    assert result.plan is not None
-    assert result.plan.claim.makespan == best.claim.makespan
-
-
-def test_an_invalid_hint_is_not_believed() -> None:
-    problem = tiny_problem(16)
-    best = MilpSolver().solve(problem, SolveOptions()).plan
-    assert best is not None
-    broken = replace(best, claim=replace(best.claim, makespan=1))
-
-    result = MilpSolver().solve(problem, SolveOptions(), hint=broken)
-
-    assert result.plan is not None
-    assert result.plan.claim.makespan == best.claim.makespan

@@ -1,20 +1,16 @@
 """Small problems on one core, whose least traffic can be told by hand."""
 
-import os
-import signal
 from dataclasses import replace
-from threading import Timer
 
 import pytest
 
-from benchmarks.exact.cosma.networks import random_network
-from benchmarks.exact.cosma.setting import Network, Operator, largest_operator, problem_of
+from benchmarks.exact.cosma.setting import Network, Operator, problem_of
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem, Slice
-from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.residency.solver import Residency
 from tests.solvers.fork import FORK
@@ -165,40 +161,3 @@ def test_what_fits_nowhere_is_told_in_words() -> None:
 
     assert found.status is SolveStatus.INFEASIBLE
     assert "55 B" in found.reason
-
-
-def test_progress_only_gets_better() -> None:
-    told: list[Progress] = []
-    network = random_network(30, 30)
-    problem = problem_of(network, largest_operator(network))
-    found = Residency().solve(problem, SolveOptions(on_progress=told.append))
-
-    values = [one.incumbent for one in told]
-    assert found.plan is not None
-    assert values[-1] == found.plan.claim.dram_traffic
-    assert values == sorted(values, key=lambda value: -(value or 0))
-
-
-def test_the_same_seed_gives_the_same_plan() -> None:
-    network = random_network(25, 3)
-    problem = problem_of(network, largest_operator(network))
-
-    assert Residency().solve(problem, SolveOptions()) == Residency().solve(problem, SolveOptions())
-
-
-def test_an_interrupt_leaves_the_best_plan(interruptible: None) -> None:
-    network = random_network(60, 60)
-    problem = problem_of(network, largest_operator(network))
-    told: list[Progress] = []
-
-    def tell(progress: Progress) -> None:
-        told.append(progress)
-        if progress.source == "residency" and len(told) < 1000:
-            Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-
-    found = Residency().solve(problem, SolveOptions(on_progress=tell))
-
-    assert found.interrupted
-    assert found.plan is not None
-    assert check(problem, found.plan) == ()
-    assert found.plan.claim.dram_traffic == min(one.incumbent or 0 for one in told)

@@ -1,0 +1,75 @@
+"""Operators that pay are used more often, by chance, by credit or as the best."""
+
+from collections import Counter
+
+import numpy as np
+
+from spmilp.solvers.common.operator_selection import ByBestRate, ByCredit, ByProbability
+from spmilp.solvers.lns.options import Step
+
+
+def test_by_probability_what_gains_is_drawn_more_often_and_all_are_drawn() -> None:
+    selection = ByProbability("abc", np.random.default_rng(0))
+    drawn: Counter[str] = Counter()
+
+    for _ in range(600):
+        operator = selection.next()
+        drawn[operator] += 1
+        selection.learn(operator, 1.0 if operator == "b" else 0.0)
+
+    assert drawn["b"] > 400
+    assert min(drawn[operator] for operator in "ac") > 20
+
+
+def test_by_credit_turns_are_in_proportion_to_what_is_expected_until_something_pays() -> None:
+    selection = ByCredit({"often": 0.4, "seldom": 0.1})
+    turns = []
+
+    for _ in range(10):
+        turns.append(selection.in_turn()[0])
+        selection.learn(turns[-1], selection.rate(turns[-1]))
+
+    assert turns.count("often") == 8
+    for _ in range(100):
+        selection.learn("seldom", 1.0)
+    assert selection.rate("seldom") > selection.rate("often")
+    for _ in range(100):
+        selection.learn("often", 0.0)
+    assert selection.rate("often") == ByCredit.LEAST_RATE
+
+
+def test_what_saves_most_for_its_time_is_taken_most_often() -> None:
+    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=True)
+    taken = []
+
+    for _ in range(200):
+        step = selection.next()
+        taken.append(step)
+        selection.learn(step, 1000 if step is Step.ADVANCE_LOADS else 0, 0.1)
+
+    assert taken.count(Step.ADVANCE_LOADS) > 120
+    assert min(taken.count(step) for step in Step) > 2
+
+
+def test_where_nothing_saves_anything_all_kinds_get_equal_time() -> None:
+    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=True)
+    seconds = {Step.PERTURB: 0.1, Step.ADVANCE_LOADS: 0.2, Step.WINDOW: 1.0, Step.REASSIGN: 0.3}
+    spent = dict.fromkeys(Step, 0.0)
+
+    for _ in range(400):
+        step = selection.next()
+        spent[step] += seconds[step]
+        selection.learn(step, 0, seconds[step])
+
+    assert max(spent.values()) < 1.2 * min(spent.values())
+
+
+def test_without_a_clock_windows_are_rare_and_the_quick_steps_take_turns() -> None:
+    selection = ByBestRate(tuple(Step), np.random.default_rng(0), has_clock=False, rare=Step.WINDOW)
+    taken = []
+
+    for _ in range(33):
+        taken.append(selection.next())
+        selection.learn(taken[-1], 0, 0.1)
+
+    assert [taken.count(step) for step in Step] == [10, 10, 3, 10]
