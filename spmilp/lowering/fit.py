@@ -8,7 +8,7 @@ from spmilp.problem.problem import Buffer, Problem, Slice, Task
 from spmilp.units import Bytes, align_up
 
 
-class Room:
+class FitTest:
     """Knows which kinds of core have a memory that holds a task.
 
     A machine may have large cores and small ones that run the same operators; a solver need not
@@ -24,7 +24,7 @@ class Room:
             _memories(machine, [kind is other for other in machine.kinds]) for kind in machine.kinds
         ]
 
-    def where_it_fits(self, task: Task) -> Task:
+    def only_where_it_fits(self, task: Task) -> Task:
         """Return a task without the kinds of core that cannot hold it; as it is if none can."""
         if len(self._memories) == 1:
             return task

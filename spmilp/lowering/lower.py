@@ -6,7 +6,7 @@ from itertools import groupby
 import numpy as np
 
 from spmilp.frontend.graph import Network, Tensor
-from spmilp.lowering.fit import Room
+from spmilp.lowering.fit import FitTest
 from spmilp.lowering.grid import Grid
 from spmilp.lowering.groups import PARTIAL_ITEM
 from spmilp.lowering.initial import InitialGrids, whole_below
@@ -64,14 +64,14 @@ def lower(
     tasks: list[Task] = []
     for group, wave in _in_waves(groups):
         tasks += maker.tasks(group, wave, first=len(tasks))
-    room = Room(machine, slices.slices, storage.buffers)
+    fit_test = FitTest(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",
         machine=machine,
         tensors=tuple(storage.tensors),
         buffers=tuple(storage.buffers),
         slices=slices.slices,
-        tasks=tuple(map(room.where_it_fits, tasks)),
+        tasks=tuple(map(fit_test.only_where_it_fits, tasks)),
         objective=objective,
         sources=sources,
     )

@@ -1,7 +1,7 @@
 """How a group's output is cut into tiles, its reduction into parts, and the names of boxes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -47,6 +47,10 @@ class Tiling:
                 f"tiling {self.describe()}: {len(self.multiples)} multiples for "
                 f"{len(self.counts)} axes"
             )
+
+    def with_count(self, axis: int, count: int) -> "Tiling":
+        """Return it with another number of tiles along one axis."""
+        return replace(self, counts=(*self.counts[:axis], count, *self.counts[axis + 1 :]))
 
     def describe(self) -> str:
         """Return the counts for people: ``1x2x8x1``, ``/4`` for four parts, ``~2`` for waves."""

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.cost_parameters import DEFAULT_PARAMETERS, HIDDEN, CostParameters
-from spmilp.tile_selection.operand_traffic import OperandTraffic, Traffic
+from spmilp.tile_selection.operand_traffic import OperandTraffic
 from spmilp.tile_selection.profile import Floats, Ints, Profile
 from spmilp.units import Bytes
 
@@ -133,6 +134,24 @@ class Source:
     kept: bool
 
 
+class _InputTraffic(NamedTuple):
+    """Sums over the inputs of a group, with a row for each time that is wanted.
+
+    Parameters
+    ----------
+    into, late
+        Bytes by memory, and those of operands that other groups have just computed.
+    most_given, from_dram, between_cores
+        As in :class:`.Traffic`.
+    """
+
+    into: Floats
+    late: Floats
+    most_given: Floats
+    from_dram: Floats
+    between_cores: Floats
+
+
 class Estimator:
     """Estimates groups on one machine; for choosing among tilings, not a bound."""
 
@@ -208,27 +227,26 @@ class Estimator:
             for chip, last, dram, work in np.stack([chip, last, sent, work], axis=1).tolist()
         ]
 
-    def _input_traffic(self, profile: Profile, sources: Mapping[int, Source]) -> "_InputTraffic":
+    def _input_traffic(self, profile: Profile, sources: Mapping[int, Source]) -> _InputTraffic:
         """Add up what the inputs bring, always in their order."""
         wanted = max((len(source.producers) for source in sources.values()), default=1)
-        traffic = _InputTraffic(
-            into=np.zeros((wanted, self._memories)),
-            late=np.zeros((wanted, self._memories)),
-            numbers=np.zeros((wanted, 3)),
-        )
+        into, late = np.zeros((2, wanted, self._memories))
+        numbers = np.zeros((wanted, 3))
         for number in profile.reads:
             source = sources[number]
             known = [producer for producer in source.producers if producer is not None]
             if not source.kept:
-                traffics = [
-                    self._traffic.from_dram(profile, number, producer)
-                    for producer in source.producers
-                ]
-                traffic.add(traffics, is_late=False)
+                found = [self._traffic.from_dram(profile, number, one) for one in source.producers]
             elif known:
-                traffics = self._traffic.from_cores(profile, number, known)
-                traffic.add(traffics, is_late=True)
-        return traffic
+                found = self._traffic.from_cores(profile, number, known)
+            else:
+                continue
+            brought = np.array([one.into for one in found])
+            into += brought
+            if source.kept:
+                late += brought
+            numbers += [one[1:] for one in found]
+        return _InputTraffic(into, late, *numbers.T)
 
     def _costs_of(self, profile: Profile) -> _ProfileCosts:
         if profile not in self._known:
@@ -253,46 +271,6 @@ class Estimator:
             cycles = placement.tiles_per_core * each * profile.mean_share
             return np.asarray(cycles, dtype=np.float64)
         return np.full(len(each), _fair_end(each, profile.tiles))
-
-
-@dataclass(frozen=True, slots=True)
-class _InputTraffic:
-    """What the inputs of a group bring, added up: a row for each time that is wanted.
-
-    Parameters
-    ----------
-    into, late
-        Bytes by memory, and those of operands that other groups have just computed.
-    numbers
-        The other numbers of :class:`Traffic`.
-    """
-
-    into: Floats
-    late: Floats
-    numbers: Floats
-
-    def add(self, traffics: Sequence[Traffic], *, is_late: bool) -> None:
-        """Add one input: one inflow for all, or one for each."""
-        into = np.array([one.into for one in traffics])
-        np.add(self.into, into, out=self.into)
-        if is_late:
-            np.add(self.late, into, out=self.late)
-        np.add(self.numbers, [one[1:] for one in traffics], out=self.numbers)
-
-    @property
-    def most_given(self) -> Floats:
-        """Bytes that the memory that gives most gives."""
-        return self.numbers[:, 0]
-
-    @property
-    def from_dram(self) -> Floats:
-        """Bytes from DRAM."""
-        return self.numbers[:, 1]
-
-    @property
-    def between_cores(self) -> Floats:
-        """Bytes between the cores' memories."""
-        return self.numbers[:, 2]
 
 
 def _fair_end(each: Ints, tiles: int) -> float:

@@ -48,17 +48,12 @@ def nearby(network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
     cut = splittable_axes(network, group)
     axes = [axis for axis in range(first, len(shape)) if cut[axis]]
     for axis in axes:
-        more = _with(own, axis, min(2 * own.counts[axis], shape[axis]))
+        more = own.with_count(axis, min(2 * own.counts[axis], shape[axis]))
         yield more
-        yield _with(own, axis, max(1, own.counts[axis] // 2))
+        yield own.with_count(axis, max(1, own.counts[axis] // 2))
         for other in axes:
             if other != axis and own.counts[other] > 1:
-                yield _with(more, other, own.counts[other] // 2)
-
-
-def _with(tiling: Tiling, axis: int, count: int) -> Tiling:
-    counts = tiling.counts
-    return replace(tiling, counts=(*counts[:axis], count, *counts[axis + 1 :]))
+                yield more.with_count(other, own.counts[other] // 2)
 
 
 def refine_tilings(

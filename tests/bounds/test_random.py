@@ -20,7 +20,7 @@ from tests.solvers.tiny_problems import tiny_problem
 
 MOST_STATES = 500
 BLOCK = 15
-SECONDS = 2.0
+SECONDS = 0.5
 
 
 @pytest.mark.parametrize("first", range(300, 420, BLOCK))

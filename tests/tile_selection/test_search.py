@@ -46,7 +46,7 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 ) -> None:
     network, machine = loaded[0], loaded[1].machine
     said: list[tuple[int, int]] = []
-    limits = TileSearch(tasks=12_000, on_better=lambda *better: said.append(better))
+    limits = TileSearch(tasks=6_000, on_better=lambda *better: said.append(better))
     found = search(loaded, first, limits)
 
     values = [value for value, _ in said]
@@ -132,7 +132,7 @@ def test_rules_that_are_far_behind_are_asked_no_more(
 
 
 def test_the_same_search_finds_the_same_tiles(loaded: Loaded, first: FirstChoice) -> None:
-    some, again = (search(loaded, first, TileSearch(tasks=4_000)) for _ in range(2))
+    some, again = (search(loaded, first, TileSearch(tasks=2_000)) for _ in range(2))
     assert some.problem == again.problem
 
 
