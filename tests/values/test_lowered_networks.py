@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from spmilp.checker.values.compare import compare, reference_outputs
-from spmilp.checker.values.group import evaluate
 from spmilp.checker.values.inputs import random_inputs
-from spmilp.checker.values.replay import replay
-from spmilp.checker.values.whole import compute_network
+from spmilp.checker.values.replay import compute_network, replay
+from spmilp.checker.values.tasks import evaluate
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.regions import group_regions

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spmilp.checker.values.delays import Step, timed_events
 from spmilp.checker.values.errors import ReplayError, ValuesError
-from spmilp.checker.values.events import Step, timed_events
-from spmilp.checker.values.replay import replay
-from spmilp.checker.values.whole import compute_network
+from spmilp.checker.values.replay import compute_network, replay
 from spmilp.errors import ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from spmilp.checker.check import listed
 from spmilp.checker.races.conflicts import Conflicts
 from spmilp.checker.races.execution import Execution, Spot
-from spmilp.checker.races.naming import command_name, list_name
-from spmilp.checker.races.structure import command_lists
+from spmilp.checker.races.structure import command_lists, command_name, list_name
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
 from spmilp.commands.commands import CommandLists

@@ -5,11 +5,11 @@ The others rely on it; they are not asked when it is broken.
 
 from collections.abc import Iterator
 
-from spmilp.checker.races.naming import list_name
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
 from spmilp.commands.commands import (
     ChannelCommands,
+    Command,
     CommandLists,
     CoreCommands,
     Move,
@@ -17,6 +17,26 @@ from spmilp.commands.commands import (
     Signal,
     Wait,
 )
+
+
+def list_name(case: Case, one: CoreCommands | ChannelCommands) -> str:
+    """Return the name of a list."""
+    if isinstance(one, CoreCommands):
+        return case.core(one.core)
+    return f"channel {one.channel} of engine {case.machine.engines[one.engine].name}"
+
+
+def command_name(case: Case, command: Command) -> str:
+    """Return a command as text."""
+    match command:
+        case Run(task):
+            return case.task(task)
+        case Move(transfer):
+            return f"transfer {transfer} of {case.slice(case.plan.transfers[transfer].slice)}"
+        case Wait(event, count):
+            return f"wait for event {event} to reach {count}"
+        case Signal(event):
+            return f"signal of event {event}"
 
 
 def command_lists(case: Case, lists: CommandLists) -> Iterator[Violation]:

@@ -10,15 +10,17 @@ from spmilp.checker.rules.bounds import exact_size, inside_memory
 from spmilp.checker.rules.capacity import channels, link_rates
 from spmilp.checker.rules.case import Case
 from spmilp.checker.rules.claims import claims
-from spmilp.checker.rules.cores import one_task_at_a_time, precedence
 from spmilp.checker.rules.dram import at_its_place, dram_tensors
-from spmilp.checker.rules.filling import filled_as_stated
-from spmilp.checker.rules.operands import operands_served
+from spmilp.checker.rules.operands import (
+    filled_as_stated,
+    operands_served,
+    results_have_room,
+    scratch_has_room,
+)
 from spmilp.checker.rules.outputs import no_value_lost, outputs_stored
-from spmilp.checker.rules.room import results_have_room, scratch_has_room
 from spmilp.checker.rules.sharing import shared_bytes
 from spmilp.checker.rules.structure import structure
-from spmilp.checker.rules.tasks import able_core, exact_cycles
+from spmilp.checker.rules.tasks import able_core, exact_cycles, one_task_at_a_time, precedence
 from spmilp.checker.rules.transfers import transfer_data, transfer_limits, transfer_route
 from spmilp.checker.violation import Violation
 

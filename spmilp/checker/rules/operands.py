@@ -1,12 +1,15 @@
-"""Rule 4: every slice that a task reads is valid where the core can read it, for the whole run."""
+"""Rules 4 and 5: what tasks read is valid where they read it, what they write has bytes.
+
+Both hold for the whole run of a task. What a residency is filled by is stated, and is what fills it.
+"""
 
 from collections.abc import Iterator
 
 from spmilp.checker.rules.case import Case, Use
 from spmilp.checker.violation import Violation
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Residency
-from spmilp.units import CoreIdx
+from spmilp.plan.plan import Placement, Residency
+from spmilp.units import CoreIdx, ResidencyIdx, SliceIdx
 
 
 def operands_served(case: Case) -> Iterator[Violation]:
@@ -57,3 +60,151 @@ def _why_not_readable(case: Case, residency: Residency, core: CoreIdx) -> str:
             f"> {remote.longest_route}"
         )
     return ""
+
+
+def filled_as_stated(case: Case) -> Iterator[Violation]:
+    """What fills a residency names it, and what a task or transfer fills names its filler."""
+    scratch = {placement.scratch for placement in case.plan.placements}
+    for residency in case.plan.residencies:
+        for defect in _defects_of_filler(case, residency, scratch):
+            yield _violation(case, residency.index, defect)
+    for placement in case.plan.placements:
+        for index in placement.writes:
+            filler = case.plan.residencies[index].filled_by_task
+            if filler != placement.task:
+                yield _violation(
+                    case,
+                    index,
+                    f"is written by {case.task(placement.task)}, but states "
+                    f"{_stated(case, case.plan.residencies[index])}",
+                )
+    for move in case.plan.transfers:
+        for index in move.destinations:
+            filler = case.plan.residencies[index].filled_by_transfer
+            if filler != move.index:
+                yield _violation(
+                    case,
+                    index,
+                    f"is a destination of transfer {move.index}, but states "
+                    f"{_stated(case, case.plan.residencies[index])}",
+                )
+
+
+def _defects_of_filler(
+    case: Case, residency: Residency, scratch: set[ResidencyIdx | None]
+) -> Iterator[str]:
+    if residency.filled_by_task is not None:
+        placement = case.plan.placements[residency.filled_by_task]
+        if residency.index not in placement.writes:
+            task = case.task(residency.filled_by_task)
+            yield f"states to be filled by {task}, which does not write it"
+    elif residency.filled_by_transfer is not None:
+        move = case.plan.transfers[residency.filled_by_transfer]
+        if residency.index not in move.destinations:
+            yield f"states to be filled by transfer {move.index}, which does not go there"
+        elif residency.start > move.start:
+            yield (
+                f"starts at cycle {residency.start} > {move.start}, the start of "
+                f"transfer {move.index} "
+                "that fills it"
+            )
+    elif residency.slice is not None:
+        yield from _defects_of_initial(case, residency, residency.slice)
+    elif residency.index not in scratch:
+        yield "holds no slice and is no task's scratch"
+
+
+def _defects_of_initial(case: Case, residency: Residency, slice_: SliceIdx) -> Iterator[str]:
+    """Say why a residency that nothing fills cannot be there at cycle 0."""
+    buffer = case.problem.buffers[case.problem.slices[slice_].buffer]
+    if buffer.starts_in is None:
+        yield f"is filled by nothing, but buffer {buffer.index} is written by a task"
+    elif buffer.starts_in != residency.memory:
+        yield (
+            f"is filled by nothing, but at cycle 0 buffer {buffer.index} is in "
+            f"{case.memory(buffer.starts_in)}, not in {case.memory(residency.memory)}"
+        )
+    elif slice_ != buffer.index and case.home[residency.index] is None:
+        yield f"is filled by nothing, but at cycle 0 buffer {buffer.index} lies there as a whole"
+    if residency.start != 0:
+        yield f"is filled by nothing and starts at cycle {residency.start}, expected 0"
+
+
+def _stated(case: Case, residency: Residency) -> str:
+    if residency.filled_by_task is not None:
+        return case.task(residency.filled_by_task)
+    if residency.filled_by_transfer is not None:
+        return f"transfer {residency.filled_by_transfer}"
+    return "nothing"
+
+
+def _violation(case: Case, residency: ResidencyIdx, defect: str) -> Violation:
+    who = case.residency(residency)
+    return Violation("filled_as_stated", (who,), f"{who} {defect}")
+
+
+def results_have_room(case: Case) -> Iterator[Violation]:
+    """Each written buffer has a residency of it from the task's start to its end at least."""
+    for placement in case.plan.placements:
+        task = case.problem.tasks[placement.task]
+        for buffer, residency in zip(task.writes, placement.writes, strict=True):
+            held = case.plan.residencies[residency].slice
+            name = case.problem.buffers[buffer].name
+            purpose = f"writes buffer {buffer} ({name}) to"
+            if held != buffer:
+                what = "scratch" if held is None else case.slice(held)
+                defect = f"which holds {what}"
+                yield _of_result("results_have_room", case, placement, residency, purpose, defect)
+            for defect in _defects_of_results(case, placement, residency):
+                yield _of_result("results_have_room", case, placement, residency, purpose, defect)
+
+
+def scratch_has_room(case: Case) -> Iterator[Violation]:
+    """A task that needs scratch has a residency that is large enough, and no other task's."""
+    owner: dict[ResidencyIdx, int] = {}
+    for placement in case.plan.placements:
+        needed, index = case.problem.tasks[placement.task].scratch, placement.scratch
+        who = case.task(placement.task)
+        if index is None:
+            if needed > 0:
+                message = f"{who} needs {needed} B of scratch and has 0 B"
+                yield Violation("scratch_has_room", (who,), message)
+            continue
+        defects = list(_defects_of_results(case, placement, index))
+        residency = case.plan.residencies[index]
+        if needed == 0:
+            defects.append("but needs 0 B of scratch")
+        if residency.slice is not None:
+            defects.append(f"which holds {case.slice(residency.slice)}")
+        elif residency.bytes < needed:
+            defects.append(f"which has {residency.bytes} B < {needed} B")
+        if index in owner:
+            defects.append(f"which is the scratch of {case.task(owner[index])} too")
+        owner.setdefault(index, placement.task)
+        for defect in defects:
+            purpose = "has scratch in"
+            yield _of_result("scratch_has_room", case, placement, index, purpose, defect)
+
+
+def _defects_of_results(case: Case, placement: Placement, index: ResidencyIdx) -> Iterator[str]:
+    """Say why a residency is not room for a task's bytes: elsewhere, too late, too short."""
+    residency = case.plan.residencies[index]
+    local = case.machine.cores[placement.core].memory
+    if residency.memory != local:
+        yield f"but {case.core(placement.core)} writes only in its own memory {case.memory(local)}"
+    if residency.start > placement.start:
+        yield f"which starts at cycle {residency.start} > {placement.start}, the task's start"
+    if residency.end < placement.end:
+        yield f"which ends at cycle {residency.end} < {placement.end}, the task's end"
+
+
+def _of_result(
+    rule: str,
+    case: Case,
+    placement: Placement,
+    residency: ResidencyIdx,
+    purpose: str,
+    defect: str,
+) -> Violation:
+    who, what = case.task(placement.task), case.residency(residency)
+    return Violation(rule, (who, what), f"{who} {purpose} {what}, {defect}")

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from spmilp.checker.rules.boxes import overlapping_boxes
 from spmilp.checker.rules.case import Case, Use
-from spmilp.checker.rules.overlap import Rectangle, overlapping_pairs
+from spmilp.checker.rules.overlap import Rectangle, overlapping_boxes, overlapping_pairs
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Placement, Residency
 from spmilp.units import ResidencyIdx

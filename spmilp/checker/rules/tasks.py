@@ -1,6 +1,6 @@
-"""Rule 1: every task runs once, on a core that can run it, for exactly its cycles.
+"""Rules 1 to 3: tasks run once, on able cores, for exactly their cycles, one at a time, in order.
 
-That it runs once follows from the structure: the plan has one placement for each task.
+That a task runs once follows from the structure: the plan has one placement for each.
 """
 
 from collections.abc import Iterator
@@ -64,3 +64,39 @@ def _cycles_of_remote_reads(case: Case, placement: Placement) -> Cycles:
         hops = 0 if route is None else len(route.links)
         extra += ceil(case.problem.slices[slice_].bytes * hops * remote.cycles_per_byte_hop)
     return extra
+
+
+def one_task_at_a_time(case: Case) -> Iterator[Violation]:
+    """Tasks on one core do not overlap in time."""
+    per_core: list[list[Placement]] = [[] for _ in case.machine.cores]
+    for placement in case.plan.placements:
+        per_core[placement.core].append(placement)
+    for index, mine in enumerate(per_core):
+        mine.sort(key=lambda placement: (placement.start, placement.end, placement.task))
+        busy: Placement | None = None
+        for later in mine:
+            if busy is not None and later.start < busy.end:
+                core, first, second = case.core(index), case.task(busy.task), case.task(later.task)
+                yield Violation(
+                    "one_task_at_a_time",
+                    (core, first, second),
+                    f"{core} starts {second} at cycle {later.start} < {busy.end}, the end of "
+                    f"{first}",
+                )
+            if busy is None or later.end > busy.end:
+                busy = later
+
+
+def precedence(case: Case) -> Iterator[Violation]:
+    """A task starts after the writers of what it reads and the tasks named in ``after`` end."""
+    for placement, before in zip(case.plan.placements, case.problem.predecessors(), strict=True):
+        for earlier in before:
+            end = case.plan.placements[earlier].end
+            if placement.start < end:
+                first, second = case.task(earlier), case.task(placement.task)
+                yield Violation(
+                    "precedence",
+                    (second, first),
+                    f"{second} starts at cycle {placement.start} < {end}, the end of {first} "
+                    "that it follows",
+                )

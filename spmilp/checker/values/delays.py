@@ -1,12 +1,18 @@
-"""Command lists run with random delays: one of the orders in which firmware may do things."""
+"""The value replay by command lists with random delays: orders in which firmware may do things."""
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
 
+import numpy as np
+
 from spmilp.checker.values.errors import ReplayError
-from spmilp.checker.values.events import Actor, Event, Step
+from spmilp.checker.values.kernels.call import Array
+from spmilp.checker.values.memory import raw
+from spmilp.checker.values.replay import replay
 from spmilp.commands.commands import (
     ChannelCommands,
     Command,
@@ -18,8 +24,63 @@ from spmilp.commands.commands import (
     Signal,
     Wait,
 )
+from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
 from spmilp.units import Cycles
+
+
+class Step(IntEnum):
+    """What happens; at one cycle in this order, so that what ends there precedes what starts."""
+
+    FINISH = 0
+    """A task or transfer has read its operands: they must still be what they were."""
+    RELEASE = 1
+    """A residency ends: its bytes are lost."""
+    DELIVER = 2
+    """The result of a task or transfer is written."""
+    START = 3
+    """A task or transfer begins: its operands must be there, its destinations are destroyed."""
+
+
+class Actor(IntEnum):
+    """Whom it happens to."""
+
+    TASK = 0
+    TRANSFER = 1
+    RESIDENCY = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Event:
+    """Something that happens at a cycle; ``index`` is the task's, transfer's or residency's."""
+
+    cycle: Cycles
+    step: Step
+    actor: Actor
+    index: int
+
+
+def timed_events(plan: Plan) -> list[Event]:
+    """Return everything that happens, in the order of the plan's cycles."""
+    events: list[Event] = []
+    for placement in plan.placements:
+        events += _run(Actor.TASK, placement.task, placement.start, placement.end)
+    for transfer in plan.transfers:
+        events += _run(Actor.TRANSFER, transfer.index, transfer.start, transfer.end)
+    for residency in plan.residencies:
+        events.append(Event(residency.end, Step.RELEASE, Actor.RESIDENCY, residency.index))
+    return sorted(events)
+
+
+def _run(actor: Actor, index: int, start: Cycles, end: Cycles) -> list[Event]:
+    return [
+        Event(start, Step.START, actor, index),
+        Event(end, Step.FINISH, actor, index),
+        Event(end, Step.DELIVER, actor, index),
+    ]
+
 
 QUEUES = (1, 2, 16)
 """Transfers that a channel of unknown depth may hold; each run draws one for each channel."""
@@ -160,3 +221,42 @@ class _Run:
 
     def _some_cycles(self, mine: _List) -> Cycles:
         return int(mine.slowness * (2 ** self._random.uniform(0, 4) - 1))
+
+
+def replay_with_delays(
+    problem: Problem,
+    plan: Plan,
+    network: Network,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    lists: CommandLists,
+    seeds: Iterable[int],
+) -> None:
+    """Run a plan by its command lists once for each seed, with random delays.
+
+    Parameters
+    ----------
+    inputs
+        One array for each of the network's inputs, of its shape and type.
+    expected
+        The outputs, as the plan computes them by its cycles.
+
+    Raises
+    ------
+    ReplayError
+        If an output differs in any bit, if something is read that is not there, or if the lists
+        come to a deadlock.
+    """
+    for seed in seeds:
+        events = delayed_events(problem.machine, lists, seed)
+        try:
+            found = replay(problem, plan, network, inputs, events)
+        except ReplayError as error:
+            raise ReplayError(f"with random delays from seed {seed}: {error}") from error
+        for name, values in expected.items():
+            apart = int(np.count_nonzero(raw(found[name]) != raw(values)))
+            if apart:
+                raise ReplayError(
+                    f"with random delays from seed {seed}, {apart} of {values.size} elements of "
+                    f"output {name} are not those of the plan"
+                )

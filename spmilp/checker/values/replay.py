@@ -12,17 +12,38 @@ from collections.abc import Iterable, Mapping
 
 from spmilp.checker.rules.structure import structure
 from spmilp.checker.values.addresses import Addresses, inverse
-from spmilp.checker.values.errors import ReplayError
-from spmilp.checker.values.events import Actor, Event, Step, timed_events
-from spmilp.checker.values.given import write_what_is_given
+from spmilp.checker.values.delays import Actor, Event, Step, timed_events
+from spmilp.checker.values.errors import ReplayError, ValuesError
+from spmilp.checker.values.inputs import write_what_is_given
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import State
-from spmilp.checker.values.tasks import compute_task
+from spmilp.checker.values.tasks import compute_task, evaluate
 from spmilp.checker.values.threads import one_blas_thread
 from spmilp.frontend.graph import Network
+from spmilp.frontend.operators.boxes import slices, whole
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.units import ResidencyIdx, SliceIdx, TaskIdx
+from spmilp.units import Box, ResidencyIdx, SliceIdx, TaskIdx
+
+
+def compute_network(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the values of every tensor that lies in memory.
+
+    What a replay of any valid plan must give for the outputs, up to the rounding of floats.
+    """
+    values = {name: tensor.data for name, tensor in network.tensors.items()}
+    values.update(inputs)
+
+    def fetch(name: str, box: Box) -> Array:
+        known = values.get(name)
+        if known is None:
+            raise ValuesError(f"there are no values of {name}")
+        return known[slices(box, (0,) * len(box))]
+
+    for group in network.groups:
+        shape = network.tensors[group.output].shape
+        values[group.output] = evaluate(network, group, whole(shape), fetch)
+    return {name: array for name, array in values.items() if array is not None}
 
 
 def replay(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spmilp.checker.values.compare import Difference, compare, reference_outputs
-from spmilp.checker.values.delayed import replay_with_delays
+from spmilp.checker.values.delays import replay_with_delays
 from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.commands.build import build_commands

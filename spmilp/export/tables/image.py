@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spmilp.checker.values.addresses import Addresses, inverse
-from spmilp.checker.values.given import given_values
+from spmilp.checker.values.inputs import given_values
 from spmilp.export.subject import Subject
 from spmilp.export.tables.codes import Direction
 from spmilp.export.tables.operators import type_code

@@ -1,6 +1,6 @@
 """What each task computes, step by step, on the bytes at its operands' addresses.
 
-The steps are those of the value replay (:mod:`spmilp.checker.values.group`): the same operators on
+The steps are those of the value replay (:mod:`spmilp.checker.values.tasks`): the same operators on
 the same boxes. That the tables give the same numbers is tested by running them.
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.checker.values.kernels.windows import padded, positions
+from spmilp.checker.values.kernels.pool import padded, positions
 from spmilp.frontend.operators.attributes import integer
 from spmilp.frontend.operators.windows import Window, windows_of
 

@@ -12,10 +12,33 @@ import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.conv import conv, conv_transpose
-from spmilp.checker.values.kernels.matmul import einsum, gemm, matmul
 from spmilp.checker.values.kernels.quantise import along, saturate, scale_of_products
 from spmilp.frontend.graph import Operator, Scale
-from spmilp.frontend.operators.attributes import number
+from spmilp.frontend.operators.attributes import integer, number
+from spmilp.frontend.operators.einsum import letters
+
+
+def gemm(call: Call) -> Array:
+    """Return the product of the (transposed) operands of a Gemm, without alpha, beta and C."""
+    left, right = call.array(0), call.array(1)
+    left = left.T if integer(call.operator, "transA") else left
+    right = right.T if integer(call.operator, "transB") else right
+    product: Array = left @ right
+    return product
+
+
+def matmul(call: Call) -> Array:
+    """Return the product of the operands of a MatMul."""
+    return np.asarray(np.matmul(call.array(0), call.array(1)))
+
+
+def einsum(call: Call) -> Array:
+    """Return the sum of products of an Einsum."""
+    operands, result = letters(call.operator)
+    arrays = [call.array(position) for position in range(len(operands))]
+    equation = f"{','.join(operands)}->{result}"
+    return np.asarray(np.einsum(equation, *arrays, optimize=len(arrays) > 1))
+
 
 SUMS: Mapping[str, Callable[[Call], Array]] = {
     "Conv": conv,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from spmilp.checker.values.kernels import elementwise, moves, normalisation, pool, reduce
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.checker.values.kernels.resize import resize
+from spmilp.checker.values.kernels.moves import resize
 from spmilp.frontend.operators.elementwise import BINARY, UNARY, VARIADIC
 from spmilp.frontend.operators.reduce import EACH
 
