@@ -10,9 +10,9 @@ from commands.helpers import Mapped, numbered, planned, ten_plans, with_events, 
 from commands.oracle import conflicting_pairs
 from solvers.chains import star
 from solvers.random_problems import problems
-from spmilp.checker.values.delays import Actor, Step, delayed_events, replay_with_delays
+from spmilp.checker.values.delays import Actor, Step, delayed_events
 from spmilp.checker.values.errors import ReplayError
-from spmilp.checker.values.replay import compute_network, replay
+from spmilp.checker.values.replay import compute_network, replay, replay_with_delays
 from spmilp.commands.build import commands_as
 from spmilp.commands.commands import CommandLists, EventScheme, Wait
 from spmilp.problem.problem import Problem

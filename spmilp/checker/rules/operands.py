@@ -1,6 +1,6 @@
 """Rules 4 and 5: what tasks read is valid where they read it, what they write has bytes.
 
-Both hold for the whole run of a task. What a residency is filled by is stated, and is what fills it.
+Both hold for the whole run of a task. A residency states what fills it, truly.
 """
 
 from collections.abc import Iterator

@@ -1,18 +1,12 @@
-"""The value replay by command lists with random delays: orders in which firmware may do things."""
+"""Events of a replay in time, or in an order that command lists allow, with random delays."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
 
-import numpy as np
-
 from spmilp.checker.values.errors import ReplayError
-from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.memory import raw
-from spmilp.checker.values.replay import replay
 from spmilp.commands.commands import (
     ChannelCommands,
     Command,
@@ -24,10 +18,8 @@ from spmilp.commands.commands import (
     Signal,
     Wait,
 )
-from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
 from spmilp.units import Cycles
 
 
@@ -221,42 +213,3 @@ class _Run:
 
     def _some_cycles(self, mine: _List) -> Cycles:
         return int(mine.slowness * (2 ** self._random.uniform(0, 4) - 1))
-
-
-def replay_with_delays(
-    problem: Problem,
-    plan: Plan,
-    network: Network,
-    inputs: Mapping[str, Array],
-    expected: Mapping[str, Array],
-    lists: CommandLists,
-    seeds: Iterable[int],
-) -> None:
-    """Run a plan by its command lists once for each seed, with random delays.
-
-    Parameters
-    ----------
-    inputs
-        One array for each of the network's inputs, of its shape and type.
-    expected
-        The outputs, as the plan computes them by its cycles.
-
-    Raises
-    ------
-    ReplayError
-        If an output differs in any bit, if something is read that is not there, or if the lists
-        come to a deadlock.
-    """
-    for seed in seeds:
-        events = delayed_events(problem.machine, lists, seed)
-        try:
-            found = replay(problem, plan, network, inputs, events)
-        except ReplayError as error:
-            raise ReplayError(f"with random delays from seed {seed}: {error}") from error
-        for name, values in expected.items():
-            apart = int(np.count_nonzero(raw(found[name]) != raw(values)))
-            if apart:
-                raise ReplayError(
-                    f"with random delays from seed {seed}, {apart} of {values.size} elements of "
-                    f"output {name} are not those of the plan"
-                )

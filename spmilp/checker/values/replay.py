@@ -10,15 +10,19 @@ operand) and the bytes that it reads must not change. A residency's bytes are de
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from spmilp.checker.rules.structure import structure
 from spmilp.checker.values.addresses import Addresses, inverse
-from spmilp.checker.values.delays import Actor, Event, Step, timed_events
+from spmilp.checker.values.delays import Actor, Event, Step, delayed_events, timed_events
 from spmilp.checker.values.errors import ReplayError, ValuesError
 from spmilp.checker.values.inputs import write_what_is_given
 from spmilp.checker.values.kernels.call import Array
+from spmilp.checker.values.memory import raw
 from spmilp.checker.values.state import State
 from spmilp.checker.values.tasks import compute_task, evaluate
 from spmilp.checker.values.threads import one_blas_thread
+from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.boxes import slices, whole
 from spmilp.plan.plan import Plan
@@ -191,3 +195,42 @@ class _Run:
             return f"task {self._problem.tasks[event.index].name}"
         buffer = self._addresses.buffer(self._plan.transfers[event.index].slice)
         return f"transfer {event.index} of {buffer.name}"
+
+
+def replay_with_delays(
+    problem: Problem,
+    plan: Plan,
+    network: Network,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    lists: CommandLists,
+    seeds: Iterable[int],
+) -> None:
+    """Run a plan by its command lists once for each seed, with random delays.
+
+    Parameters
+    ----------
+    inputs
+        One array for each of the network's inputs, of its shape and type.
+    expected
+        The outputs, as the plan computes them by its cycles.
+
+    Raises
+    ------
+    ReplayError
+        If an output differs in any bit, if something is read that is not there, or if the lists
+        come to a deadlock.
+    """
+    for seed in seeds:
+        events = delayed_events(problem.machine, lists, seed)
+        try:
+            found = replay(problem, plan, network, inputs, events)
+        except ReplayError as error:
+            raise ReplayError(f"with random delays from seed {seed}: {error}") from error
+        for name, values in expected.items():
+            apart = int(np.count_nonzero(raw(found[name]) != raw(values)))
+            if apart:
+                raise ReplayError(
+                    f"with random delays from seed {seed}, {apart} of {values.size} elements of "
+                    f"output {name} are not those of the plan"
+                )

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spmilp.checker.values.compare import Difference, compare, reference_outputs
-from spmilp.checker.values.delays import replay_with_delays
 from spmilp.checker.values.inputs import random_inputs, read_inputs
-from spmilp.checker.values.replay import replay
+from spmilp.checker.values.replay import replay, replay_with_delays
 from spmilp.commands.build import build_commands
 from spmilp.frontend.load import load_network_of
 from spmilp.plan.plan import Plan
