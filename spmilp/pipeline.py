@@ -17,7 +17,7 @@ from spmilp.amounts import duration, share
 from spmilp.errors import ArgumentError
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.frontend.read import find_model
+from spmilp.frontend.read import LIGHT_PREFIX, find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.plan.plan import Plan
@@ -219,7 +219,7 @@ def tiled_problem(
     network, target = load(model, machine, dim=dim)
     on_stage(Stage.TILING)
     tiled = lower_network(network, target, wanted or Quantity.MAKESPAN, tile_search)
-    return tiled, Origin(model=str(model), dim=dim or {}, network=network)
+    return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
 
 
 def load(
@@ -297,6 +297,11 @@ def _answer(
         if known is None:
             raise
         return known
+
+
+def _lasting(model: str) -> str:
+    """Return a model's name that still holds in another folder."""
+    return model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
 
 
 def _one_of(kind: type[E], name: str, given: str) -> E:

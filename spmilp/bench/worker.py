@@ -22,8 +22,8 @@ from spmilp.bench.make import facts_of, make_problem
 from spmilp.bench.memory import is_killed_first, peak_bytes
 from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
-from spmilp.bench.warm_up import warm_up
 from spmilp.comparison.run import run_of, watch
+from spmilp.comparison.warm_up import warm_up
 from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import write_atomically
 from spmilp.machine.read import load_machine

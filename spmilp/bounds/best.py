@@ -22,9 +22,33 @@ def all_bounds(problem: Problem) -> tuple[Bound, ...]:
     return tuple(bound for quantity in Quantity for bound in bounds_on(problem, quantity))
 
 
-def best_bound(problem: Problem, quantity: Quantity | None = None) -> Bound:
-    """Return the largest bound on a quantity, by default the problem's first."""
-    wanted = problem.objective.first if quantity is None else quantity
+def best_bound(problem: Problem, quantity: str | None = None) -> Bound:
+    """Return the largest bound that takes no search: no plan of the problem has less.
+
+    Parameters
+    ----------
+    problem
+        Whose plans are bounded.
+    quantity
+        ``makespan``, ``dram_traffic``, ``energy`` or ``peak_spm``; by default the problem's first
+        objective.
+
+    Returns
+    -------
+    Bound
+        Its ``value`` in cycles, bytes or femtojoules, and the ``name`` of the argument that proves
+        it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such quantity.
+
+    Examples
+    --------
+    >>> spmilp.bound(problem).value
+    """
+    wanted = problem.objective.first if quantity is None else Quantity(quantity)
     return max(bounds_on(problem, wanted), key=lambda bound: bound.value)
 
 

@@ -22,6 +22,24 @@ def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     Each rule of ``docs/format.md`` is asked, and its first 20 violations are listed. If there are
     more, a last one says how many. When the plan's structure is broken, only that is reported: the
     other rules could not follow the references.
+
+    Parameters
+    ----------
+    problem
+        What the plan answers.
+    plan
+        Of any origin; nothing that it says is believed.
+
+    Returns
+    -------
+    tuple of Violation
+        Each with its ``rule``, the ``objects`` that it is about, and a ``message`` with both
+        numbers. Empty for a valid plan.
+
+    Examples
+    --------
+    >>> spmilp.check(result.problem, result.plan)
+    ()
     """
     found = listed(structure(problem, plan))
     if found:

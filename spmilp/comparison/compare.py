@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spmilp import pipeline
 from spmilp.comparison.run import REJECTED, Run, run_of, watch
+from spmilp.comparison.warm_up import warm_up
 from spmilp.errors import ArgumentError
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import SILENT, Observer
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.registry import solver_names
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def compare(
         if known_as in problems:
             raise ArgumentError(f"{model}: another problem is called {known_as!r} as well")
         problems[known_as] = problem
-    _load_compiled_code(problems.values())
+    # Its compiled code is loaded before the first clock starts.
+    warm_up("list")
     runs: list[Run] = []
     limits: dict[str, Any] = {
         "time_limit": time_limit,
@@ -190,10 +191,3 @@ def _named(models: Iterable[Source] | Mapping[str, Source]) -> Iterable[tuple[st
         (Path(one).stem if not isinstance(one, Problem) and str(one).endswith(".json") else "", one)
         for one in each
     ]
-
-
-def _load_compiled_code(problems: Iterable[Problem]) -> None:
-    """Load the compiled code of the list scheduler before the first clock starts."""
-    smallest = min(problems, key=lambda problem: len(problem.tasks), default=None)
-    if smallest is not None:
-        pipeline.solve_problem(smallest, "list", SolveOptions(time_limit=0.001))

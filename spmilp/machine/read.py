@@ -119,20 +119,31 @@ def list_presets() -> tuple[str, ...]:
 
 
 def load_machine(name_or_path: str | Path, scale: Scale = AS_IT_IS) -> MachineFile:
-    """Return a preset by name, or the machine of a YAML file by path.
+    """Read a machine: a preset by name, or a YAML file by path.
 
     ``spmilp machines`` lists the presets. What ends in ``.yaml`` or ``.yml`` or has a folder in it
     is a path.
 
     Parameters
     ----------
+    name_or_path
+        ``mesh4x4``, or ``machines/mine.yaml``.
     scale
-        Other DRAM rates and scratchpad sizes than the file has.
+        Factors for DRAM rates and scratchpad sizes; for numbers see :meth:`MachineFile.replace`.
+
+    Returns
+    -------
+    MachineFile
+        The ``machine``, its hash, and where its numbers come from.
 
     Raises
     ------
     FileError
         If there is no such preset or file, or the file does not describe a usable machine.
+
+    Examples
+    --------
+    >>> spmilp.load_machine("mesh4x4").replace(spm="64KiB", dma_channels=2, dram_rate=8)
     """
     name = str(name_or_path)
     return read_machine(machine_bytes(name), name, scale)
