@@ -8,13 +8,9 @@ from spmilp.compiled import kernel
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NEVER, NONE, ONE, Ints
 from spmilp.solvers.kernels.timeline import Timeline, occupy
+from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.justification import (
-    backward_pass,
-    capacity_ready,
-    forward_pass,
-    precedence_ready,
-)
+from spmilp.solvers.partial_order.forward import capacity_ready, forward_pass, precedence_ready
 from spmilp.solvers.partial_order.profiles import (
     earliest_start,
     hold,

@@ -10,8 +10,9 @@ from spmilp.solvers.common.operator_selection import ByBestRate
 from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
 from spmilp.solvers.lns.window import Window, WindowSolution
 from spmilp.solvers.lns.window_model import WindowModel
+from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.justification import backward_pass, forward_pass
+from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 

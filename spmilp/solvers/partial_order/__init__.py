@@ -4,8 +4,8 @@
 - ``reuse_order``: which residencies follow each other on the same bytes.
 - ``context``: what stays the same while a plan's times and addresses change.
 - ``profiles``: what resources carry and memories hold over time, as step functions.
-- ``justification``: forward and backward passes of serial schedule generation, with addresses as
-  they are or with capacity only.
+- ``forward`` and ``backward``: the passes of serial schedule generation, with addresses as they
+  are or with capacity only.
 - ``repacking``: double justification, and new addresses for its times.
 - ``redundant_transfers`` and ``dram_bypass`` (with ``bypass_kernels``): transfers that a plan can
   do without, or that need not go through DRAM; ``transfer_options``: how slices can be sent.

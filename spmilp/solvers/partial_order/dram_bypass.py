@@ -83,20 +83,20 @@ def _changed(state: BypassState) -> PartialOrderSchedule:
     source[schedule.reads.begin[acts]] = changes.source[acts]
     owners = owners_of(schedule.demands)
     stays = changes.pair[owners] == NONE
-    who, which = [owners[stays]], [schedule.demands.items[stays]]
+    holders, demands = [owners[stays]], [schedule.demands.items[stays]]
     amounts = [schedule.amounts[stays]]
     for act in acts.tolist():
         resources, held = options.demands_of(changes.pair[act], changes.option[act])
-        which.append(resources)
+        demands.append(resources)
         amounts.append(held)
-        who.append(np.full(resources.size, act))
-    owner = np.concatenate(who)
+        holders.append(np.full(resources.size, act))
+    owner = np.concatenate(holders)
     return without_dropped_reads(
         schedule._replace(
             cycles=changes.cycles,
             reads=schedule.reads._replace(items=source),
             memory=changes.memory,
-            demands=rows_from_pairs(owner, np.concatenate(which), schedule.cycles.size),
+            demands=rows_from_pairs(owner, np.concatenate(demands), schedule.cycles.size),
             amounts=np.concatenate(amounts)[np.argsort(owner, kind="stable")],
         )
     )

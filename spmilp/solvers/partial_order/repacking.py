@@ -10,9 +10,10 @@ from spmilp.packing import Item, PackingOptions, PackingProblem, pack
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed
-from spmilp.solvers.partial_order.justification import backward_pass, forward_pass
+from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 from spmilp.units import MemoryIdx

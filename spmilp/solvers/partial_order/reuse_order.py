@@ -10,7 +10,7 @@ from spmilp.compiled import compiled
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NONE, Ints, inverted, numbers, rows_from_pairs
 from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, ReuseOrder
-from spmilp.units import Box, ResidencyIdx, TensorIdx
+from spmilp.units import Box, ResidencyIdx, SliceIdx, TensorIdx
 
 Pairs: TypeAlias = Iterable[tuple[ResidencyIdx, ResidencyIdx]]
 
@@ -18,7 +18,7 @@ Pairs: TypeAlias = Iterable[tuple[ResidencyIdx, ResidencyIdx]]
 def reuse_order_of(
     schedule: PartialOrderSchedule, start: Ints, where: Flags, extra: Pairs = ()
 ) -> ReuseOrder:
-    """Return who has whose bytes next, by the times of a valid plan.
+    """Return which residencies have the same bytes one after the other, in a valid plan's times.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def reuse_order_of(
     """
     count = schedule.filler.size
     begins = np.where(schedule.filler == NONE, -1, start[schedule.filler])
-    residency = np.flatnonzero(where)
-    residency = residency[np.lexsort((residency, begins[residency], schedule.memory[residency]))]
-    before, after = _follow(residency, schedule.memory, schedule.offset, schedule.bytes)
+    counted = np.flatnonzero(where)
+    counted = counted[np.lexsort((counted, begins[counted], schedule.memory[counted]))]
+    before, after = _follow(counted, schedule.memory, schedule.offset, schedule.bytes)
     before = np.concatenate((before, numbers(pair[0] for pair in extra)))
     after = np.concatenate((after, numbers(pair[1] for pair in extra)))
     earlier = rows_from_pairs(after, before, count)
@@ -39,16 +39,16 @@ def reuse_order_of(
 
 
 @compiled
-def _follow(residency: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """Sweep each memory in time, with the last tenant of each run of bytes."""
-    low = np.zeros(2 * residency.size + 2, np.int64)
-    owner = np.zeros(2 * residency.size + 2, np.int64)
+def _follow(counted: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[Ints, Ints]:
+    """Sweep each memory in time, with the last owner of each run of bytes, by lowest address."""
+    low = np.zeros(2 * counted.size + 2, np.int64)
+    owner = np.zeros(2 * counted.size + 2, np.int64)
     runs = 0
-    before = np.zeros(4 * residency.size + 16, np.int64)
-    after = np.zeros(4 * residency.size + 16, np.int64)
+    before = np.zeros(4 * counted.size + 16, np.int64)
+    after = np.zeros(4 * counted.size + 16, np.int64)
     count = 0
     last_memory = NONE
-    for one in residency:
+    for one in counted:
         if memory[one] != last_memory:
             last_memory = memory[one]
             low[0], owner[0], runs = 0, NONE, 1
@@ -90,8 +90,8 @@ def _follow(residency: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[In
 def home_tensors(problem: Problem, schedule: PartialOrderSchedule) -> Ints:
     """Return the tensor in which each residency lies at its buffer's place; -1 for the others."""
     homes = []
-    for part, memory in zip(schedule.slice.tolist(), schedule.memory.tolist(), strict=True):
-        place = None if part == NONE else problem.buffers[problem.slices[part].buffer].place
+    for what, memory in zip(schedule.slice.tolist(), schedule.memory.tolist(), strict=True):
+        place = None if what == NONE else problem.buffers[problem.slices[what].buffer].place
         at_home = place is not None and problem.tensors[place.tensor].memory == memory
         homes.append(place.tensor if place is not None and at_home else NONE)
     return numbers(homes)
@@ -103,8 +103,8 @@ def followers_at_places(
     """Yield the pairs in one tensor of which the second may begin only when the first has ended."""
     written = set(homes[(schedule.filler != NONE) & (homes != NONE)].tolist())
     for tensor in sorted(written):
-        residency = np.flatnonzero(homes == tensor).tolist()
-        for one, other in _that_share_elements(problem, schedule, tensor, residency):
+        there = np.flatnonzero(homes == tensor).tolist()
+        for one, other in _that_share_elements(problem, schedule, tensor, there):
             first, second = (one, other) if begins[one] < begins[other] else (other, one)
             if ends[first] <= begins[second] and schedule.filler[second] != NONE:
                 yield first, second
@@ -114,10 +114,10 @@ def _that_share_elements(
     problem: Problem,
     schedule: PartialOrderSchedule,
     tensor: TensorIdx,
-    residency: list[ResidencyIdx],
+    residencies: list[ResidencyIdx],
 ) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
     """Sweep along the axis on which the boxes differ most."""
-    boxes = [(_box_of(problem, int(schedule.slice[one])), one) for one in residency]
+    boxes = [(_box_of(problem, int(schedule.slice[one])), one) for one in residencies]
     axes = range(len(problem.tensors[tensor].shape))
     axis = max(axes, key=lambda a: len({box[a] for box, _ in boxes}), default=None)
     if axis is not None:
@@ -132,8 +132,8 @@ def _that_share_elements(
         open_boxes.append((box, one))
 
 
-def _box_of(problem: Problem, part: int) -> Box:
-    slice_ = problem.slices[part]
+def _box_of(problem: Problem, what: SliceIdx) -> Box:
+    slice_ = problem.slices[what]
     place = problem.buffers[slice_.buffer].place
     start = slice_.start if place is None else tuple(map(add, place.start, slice_.start))
     return tuple((a, a + n) for a, n in zip(start, slice_.extent, strict=True))

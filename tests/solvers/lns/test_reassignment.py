@@ -17,8 +17,8 @@ from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.lns.reassignment.components import Components
 from spmilp.solvers.lns.reassignment.move import Reassigner, Reassignment, snapshot
 from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps, with_unplaced
+from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
-from spmilp.solvers.partial_order.justification import backward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, TimedSchedule
 from spmilp.solvers.partial_order.to_plan import plan_of

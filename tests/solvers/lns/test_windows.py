@@ -13,7 +13,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
 from spmilp.solvers.lns.window import Claim, Window, handovers
 from spmilp.solvers.lns.window_model import WindowModel
-from spmilp.solvers.partial_order.justification import backward_pass, forward_pass
+from spmilp.solvers.partial_order.backward import backward_pass
+from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems

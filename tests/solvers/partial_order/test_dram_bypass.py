@@ -9,9 +9,9 @@ from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NONE
+from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed
-from spmilp.solvers.partial_order.justification import backward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 from spmilp.solvers.partial_order.to_plan import plan_of

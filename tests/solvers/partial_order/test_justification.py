@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.partial_order.justification import backward_pass, forward_pass
+from spmilp.solvers.partial_order.backward import backward_pass
+from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
 from spmilp.solvers.partial_order.to_plan import plan_of
 from tests.solvers.random_problems import problems

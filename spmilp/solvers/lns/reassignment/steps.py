@@ -14,12 +14,9 @@ from spmilp.solvers.lns.reassignment.move import (
     Snapshot,
     snapshot,
 )
+from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.justification import (
-    backward_pass,
-    forward_pass,
-    forward_pass_by,
-)
+from spmilp.solvers.partial_order.forward import forward_pass, forward_pass_by
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
 from spmilp.solvers.partial_order.schedule import (
     Memories,

@@ -32,10 +32,8 @@ from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
-    lifetimes,
     timed,
 )
-from spmilp.units import Cycles
 
 
 def forward_pass(
@@ -65,35 +63,6 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
     state = _forward(before, memories, due=due)
     is_in_time = _place_forward(state, np.argsort(before.start, kind="stable"))
     return timed(before.schedule, state.found) if is_in_time else None
-
-
-def backward_pass(
-    before: TimedSchedule, memories: Memories, last: Cycles | None = None
-) -> TimedSchedule:
-    """Return a schedule in which each activity ends as late as it can, all by cycle ``last``.
-
-    The mirror image of :func:`forward_pass`; none starts earlier than before.
-
-    Parameters
-    ----------
-    last
-        No less than the makespan, which it is by default.
-    """
-    schedule, last = before.schedule, before.makespan if last is None else last
-    begins, _ = lifetimes(schedule, before.start, last)
-    state = _Backward(
-        schedule=schedule,
-        memories=memories,
-        last=last,
-        old=before.start,
-        begins=begins,
-        usage=profiles_of_resources(schedule),
-        occupancy=profiles_of_memories(schedule, memories.limit.size),
-        until=np.full(schedule.filler.size, -1, np.int64),
-        found=np.full(before.start.size, last, np.int64),
-    )
-    _place_backward(state, np.argsort(-(before.start + schedule.cycles), kind="stable"))
-    return TimedSchedule(schedule, state.found, last)
 
 
 def _forward(
@@ -287,138 +256,3 @@ def capacity_ready(
         if need > 0 and steps[step].load + need > limit[memory]:
             ready = max(ready, min(old, steps[step + 1].time))
     return ready
-
-
-class _Backward(NamedTuple):
-    """The state of a backward pass.
-
-    Attributes
-    ----------
-    last
-        The cycle by which all ends.
-    old, begins
-        Before: start cycles of activities, and when each residency begins.
-    usage, occupancy
-        What is held of each resource (in mirrored time) and of each memory.
-    until
-        Until when each residency is counted in its memory; -1 for not yet.
-    found
-        New start cycles.
-    """
-
-    schedule: PartialOrderSchedule
-    memories: Memories
-    last: int
-    old: Ints
-    begins: Ints
-    usage: Timeline
-    occupancy: Timeline
-    until: Ints
-    found: Ints
-
-
-@kernel
-def _place_backward(state: _Backward, sequence: Ints) -> None:
-    """Place activities in a sequence, the last one first."""
-    schedule, limit, begins = state.schedule, state.memories.limit, state.begins
-    for residency in range(schedule.filler.size):
-        if schedule.lasting[residency]:
-            _extend(state, residency, state.last)
-    for act in sequence:
-        if schedule.cycles[act] == 0:
-            continue
-        due = _capacity_due(state, act, _precedence_due(state, act))
-        mirrored = earliest_start(schedule, state.usage, act, state.last - due)
-        hold(schedule, state.usage, act, mirrored, ONE)
-        end = state.last - mirrored
-        start = state.found[act] = end - schedule.cycles[act]
-        for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-            residency = schedule.reads.items[i]
-            successor = schedule.overwritten_by[residency]
-            stays = successor == NONE or schedule.filler[successor] != act
-            _extend(state, residency, end if stays else start)
-        for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-            residency = schedule.fills.items[i]
-            memory = schedule.memory[residency]
-            _extend(state, residency, end)
-            if limit[memory] != NEVER and start > begins[residency]:
-                size = schedule.bytes[residency]
-                occupy(state.occupancy, memory, begins[residency], start, -size)
-
-
-@part
-def _extend(state: _Backward, residency: int, end: int) -> None:
-    """Count a residency in its memory until ``end`` at least."""
-    memory, until = state.schedule.memory[residency], state.until
-    if state.memories.limit[memory] == NEVER or until[residency] >= end:
-        return
-    first = state.begins[residency] if until[residency] < 0 else until[residency]
-    if end > first:
-        occupy(state.occupancy, memory, first, end, state.schedule.bytes[residency])
-        until[residency] = end
-
-
-@part
-def _precedence_due(state: _Backward, act: int) -> int:
-    """Return the cycle by which an activity has to end for all that follow it."""
-    schedule, found, due = state.schedule, state.found, state.last
-    for i in range(schedule.after.begin[act], schedule.after.begin[act + 1]):
-        due = min(due, found[schedule.after.items[i]])
-    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-        residency = schedule.fills.items[i]
-        for j in range(schedule.readers.begin[residency], schedule.readers.begin[residency + 1]):
-            due = min(due, found[schedule.readers.items[j]])
-        due = min(due, _reused_from(state, act, residency))
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        residency = schedule.reads.items[i]
-        due = min(due, _reused_from(state, act, residency))
-        successor = schedule.overwritten_by[residency]
-        # Other readers of a value that is overwritten in place must have ended before.
-        if successor != NONE and schedule.filler[successor] != act:
-            due = min(due, found[schedule.filler[successor]])
-    return due
-
-
-@part
-def _reused_from(state: _Backward, act: int, residency: int) -> int:
-    """Return when another activity begins to fill what has the bytes of a residency next."""
-    later, first = state.memories.reuse.later, NEVER
-    for i in range(later.begin[residency], later.begin[residency + 1]):
-        filler = state.schedule.filler[later.items[i]]
-        if filler != act:
-            first = min(first, state.found[filler])
-    return first
-
-
-@part
-def _capacity_due(state: _Backward, act: int, due: int) -> int:
-    """Return the last cycle, up to ``due``, until which there is capacity for what is read.
-
-    Up to the old end of the activity there is, wherever others are placed.
-    """
-    schedule, limit, until = state.schedule, state.memories.limit, state.until
-    old_end = state.old[act] + schedule.cycles[act]
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        residency = schedule.reads.items[i]
-        memory = schedule.memory[residency]
-        first = max(old_end, until[residency])
-        if due <= first or limit[memory] == NEVER:
-            continue
-        need = ZERO
-        for j in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-            other = schedule.reads.items[j]
-            if schedule.memory[other] != memory or max(old_end, until[other]) > first:
-                continue
-            need += schedule.bytes[other]
-            successor = schedule.overwritten_by[other]
-            if successor != NONE and schedule.filler[successor] == act:
-                need -= min(schedule.bytes[other], schedule.bytes[successor])
-        steps, row = state.occupancy.steps, state.occupancy.resources[memory]
-        step = step_at(state.occupancy, memory, first)
-        past = row.begin + row.length
-        while step < past and steps[step].time < due:
-            if need > 0 and steps[step].load + need > limit[memory]:
-                due = max(first, steps[step].time)
-                break
-            step += 1
-    return due
