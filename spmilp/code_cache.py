@@ -1,14 +1,15 @@
-"""Where compiled functions are kept between processes, so that what is kept is never stale.
+"""Machine code of compiled functions, kept between processes and never used when it is stale.
 
-numba's own cache looks at the file of a function and not at the files of what it calls: after an
-edit to a callee the old machine code stays in use. Here each module with compiled functions has a
-folder whose name holds a hash of every source file of the package that the module imports, directly
-or not, and of the versions and the processor that the code was made with. What is found in a
-folder was made from exactly these sources; nothing in it is ever changed for others.
+numba's own cache looks at the file of a function and not at the files of the functions it calls:
+after an edit to one of those the old machine code would stay in use. Here the folder of a module's
+machine code has a hash in its name: of every source file of the package that the module imports,
+directly or not, and of the versions and the processor that the code was made with. So what is found
+in a folder was made from exactly these sources, and processes with other sources (another branch,
+an older version) use other folders beside it.
 
 The folders are in ``spmilp`` in the folder that ``NUMBA_CACHE_DIR`` names, else in the user's cache
 folder (on Linux ``XDG_CACHE_HOME`` or ``~/.cache``). Where nothing can be written each process
-compiles anew.
+compiles anew. The rest of numba's cache (index, file names, atomic writes) is used as it is.
 """
 
 import ast
@@ -49,20 +50,17 @@ def folder_for(module: str, source: Path) -> Path:
 @cache
 def hash_of_sources(source: Path) -> str:
     """Return a hash of a source file, all of the package that it imports, and what compiles it."""
-    digest = sha256(repr(_makers()).encode())
-    for file in sorted(_with_all_imports(source)):
-        digest.update(file.name.encode() + sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
-def _makers() -> tuple[str, ...]:
-    return (
+    versions = (
         numba.__version__,
         llvmlite.__version__,
         np.__version__,
         platform.python_version(),
         os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(),
     )
+    digest = sha256(repr(versions).encode())
+    for file in sorted(_with_all_imports(source)):
+        digest.update(file.name.encode() + sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def _with_all_imports(source: Path) -> set[Path]:
@@ -149,7 +147,7 @@ class _Locator(_CacheLocator):
 
 
 class _Files(CompileResultCacheImpl):
-    """How numba finds the files of one function."""
+    """Makes numba ask this locator alone where the files of a function are."""
 
     def __init__(self, function: Any) -> None:
         locators: list[Any] = [_Locator]

@@ -1,7 +1,7 @@
 """Compilation of integer kernels with numba.
 
-A function that Python calls is ``compiled`` (or a ``kernel``, when it makes no arrays); what only
-compiled functions call is a ``part``. With ``NUMBA_DISABLE_JIT=1`` in the environment the same
+A function that Python calls is ``compiled`` (or a ``kernel``, when it makes no arrays); one that
+only compiled functions call is a ``part``. With ``NUMBA_DISABLE_JIT=1`` in the environment the same
 functions run as plain Python and give the same answers, slowly; the tests compare the two.
 """
 
@@ -31,7 +31,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that makes no arrays: as ``compiled``, but arrays are not counted.
 
     Counting the references to forty arrays at each call between functions can take most of the
-    time. Whoever calls from Python holds the arrays for the duration of the call.
+    time. The caller in Python holds the arrays for the duration of the call.
     """
     # numba knows the option, its types do not.
     return _with_cache(function, {"_nrt": False})
@@ -40,8 +40,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def part(function: Callable[P, R]) -> Callable[P, R]:
     """Let compiled functions call a function, which for Python stays as it is.
 
-    It becomes machine code only as a part of what Python calls. numba would by default compile it
-    for itself too, with all that it calls: time that grows with the square of the depth of calls.
+    It becomes machine code only inside the functions that Python calls. By default numba would also
+    make machine code of it alone, with all that it calls: time that grows with the square of the
+    depth of calls.
     """
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     body = njit(pipeline_class=_PartCompiler, **options)(function)

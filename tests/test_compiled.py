@@ -49,8 +49,9 @@ class Package:
         self.cache = folder / "cache"
         self._package = folder / "spmilp"
         self._package.mkdir()
-        for name in ("__init__.py", "compiled.py", "code_cache.py"):
+        for name in ("compiled.py", "code_cache.py"):
             shutil.copy(PACKAGE / name, self._package / name)
+        self.write("__init__", "")
         self.write("callee", CALLEE)
         self.write("entry", ENTRY)
         self.add(1)

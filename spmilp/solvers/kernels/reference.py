@@ -1,8 +1,13 @@
 """Named tuples passed by reference between compiled functions.
 
-numba passes a named tuple by value, and each array in it as seven numbers or more. A state of some
-twenty tables would be two hundred arguments of every function, which cost more than the functions
-do, first to compile and then to run. By reference it is one address.
+numba passes a named tuple by value, and each array in it as seven numbers or more: a schedule state
+would be two hundred arguments of every function. By reference it is one address. By value, a pass
+of 10,000 tasks took 1.4 times as long, and compiling it 1.5 times. numba's own structures
+(``structref``) need its reference counts, which ``kernel`` does without.
+
+For numba a reference is a type of its own: a pointer (:class:`_PointerModel`) that ``by_reference``
+makes from a tuple, and whose attributes have the types (:class:`_FieldTypes`) and the values
+(:func:`_load_field`) of the tuple's fields.
 """
 
 from collections.abc import Callable
@@ -18,9 +23,9 @@ T = TypeVar("T")
 
 
 def by_reference(fields: T) -> T:
-    """Return a reference to a named tuple, for as long as the function that asked for it runs.
+    """Return a reference to a named tuple that is good until the calling function returns.
 
-    In plain Python everything is a reference already.
+    Plain Python passes everything by reference, so there it is the tuple itself.
     """
     return fields
 
@@ -34,7 +39,7 @@ class Reference(types.Type):
 
     @property
     def key(self) -> Any:
-        """What makes two references the same type: named tuples of one class may differ."""
+        """What tells references apart: tuples of one class may hold arrays of several types."""
         return self.fields
 
     def position(self, name: str) -> int:
@@ -43,8 +48,8 @@ class Reference(types.Type):
 
 
 @register_model(Reference)
-class _ReferenceModel(models.PrimitiveModel):
-    """An address, in the compiler's own terms."""
+class _PointerModel(models.PrimitiveModel):
+    """In machine code a reference is a pointer to the tuple."""
 
     def __init__(self, manager: Any, reference: Reference) -> None:
         target = manager.lookup(reference.fields).get_value_type()
@@ -61,12 +66,14 @@ def _type_of_reference(context: Any) -> Callable[[Any], Reference]:
 
 @lower_builtin(by_reference, types.BaseTuple)
 def _make_reference(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Put the tuple on the stack of the function that asks."""
+    """Put the tuple on the stack of the calling function, and return where."""
     return cgutils.alloca_once_value(builder, arguments[0])
 
 
 @infer_getattr
 class _FieldTypes(AttributeTemplate):
+    """The types of a reference's attributes."""
+
     key = Reference
 
     def generic_resolve(self, reference: Reference, name: str) -> Any:
@@ -79,6 +86,7 @@ class _FieldTypes(AttributeTemplate):
 
 @lower_getattr_generic(Reference)
 def _load_field(context: Any, builder: Any, reference: Reference, address: Any, name: str) -> Any:
+    """Return the value of a field; of a tuple inside the tuple, its address."""
     position = reference.position(name)
     place = cgutils.gep_inbounds(builder, address, 0, position)
     field = reference.fields[position]
