@@ -154,9 +154,13 @@ def results_have_room(case: Case) -> Iterator[Violation]:
             if held != buffer:
                 what = "scratch" if held is None else case.slice(held)
                 defect = f"which holds {what}"
-                yield _of_result("results_have_room", case, placement, residency, purpose, defect)
+                yield _result_violation(
+                    "results_have_room", case, placement, residency, purpose, defect
+                )
             for defect in _defects_of_results(case, placement, residency):
-                yield _of_result("results_have_room", case, placement, residency, purpose, defect)
+                yield _result_violation(
+                    "results_have_room", case, placement, residency, purpose, defect
+                )
 
 
 def scratch_has_room(case: Case) -> Iterator[Violation]:
@@ -183,7 +187,7 @@ def scratch_has_room(case: Case) -> Iterator[Violation]:
         owner.setdefault(index, placement.task)
         for defect in defects:
             purpose = "has scratch in"
-            yield _of_result("scratch_has_room", case, placement, index, purpose, defect)
+            yield _result_violation("scratch_has_room", case, placement, index, purpose, defect)
 
 
 def _defects_of_results(case: Case, placement: Placement, index: ResidencyIdx) -> Iterator[str]:
@@ -198,7 +202,7 @@ def _defects_of_results(case: Case, placement: Placement, index: ResidencyIdx) -
         yield f"which ends at cycle {residency.end} < {placement.end}, the task's end"
 
 
-def _of_result(
+def _result_violation(
     rule: str,
     case: Case,
     placement: Placement,
