@@ -1,12 +1,12 @@
 """An exhaustive search for the best plans of tiny problems: the oracle for the other solvers.
 
 It shares nothing with them: it has its own timing and its own memories. It knows the machine's
-routes and the strides of a copy, which define what a problem means. It covers every valid plan of
-``docs/format.md``: reloads and spills, transfers between any two memories an engine serves (copies
-inside one memory included), multicast, remote reads, slices served by their own residency or their
-parent's, pairs in place, congruent addresses. Only two freedoms of the format are left out, which
-mean nothing on a real machine: a packed buffer that is there at cycle 0 lies at one address, not at
-several; and nothing is in place of anything at a place in a DRAM tensor.
+routes and the strides of a copy, which define the meaning of a problem. It covers every valid plan
+of ``docs/format.md``: reloads and spills, transfers between any two memories an engine serves
+(copies inside one memory included), multicast, remote reads, slices served by their own residency
+or their parent's, pairs in place, congruent addresses. Only two freedoms of the format are left
+out, which mean nothing on a real machine: a packed buffer that is there at cycle 0 lies at one
+address, not at several; and nothing is in place of anything at a place in a DRAM tensor.
 
 **The candidates are finitely many, and an optimum is among them.**
 

@@ -21,9 +21,9 @@ class TimeAdvance:
         self._demand = demand
 
     def after(self, node: Node) -> tuple[Node, Cycles] | None:
-        """Return what follows at the next end, and in how many cycles.
+        """Return the node at the next end, and the cycles until then.
 
-        ``None`` if nothing runs, or if a transfer turns out to have been of no use: the plan
+        ``None`` if nothing runs, or if a transfer turns out to be redundant: the plan
         without it is found as well.
         """
         ends = [task.left for task in node.state.tasks if task.left > 0]
@@ -41,7 +41,7 @@ class TimeAdvance:
         return Node(state._replace(memories=tuple(memories)), tuple(names), node.next_name), cycles
 
     def _kept(self, state: State, node: Node, memory: MemoryIdx, cycles: Cycles) -> Contents | None:
-        """Return a memory's contents later on; ``None`` if a transfer was in vain."""
+        """Return a memory's contents later on; ``None`` if a transfer was redundant."""
         contents = Contents.of(node, memory)
         before = contents.residencies
         residencies = [_residency_later(residency, cycles) for residency in before]
@@ -62,7 +62,7 @@ class TimeAdvance:
     def _newer_copies_replace_older(
         self, state: State, before: Sequence[LiveResidency], residencies: list[LiveResidency]
     ) -> None:
-        """Let older copies of what has just become valid serve nothing else.
+        """Let older copies of a slice that has just become valid serve nothing else.
 
         Of two valid copies of a slice in one memory, the one that lasts longer can serve whatever
         the other one would serve from now on. If the older one lasts longer the transfer of the

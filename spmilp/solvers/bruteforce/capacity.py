@@ -123,7 +123,7 @@ class CapacityModel:
         for item in items:
             found = self._with_item(residencies, sizes, found, item)
             sizes.append(item.bytes)
-        return [Insertion(evicted, frozenset(ways)) for evicted, ways in found.items()]
+        return [Insertion(evicted, frozenset(some)) for evicted, some in found.items()]
 
     def _with_item(
         self,

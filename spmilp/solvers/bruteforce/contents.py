@@ -24,7 +24,7 @@ class Contents:
 
     @classmethod
     def of(cls, node: Node, memory: MemoryIdx) -> "Contents":
-        """Return a copy of what a memory holds."""
+        """Return a copy of a memory's contents."""
         memory_state = node.state.memories[memory]
         return cls(list(memory_state.residencies), list(node.names[memory]), memory_state.layouts)
 

@@ -51,7 +51,7 @@ NOTHING = Cost(0, 0, 0)
 
 
 class LowerBounds:
-    """Lower bounds on what follows a state."""
+    """Lower bounds on the cost of all that follows a state."""
 
     def __init__(self, tables: ProblemTables, options: TransferOptions, demand: Demand) -> None:
         self._tables = tables
@@ -243,16 +243,16 @@ class _StateView:
         key = slice_, memory
         if key not in self._arrivals:
             buffer = self._tables.whole[slice_]
-            ways = self._options.fastest[slice_]
+            cycles = self._options.fastest[slice_]
             soonest = [
-                valid_in + ways[at][memory]
+                valid_in + cycles[at][memory]
                 for at, held, valid_in in self._residencies.get(buffer, ())
                 if held in (slice_, buffer)
             ]
             if self.is_waited_for(buffer):
                 writer = self._tables.writer[buffer]
                 ends = () if writer is None else self.ends.get(writer, ())
-                soonest += [end + ways[at][memory] for at, end in ends]
+                soonest += [end + cycles[at][memory] for at, end in ends]
             self._arrivals[key] = min(soonest, default=UNREACHABLE)
         return self._arrivals[key]
 

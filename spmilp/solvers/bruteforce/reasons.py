@@ -10,8 +10,8 @@ from spmilp.units import Bytes, SliceIdx, TaskIdx
 def least_bytes(tables: ProblemTables, task: Task, group: CoreGroup) -> Bytes:
     """Return the bytes that a task needs at least at one time in the memory of its core.
 
-    Of each buffer that it reads, its largest slice, unless cores read remotely; what it writes,
-    unless that may overwrite something; its scratch. Padding between them is left aside.
+    Of each buffer that it reads, its largest slice, unless cores read remotely; its results,
+    unless they may overwrite something; its scratch. Padding between them is left aside.
     """
     problem = tables.problem
     largest: dict[int, Bytes] = {}
@@ -31,7 +31,7 @@ def least_bytes(tables: ProblemTables, task: Task, group: CoreGroup) -> Bytes:
 
 
 def least_peak(problem: Problem) -> Bytes:
-    """Return what the peak of the scratchpads is at least: the most that a single task needs."""
+    """Return a lower bound on the peak of the scratchpads: the most that a single task needs."""
     tables = ProblemTables(problem)
     kinds = [memory.kind for memory in problem.machine.memories]
     return max(
@@ -95,8 +95,8 @@ def _why_unreachable(tables: ProblemTables) -> str:
         buffer = problem.buffers[tables.whole[slice_]]
         writer = tables.writer[buffer.index]
         sources = {buffer.starts_in} if writer is None else _memories_of(tables, writer)
-        ways = options.fastest[slice_]
-        return any(ways[a][b] < UNREACHABLE for a in sources if a is not None for b in targets)
+        cycles = options.fastest[slice_]
+        return any(cycles[a][b] < UNREACHABLE for a in sources if a is not None for b in targets)
 
     for task in problem.tasks:
         readable = {m for _, group, _ in tables.able[task.index] for m in group.readable}

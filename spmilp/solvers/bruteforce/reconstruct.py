@@ -214,7 +214,7 @@ class Reconstruction:
                 yield Block((str(tensor.index),), ((0, None, tensor.bytes),), residue)
 
     def _blocks(self, lives: dict[int, _Life], memory: MemoryIdx) -> Iterator[Block]:
-        """Yield what is packed in a memory; residencies in place of each other are one block."""
+        """Yield the packed residencies of a memory; those in place of each other are one block."""
         packed = {
             name: life
             for name, life in lives.items()

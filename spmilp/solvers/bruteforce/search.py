@@ -15,7 +15,7 @@ from typing import TypeAlias
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.bruteforce.advance import TimeAdvance
 from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.contents import Contents
+from spmilp.solvers.bruteforce.contents import Contents, combined
 from spmilp.solvers.bruteforce.demand import Demand
 from spmilp.solvers.bruteforce.lower_bounds import NOTHING, Cost, LowerBounds
 from spmilp.solvers.bruteforce.state import (
@@ -34,11 +34,11 @@ from spmilp.solvers.bruteforce.transfer_starts import TransferStart, TransferSta
 from spmilp.solvers.common.clock import Clock
 
 Step: TypeAlias = TaskStart | TransferStart | None
-"""What starts; ``None`` when time passes."""
+"""The start of a task or transfer; ``None`` when time passes."""
 
 
 class LimitReachedError(Exception):
-    """The search was stopped; ``bound`` is what the first quantity of its order is at least."""
+    """The search was stopped; ``bound`` is a lower bound on the first quantity of its order."""
 
     def __init__(self, bound: int) -> None:
         super().__init__(bound)
@@ -159,16 +159,16 @@ class Search:
         heappush(self._heap, (promise, -self._pushed, path))
 
     def _is_as_good(self, one: Cost, other: Cost) -> bool:
-        """Say whether one way to a state makes another one needless.
+        """Say whether a state reached at one cost need not be reached at another one.
 
-        What follows costs both the same, so the order of plans by it is theirs.
+        The cost of all that follows is the same.
         """
         return self._rank(one) <= self._rank(other) and all(
             one.of(quantity) <= other.of(quantity) for quantity in self._ceilings
         )
 
     def _successors(self, path: Path) -> Iterator[tuple[Node, Cost, Step]]:
-        """Yield what can follow; where cycles do not count, one thing ends before another starts.
+        """Yield the successors; where cycles do not count, one thing ends before another starts.
 
         That loses nothing: let all that a plan starts run in the same order, but one after the
         other. Operands are valid sooner than before with respect to it, and whatever lies in a
@@ -200,7 +200,7 @@ class Search:
         )
 
     def _roots(self) -> Iterator[Node]:
-        """Yield what can be at cycle 0: residues of tensors and of what starts in a memory."""
+        """Yield the nodes at cycle 0: all residues of tensors and layouts of initial data."""
         problem = self.tables.problem
         choices = [self.tables.residues[tensor.memory] for tensor in problem.tensors]
         tasks = (TaskState(WAITING, -1),) * len(problem.tasks)
@@ -217,7 +217,7 @@ class Search:
         return [residue for tensor, residue in pairs if tensor.memory == memory]
 
     def _with_originals(self, node: Node) -> Iterator[Node]:
-        """Yield the node with all that is there at cycle 0 and wanted, in every way it can lie.
+        """Yield the node with all initial data that is wanted, in every layout.
 
         Of a buffer at its place every slice is a residency of its own, so that one may end when
         something is written over it while others last.
@@ -253,31 +253,22 @@ class Search:
         contents = Contents.of(node, memory)
         residency = LiveResidency(slice_, residue, 0, 0, True, False)
         if placed:
-            # Those at their places show what is there; they may share elements.
-            columns = contents.layouts
-            if columns is not None:
-                columns = frozenset((*layout, -1) for layout in columns)
-            ways = [
-                Contents(
-                    [*contents.residencies, residency], [*contents.names, node.next_name], columns
-                )
-            ]
+            # Slices at their places hold the same initial data; they may share elements.
+            layouts = contents.layouts
+            if layouts is not None:
+                layouts = frozenset((*layout, -1) for layout in layouts)
+            names = [*contents.names, node.next_name]
+            filled = [Contents([*contents.residencies, residency], names, layouts)]
         else:
             size = self.tables.problem.slices[slice_].bytes
             held = [s._replace(used=False) for s in contents.residencies]
             fixed = Contents(held, contents.names, contents.layouts)
-            ways = [
-                Contents([s._replace(used=True) for s in way.residencies], way.names, way.layouts)
-                for way in fixed.with_items(
+            filled = [
+                Contents([s._replace(used=True) for s in one.residencies], one.names, one.layouts)
+                for one in fixed.with_items(
                     self.models[memory], [Item(residency, size)], [node.next_name]
                 )
             ]
-        for way in ways:
-            memory_state, names = way.in_order(self.models[memory])
-            memories, all_names = list(node.state.memories), list(node.names)
-            memories[memory], all_names[memory] = memory_state, names
-            yield Node(
-                node.state._replace(memories=tuple(memories)),
-                tuple(all_names),
-                node.next_name + 1,
-            )
+        for memories, all_names in combined(node, {memory: filled}, self.models):
+            state = node.state._replace(memories=memories)
+            yield Node(state, all_names, node.next_name + 1)

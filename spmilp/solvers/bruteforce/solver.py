@@ -92,8 +92,8 @@ class _Run:
     def _search(self) -> None:
         """Minimise one quantity after the other, and keep it at its minimum.
 
-        Quantities that add up along a plan are taken together, except that what ranks before the
-        makespan comes first on its own: then cycles do not count yet, and the search is short.
+        Quantities that add up along a plan are taken together, but those that rank before the
+        makespan come first on their own: then cycles do not count yet, and the search is short.
         """
         for stage in stages(self._problem.objective.order):
             found = (

@@ -17,7 +17,7 @@ class LiveResidency(NamedTuple):
     Parameters
     ----------
     slice
-        What it is; ``-1 - t`` for the scratch bytes of task ``t``.
+        ``-1 - t`` for the scratch bytes of task ``t``.
     residue
         Its address modulo the engines' congruences; -1 where it does not matter.
     valid_in, busy_for

@@ -14,7 +14,7 @@ from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
 @dataclass(frozen=True, slots=True)
 class TaskStart:
-    """A task starts: on a core of a group, with named residencies for what it reads and writes.
+    """A task starts: on a core of a group, with named residencies for its operands and results.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class TaskStarts:
         self._models = models
 
     def after(self, node: Node) -> Iterator[tuple[Node, TaskStart]]:
-        """Yield what follows when one task starts."""
+        """Yield the successors by the start of one task."""
         state = node.state
         busy = [0] * len(self._tables.groups)
         for task_state in state.tasks:

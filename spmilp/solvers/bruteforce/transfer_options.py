@@ -27,7 +27,7 @@ class TransferOption:
     Parameters
     ----------
     rate
-        What it holds on each link, in the unit of :class:`.ProblemTables`.
+        Of its bytes on each link, in the unit of :class:`.ProblemTables`.
     traffic
         Bytes out of DRAMs and into DRAMs.
     """
@@ -54,7 +54,7 @@ class TransferOptions:
         self.fastest = tuple(
             self._closure(lambda p: p.cycles, part.index) for part in tables.problem.slices
         )
-        """Cycles at least for each slice from each memory to each other, whatever is in the way."""
+        """The least cycles for each slice from each memory to each other, capacities ignored."""
         self.cheapest = tuple(
             self._closure(lambda p: p.energy, part.index) for part in tables.problem.slices
         )

@@ -44,7 +44,7 @@ class TransferStarts:
         self._demand = demand
 
     def after(self, node: Node) -> Iterator[tuple[Node, TransferStart]]:
-        """Yield what follows when one transfer starts."""
+        """Yield the successors by the start of one transfer."""
         state = node.state
         for part in self._tables.problem.slices:
             targets = self._demand.targets(state, part.index)

@@ -18,7 +18,7 @@ from spmilp.solvers.milp.variables import NONE, ONE, Variables, name_of
 from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
 
 Key: TypeAlias = CandidateResidency | TensorIdx | str
-"""What has an address: a candidate, a tensor, or something else by its name."""
+"""A candidate, a tensor, or by its name something else that has an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Item:
     Parameters
     ----------
     key
-        What it is; ``None`` for the bytes of an operand beyond the result in its place.
+        ``None`` for the bytes of an operand beyond the result in its place.
     blocks
         Whole blocks that it has: nothing else begins inside its last one.
     may_share
@@ -81,9 +81,9 @@ class AddressModel:
         """A result takes the bytes of an operand over when its task starts.
 
         From then on nothing else uses the operand, so its own time ends there, though the task
-        still reads it. The two have the larger of their sizes while the task runs: what the operand
-        has beyond the result is kept apart for that time. An operand gives its bytes to one result,
-        and a result takes those of one operand: two of either would share bytes with each other.
+        still reads it. The two have the larger of their sizes while the task runs: the operand's
+        bytes beyond the result are kept apart for that time. An operand gives its bytes to one
+        result, and a result takes those of one operand: two would share bytes with each other.
         """
         takers: dict[tuple[str, TaskIdx, CandidateResidency], list[Linear]] = {}
         for task in self._tables.problem.tasks:
@@ -96,7 +96,7 @@ class AddressModel:
                 self._program.at_most(total(some), 1)
 
     def add_all(self) -> None:
-        """Keep apart what lies in a memory, or at one place in a tensor, at one time."""
+        """Keep apart the items of a memory, and the slices at one place in a tensor."""
         for memory, rest in self._rests:
             self.items[memory].append(rest)
         for items in self.items.values():

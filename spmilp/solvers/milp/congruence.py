@@ -55,10 +55,10 @@ class Congruences:
         offset = layout_in_slice(problem, slice_, holder.slice).offset
         return self._block(holder, holder.memory) * alignment + offset
 
-    def _block(self, what: CandidateResidency | TensorIdx, memory: MemoryIdx) -> Linear:
-        if what not in self._addresses.offsets:
+    def _block(self, key: CandidateResidency | TensorIdx, memory: MemoryIdx) -> Linear:
+        if key not in self._addresses.offsets:
             residues = self._tables.residues(memory)
-            self._addresses.offsets[what] = self._program.number(
+            self._addresses.offsets[key] = self._program.number(
                 f"residue_{memory}", 0, residues - 1, whole=True
             )
-        return self._addresses.offsets[what]
+        return self._addresses.offsets[key]

@@ -9,7 +9,7 @@ LEAST = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a run may spend; ``seconds`` of ``None`` for no limit."""
+    """Limits of a run; ``seconds`` of ``None`` for no limit."""
 
     seconds: float | None
     threads: int
@@ -25,7 +25,7 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a run has found.
+    """The result of a run.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the function returned, or the message of the :class:`SpmilpError` that it raised, or the
-    traceback of anything else."""
+    """The value that the function returned, or the message of the :class:`SpmilpError` or the
+    traceback of the other exception that it raised."""
 
     value: object = None
     error: str = ""

@@ -23,7 +23,7 @@ from spmilp.units import Cycles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """The objective of a model, and what is known of it.
+    """The objective of a model, with known bounds.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class _Worker:
         atexit.register(self._process.kill)
 
     def call(self, function: str, *arguments: object) -> tuple[object, bool]:
-        """Call a function over there; return or raise what it does, and if an interrupt came."""
+        """Call a function over there; return its value, and whether an interrupt came."""
         interrupted = False
         try:
             self._pipe.send(Call(function, arguments))

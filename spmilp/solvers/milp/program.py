@@ -76,7 +76,7 @@ class Variable:
     Parameters
     ----------
     whole
-        Whether a solver has to be told that it is an integer. The others (times, offsets) are
+        Whether it is an integer for the solver. The others (times, offsets) are
         whole in the plan too; see :mod:`spmilp.solvers.milp.repair`.
     """
 
@@ -124,18 +124,18 @@ class Program:
         self.variables.append(variable)
         return Linear({index: 1})
 
-    def low(self, what: Number) -> int:
+    def low(self, part: Number) -> int:
         """Return the least value that the bounds of the variables allow."""
-        if isinstance(what, int):
-            return what
-        return what.constant + sum(
+        if isinstance(part, int):
+            return part
+        return part.constant + sum(
             factor * (self.variables[index].low if factor > 0 else self.variables[index].high)
-            for index, factor in what.terms.items()
+            for index, factor in part.terms.items()
         )
 
-    def high(self, what: Number) -> int:
+    def high(self, part: Number) -> int:
         """Return the greatest value that the bounds of the variables allow."""
-        return -self.low(what * -1)
+        return -self.low(part * -1)
 
     def at_least(self, left: Number, right: Number, *unless: Number) -> None:
         """Demand ``left >= right``, released when the sum of ``unless`` is 1 or more."""

@@ -15,7 +15,7 @@ from spmilp.units import Bytes, MemoryIdx
 def why_impossible(
     tables: MilpTables, structure: Structure, settings: MilpOptions, backend: str, limits: Limits
 ) -> str:
-    """Return what cannot be reached, or how many bytes are short."""
+    """Return the first task, read or buffer that is impossible, or how many bytes are short."""
     reason = what_cannot_be(
         tables.problem,
         runs=lambda task: bool(tables.memories_of(task)),

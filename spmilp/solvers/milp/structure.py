@@ -62,7 +62,7 @@ class Server(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a candidate can be.
+    """The properties of a candidate.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class Shape:
         It stands for itself and for all later residencies of its slice in its memory. Whatever
         uses one of those uses this one *late*: it has to be valid, but need not be there any
         more. Every plan, however often it transfers a slice, has a counterpart in a model with
-        open candidates, with the same or smaller quantities: what the model does is part of the
-        plan. The optimum of such a model is a lower bound, and without late uses it is a plan.
+        open candidates, with the same or smaller quantities: everything in it happens in the plan
+        too. The optimum of such a model is a lower bound, and without late uses it is a plan.
     """
 
     key: CandidateResidency

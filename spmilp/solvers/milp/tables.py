@@ -22,8 +22,8 @@ class MilpTables(ProblemTables):
     modulus
         The least common multiple of the engines' congruences; 1 when there are none.
     contested
-        For each pair at a place in a tensor, the pairs that share elements with it and do not show
-        what is there at cycle 0 like it; a pair contests itself when it can be transferred there.
+        For each pair at a place in a tensor, the pairs that share elements with it, unless both
+        hold initial data; a pair contests itself when it can be transferred there.
     before
         For each task, all tasks that must have ended before it starts.
     """

@@ -1,4 +1,4 @@
-"""The variables of the model, with bounds from what must come before and after."""
+"""The variables of the model, with bounds from the paths before and after."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

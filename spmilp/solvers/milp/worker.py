@@ -19,7 +19,7 @@ from spmilp.solvers.milp.messages import Answer, Call, Outcome
 
 
 def main() -> None:
-    """Answer calls; an interrupt asks the solver at work to end with what it has."""
+    """Answer calls; an interrupt asks the solver at work to end with its best solution."""
     pipe = Connection(int(sys.argv[1]))
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
