@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Route = tuple[LinkIdx, ...]
 
 LARGEST = 2**31 - 1
-"""What SciPy's flows can count to."""
+"""The largest flow that SciPy can count."""
 
 START, END = 0, 1
 """Nodes of the network of flows: before all routes, and behind all of them."""

@@ -15,7 +15,7 @@ MOST_MEMORIES = 48
 """On larger machines single transfers are not followed up; all distances are taken for 0."""
 
 FAR = 1 << 90
-"""Where no chain of transfers leads."""
+"""Distance between memories that no chain of transfers connects."""
 
 Table: TypeAlias = list[list[int]]
 Cost: TypeAlias = Callable[[Cycles, Fraction, int], int]
@@ -100,11 +100,11 @@ class Distances:
         return self._least_step(size, into=False)
 
     def starts_in_dram(self, buffer: BufferIdx) -> bool:
-        """Say whether a buffer lies in a DRAM at first in which no core works itself."""
+        """Return whether a buffer lies in a DRAM at first in which no core works itself."""
         return self._is_far_dram(self._problem.buffers[buffer].starts_in)
 
     def ends_in_dram(self, buffer: BufferIdx) -> bool:
-        """Say whether a buffer must end in a DRAM in which no core works itself."""
+        """Return whether a buffer must end in a DRAM in which no core works itself."""
         return self._is_far_dram(self._problem.buffers[buffer].ends_in)
 
     def _least_step(self, size: Bytes, *, into: bool) -> Cycles:
@@ -170,7 +170,7 @@ class Distances:
 
 
 def _apart(sources: Collection[MemoryIdx], targets: Collection[MemoryIdx]) -> bool:
-    """Say whether two sets of memories have none in common."""
+    """Return whether two sets of memories have none in common."""
     return sources is not targets and set(targets).isdisjoint(sources)
 
 

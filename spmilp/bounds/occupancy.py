@@ -37,7 +37,7 @@ def occupancy_bound(problem: Problem) -> Cycles:
 
 
 def _share(problem: Problem) -> bool:
-    """Say whether some cores share a memory, so that their tasks may read the same bytes."""
+    """Return whether some cores share a memory, so that their tasks may read the same bytes."""
     machine = problem.machine
     return len({core.memory for core in machine.cores}) < len(machine.cores)
 

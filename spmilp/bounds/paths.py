@@ -1,6 +1,6 @@
 """Heads and tails by energetic reasoning over cuts: all that is before a task, all that is after.
 
-All that a task depends on must be done before it starts, and it needs room in time on the cores and
+All that a task depends on must be done before it starts, and it needs time on the cores and
 on the links out of DRAM; likewise all that depends on it, after its end. Where layers depend on
 layers as a whole, the bounds of the layers add up.
 """

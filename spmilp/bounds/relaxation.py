@@ -78,7 +78,7 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Crossing:
-    """What transfers between a DRAM and all else have in common, in one direction."""
+    """Links, engines and rate common to all transfers of a DRAM in one direction."""
 
     rate: Fraction
     links: frozenset[LinkIdx]
@@ -234,7 +234,7 @@ class _Relaxation:
         self._memory_use.add(self.model.new_interval_var(start, lasts, end, name), size)
 
     def _is_direct(self, dram: MemoryIdx) -> bool:
-        """Say whether there is no other memory than a DRAM and those that tasks use."""
+        """Return whether there is no other memory than a DRAM and those that tasks use."""
         used = self._graph.distances.used
         return all(
             memory.index in used or memory.index == dram for memory in self._machine.memories

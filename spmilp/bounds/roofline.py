@@ -1,4 +1,4 @@
-"""What no tiling and no plan can beat: the arithmetic and the compulsory traffic of a network."""
+"""The roofline of a network, for any tiling and plan: its arithmetic and compulsory traffic."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -122,7 +122,7 @@ def roofline(network: Network, machine: Machine) -> Roofline:
 
 
 class _Dram:
-    """How long DRAMs take to send and to take bytes, at least."""
+    """Least cycles in which DRAMs send and take bytes."""
 
     def __init__(self, machine: Machine) -> None:
         self._outgoing = dram_rate(machine, outgoing=True)

@@ -1,4 +1,4 @@
-"""The spill bound: what finds no room beside a task's working set goes to DRAM and comes back."""
+"""The spill bound: data without space beside a task's working set goes to DRAM and comes back."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -17,7 +17,7 @@ MOST_TASKS = 1000
 
 
 class Squeeze(NamedTuple):
-    """A task beside which not everything finds room: the bytes too many, and what may go.
+    """A task beside which live data exceeds the memories: the excess in bytes, and what may go.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def spill_bound(problem: Problem) -> Bytes:
 
 
 def _squeezes(problem: Problem, distances: Distances) -> Iterator[Squeeze]:
-    """Yield the tasks beside which not all that must last finds room."""
+    """Yield the tasks beside which the live data exceeds the memories."""
     capacity = sum(
         memory.usable or 0
         for memory in problem.machine.memories

@@ -1,4 +1,4 @@
-"""Which operators a result has to go through: immediate post-dominators, views looked through."""
+"""Immediate post-dominators: operators that a result has to pass, views looked through."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from spmilp.units import Extents
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Who reads the results of the operators that compute.
+    """Readers of the results of the operators that compute.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _readers(
 
 
 def _keeps_boxes(network: UnfusedNetwork, view: Operator) -> bool:
-    """Say whether a view only adds or drops axes of length 1."""
+    """Return whether a view only adds or drops axes of length 1."""
     if view.kind not in RESHAPES:
         return False
     before, after = network.tensors[view.inputs[0]].shape, network.tensors[view.output].shape

@@ -115,7 +115,7 @@ class _Fuser:
             self._merge(reader, self._members[last])
 
     def _is_data(self, source: int, reduction: int) -> bool:
-        """Say whether a reduction reads a result as its first input, and only there."""
+        """Return whether a reduction reads a result as its first input, and only there."""
         inputs = self._flow.operators[reduction].inputs
         return [self._flow.origin.get(name) == source for name in inputs] == [
             position == 0 for position in range(len(inputs))
@@ -150,7 +150,7 @@ class _Fuser:
         return len(self._members[position]) == 1 and self._is_light(position)
 
     def _keeps_work(self, before: int, after: int) -> bool:
-        """Say whether tiles of ``after`` need disjoint parts of what ``before`` gives."""
+        """Return whether tiles of ``after`` need disjoint parts of what ``before`` gives."""
         if self._classes[after] is Fusion.ELEMENTWISE:
             return self._same_shape(before, after)
         return self._flow.operators[after].kind in BOX_TO_BOX

@@ -34,7 +34,7 @@ class Node:
         self.attributes = _with_defaults(node, opset)
 
     def has(self, position: int) -> bool:
-        """Say whether an input is there."""
+        """Return whether an input is there."""
         return position < len(self._node.inputs) and self._node.inputs[position] is not None
 
     def input_names(self, count: int | None = None) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class Node:
         return tuple(str(value.name) for value in self._node.outputs)
 
     def uses_output(self, position: int) -> bool:
-        """Say whether anything reads an output."""
+        """Return whether anything reads an output."""
         if position >= len(self._node.outputs):
             return False
         value = self._node.outputs[position]
@@ -77,7 +77,7 @@ class Node:
         return cast(NDArray[np.generic], value.const_value.numpy())
 
     def is_constant(self, position: int) -> bool:
-        """Say whether an input is there and its values are known."""
+        """Return whether an input is there and its values are known."""
         return self.has(position) and self._value(position).const_value is not None
 
     def integers(self, position: int) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ def settle_outputs(network: UnfusedNetwork) -> UnfusedNetwork:
 
 
 def is_view(operator: Operator) -> bool:
-    """Say whether an operator moves no bytes."""
+    """Return whether an operator moves no bytes."""
     return family_of(operator.kind).fusion is Fusion.VIEW
 
 

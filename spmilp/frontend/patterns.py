@@ -22,7 +22,7 @@ Operand: TypeAlias = tuple[str, Scale | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What becomes one integer operator.
+    """Operators that become one integer operator.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class PatternFinder:
         )
 
     def _may_stay(self, name: str) -> bool:
-        """Say whether an operand without scale may stay: left out, constant, or integer."""
+        """Return whether an operand without scale may stay: left out, constant, or integer."""
         return (
             not name
             or _is_constant(self._tensors[name])
@@ -97,7 +97,7 @@ class PatternFinder:
         )
 
     def _products_fit(self, operator: Operator, operands: tuple[Operand, ...]) -> bool:
-        """Say whether products and bias of an operator can be added up as integers."""
+        """Return whether products and bias of an operator can be added up as integers."""
         if operator.attributes.get("alpha", 1.0) != 1 or operator.attributes.get("beta", 1.0) != 1:
             return False
         (_, left), (_, right) = operands[:2]

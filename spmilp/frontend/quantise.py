@@ -65,7 +65,7 @@ def _integer_operator(pattern: Pattern) -> Operator:
 
 
 def _only_moves(pattern: Pattern) -> bool:
-    """Say whether an operator gives the right integers without knowing their scales."""
+    """Return whether an operator gives the right integers without knowing their scales."""
     scales = [scale for _, scale in pattern.operands if scale is not None]
     return (
         pattern.operator.kind in MOVING

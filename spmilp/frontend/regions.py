@@ -1,4 +1,4 @@
-"""What a tile of a group needs of every tensor, and what it costs."""
+"""Boxes that a tile of a group needs of every tensor, and its work."""
 
 from collections.abc import Mapping
 from math import prod

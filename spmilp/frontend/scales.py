@@ -29,7 +29,7 @@ def with_scales(node: Node, operator: Operator) -> Operator:
 
 
 def same_scale(a: Scale, b: Scale) -> bool:
-    """Say whether integers mean the same real numbers in both."""
+    """Return whether integers mean the same real numbers in both."""
     return (
         a.dtype == b.dtype
         and a.axis == b.axis

@@ -56,7 +56,7 @@ def lanes_of(kind: CoreKind, dtype: str) -> int:
 
 
 def can_run(kind: CoreKind, group: Group) -> bool:
-    """Say whether a kind of core runs every operator of a group; views need nothing."""
+    """Return whether a kind of core runs every operator of a group; views need nothing."""
     return kind.operators is None or kinds_to_run(group) <= kind.operators
 
 

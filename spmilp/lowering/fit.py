@@ -9,7 +9,7 @@ from spmilp.units import Bytes, align_up
 
 
 class FitTest:
-    """Knows which kinds of core have a memory that holds a task.
+    """Finds the kinds of core with a memory that holds a task.
 
     A machine may have large cores and small ones that run the same operators; a solver need not
     consider the small ones for what only the large ones can hold.

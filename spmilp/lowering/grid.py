@@ -1,4 +1,4 @@
-"""How a tensor is cut into buffers: a grid of half-open intervals along each axis."""
+"""The cut of a tensor into buffers: a grid of half-open intervals along each axis."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator

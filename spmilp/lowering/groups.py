@@ -50,7 +50,7 @@ def reduction_length(network: Network, group: Group) -> int:
 
 
 class Computation:
-    """What the tasks of one group read and compute.
+    """The reads and the work of tasks of one group.
 
     Only the task of a tile's last part applies what follows the anchor, and reads what that needs;
     the others compute the group up to its anchor.

@@ -1,4 +1,4 @@
-"""How network inputs and weights, which lie whole in DRAM, are cut into buffers."""
+"""The cut of network inputs and weights, which lie whole in DRAM, into buffers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

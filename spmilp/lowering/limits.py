@@ -1,4 +1,4 @@
-"""What DMA engines demand of the shape of what they move."""
+"""Limits of DMA engines on the shape of a transfer."""
 
 from dataclasses import dataclass
 from math import prod
@@ -11,7 +11,7 @@ from spmilp.units import Bytes, Extents
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmaLimits:
-    """What every engine of a machine can move, so that any of them may be chosen.
+    """Limits that every engine of a machine meets, so that any of them may be chosen.
 
     Parameters
     ----------

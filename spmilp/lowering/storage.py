@@ -1,4 +1,4 @@
-"""Where values lie: the buffers of every tensor and partial sum, and the DRAM of each tensor."""
+"""Storage of values: the buffers of every tensor and partial sum, and the DRAM of each tensor."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

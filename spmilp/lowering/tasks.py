@@ -78,7 +78,7 @@ class TiledGroup:
         return 0, self.grid.parts[task.part][1]
 
     def is_last(self, task: TileTask) -> bool:
-        """Say whether a task finishes its tile."""
+        """Return whether a task finishes its tile."""
         return task.part == len(self.grid.parts) - 1
 
 

@@ -1,4 +1,4 @@
-"""How a group's output is cut into tiles, its reduction into parts, and the names of boxes."""
+"""The cut of a group's output into tiles and of its reduction into parts; names of boxes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

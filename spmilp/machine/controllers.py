@@ -1,4 +1,4 @@
-"""What named DMA controllers can express in one descriptor, and how copies are split for them.
+"""Named DMA controllers: copies that one descriptor can express, and how others are split.
 
 A copy that one descriptor cannot hold becomes a chain of them. What no chain can express is a
 defect: the checker reports it for engines that name their controller, and exports refuse it.
@@ -73,7 +73,7 @@ class Controller:
     source: str
 
     def strides_fit(self, block: Block) -> bool:
-        """Say whether a descriptor has room for the strides of a block with loops."""
+        """Return whether a descriptor can hold the strides of a block with loops."""
         return True
 
 
@@ -84,7 +84,7 @@ class _Edma(Controller):
     """
 
     def strides_fit(self, block: Block) -> bool:
-        """Say whether the gaps behind the rows are equal, or one of them is 0."""
+        """Return whether the gaps behind the rows are equal, or one of them is 0."""
         ((_, source, destination),) = block.loops
         gaps = {source - block.run, destination - block.run} - {0}
         fits = all(-(2**19) <= gap < 2**19 for gap in gaps)
@@ -95,7 +95,7 @@ class _Epiphany(Controller):
     """Outer strides are signed 16-bit numbers, from the last item of a row to the next row."""
 
     def strides_fit(self, block: Block) -> bool:
-        """Say whether both outer strides fit."""
+        """Return whether both outer strides fit."""
         ((_, source, destination),) = block.loops
         item = item_size(block)
         jumps = (source - block.run + item, destination - block.run + item)
@@ -106,7 +106,7 @@ class _MchanV6(Controller):
     """Only the outer memory has a stride, of 16 bits; the scratchpad's side is contiguous."""
 
     def strides_fit(self, block: Block) -> bool:
-        """Say whether the stride of the other memory fits and the local side has none."""
+        """Return whether the stride of the other memory fits and the local side has none."""
         ((_, source, destination),) = block.loops
         local, other = (destination, source) if block.loads else (source, destination)
         return local == block.run and 0 <= other < 2**16
@@ -116,7 +116,7 @@ class _Mchan(Controller):
     """Both sides have a stride, each a word of 32 bits."""
 
     def strides_fit(self, block: Block) -> bool:
-        """Say whether the strides fit."""
+        """Return whether the strides fit."""
         ((_, source, destination),) = block.loops
         return 0 <= source < 2**32 and 0 <= destination < 2**32
 
@@ -125,7 +125,7 @@ class _Aie(Controller):
     """Rows of at most 255 words when there are loops; steps of at most 8192 words."""
 
     def strides_fit(self, block: Block) -> bool:
-        """Say whether the run fits the innermost dimension and the strides fit their fields."""
+        """Return whether the run fits the innermost dimension and the strides fit their fields."""
         steps = [step for _, *both in block.loops for step in both]
         return block.run <= 255 * 4 and all(4 <= step <= 8192 * 4 for step in steps)
 

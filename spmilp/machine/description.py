@@ -20,7 +20,7 @@ LOOPS = ("B", "G", "K", "C", "Y", "X", "R", "S")
 
 
 class LinkFields(FileModel):
-    """What a link is like; energy in femtojoules per byte and hop."""
+    """Properties of a link; energy in femtojoules per byte and hop."""
 
     rate_bytes_per_cycle: Rate
     latency_cycles: Amount = 0
@@ -145,7 +145,7 @@ class EngineFields(FileModel):
 
 
 class MemoryFields(FileModel):
-    """What all memories have; the size in one of three units."""
+    """Fields common to all memories; the size in one of three units."""
 
     size_bytes: Count | None = None
     size_kib: Count | None = None

@@ -20,7 +20,7 @@ from spmilp.units import (
 
 
 class MemoryKind(StrEnum):
-    """Where a memory stands in the hierarchy."""
+    """Level of a memory in the hierarchy."""
 
     DRAM = "dram"
     SHARED = "shared"
@@ -117,7 +117,7 @@ class MacArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreKind:
-    """What equal cores can do and how fast.
+    """Capabilities and speed of equal cores.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class Engine:
             )
 
     def serves(self, source: MemoryIdx, destination: MemoryIdx) -> bool:
-        """Say whether it may move data from ``source`` to ``destination``, routes left aside."""
+        """Return whether it may move data from ``source`` to ``destination``, routes left aside."""
         if self.owner is None:
             return self._reaches(source) and self._reaches(destination)
         if destination == self.owner and self.loads and self._reaches(source):

@@ -1,4 +1,4 @@
-"""Where the numbers of a machine come from."""
+"""Sources of the numbers of a machine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -110,5 +110,5 @@ def _is_number(value: object) -> bool:
 
 
 def _matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    """Say whether a pattern, part by part, is the path or the beginning of it."""
+    """Return whether a pattern, part by part, is the path or the beginning of it."""
     return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))

@@ -1,4 +1,4 @@
-"""What single parts of a machine file stand for: topologies, kinds of core, links."""
+"""Expansion of single parts of a machine file: topologies, kinds of core, links."""
 
 from math import prod
 
@@ -77,5 +77,5 @@ def kind_of(index: KindIdx, name: str, given: KindFields) -> CoreKind:
 
 
 def wire_of(given: LinkFields) -> Wire:
-    """Return what a link is like."""
+    """Return the properties of a link."""
     return Wire(given.rate_bytes_per_cycle, given.latency_cycles, given.energy_fj_per_byte)

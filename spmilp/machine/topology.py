@@ -15,7 +15,7 @@ from spmilp.units import Cycles, Femtojoules
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a link is like.
+    """Properties of a link.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ ROWS_AT_A_TIME = 4096
 
 
 class _Header(BaseModel):
-    """What every file states, whatever else it holds."""
+    """Fields of every file, whatever else it holds."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -48,7 +48,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def read_document(path: Path | str, data: bytes, model: type[M], name: str, version: str) -> M:
-    """Return what the bytes of a file hold, as a model that has been validated.
+    """Return the content of a file as a model that has been validated.
 
     A file of the same major version is read. What a newer minor version has added is ignored.
 

@@ -101,7 +101,7 @@ class SourceModel(FileModel):
 
 
 class ProblemModel(FileModel):
-    """What the solvers see: buffers, slices and tasks on a machine. Bytes, cycles, femtojoules."""
+    """A mapping problem: buffers, slices and tasks on a machine. Bytes, cycles, femtojoules."""
 
     format: Literal["spmilp-problem"]
     format_version: str

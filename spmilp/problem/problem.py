@@ -1,4 +1,4 @@
-"""What the solvers see: buffers, slices and tasks on a machine. Integers only, no ONNX."""
+"""The mapping problem: buffers, slices and tasks on a machine. Integers only, no ONNX."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class BufferKind(StrEnum):
-    """What a buffer holds; for reports and exports, the rules do not depend on it."""
+    """Content of a buffer; for reports and exports, the rules do not depend on it."""
 
     INPUT = "input"
     WEIGHT = "weight"
@@ -38,7 +38,7 @@ class BufferKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """Where a task or a buffer comes from: a box of something that has a name in the model.
+    """Origin of a task or a buffer: a box of something that has a name in the model.
 
     Parameters
     ----------

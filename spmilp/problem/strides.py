@@ -15,7 +15,7 @@ SHAPES_KEPT = 4096
 
 
 class Layout(NamedTuple):
-    """How a slice lies in a memory: its first byte, and the bytes between neighbours of each axis.
+    """Layout of a slice in a memory: its first byte, and the bytes between neighbours of each axis.
 
     Parameters
     ----------
@@ -131,6 +131,6 @@ def footprint(extent: Extents, item: Bytes, layout: Layout) -> Bytes:
 
 
 def _continues(loop: tuple[int, Bytes, Bytes], from_stride: Bytes, to_stride: Bytes) -> bool:
-    """Say whether an outer loop goes on where the inner one has ended, on both sides."""
+    """Return whether an outer loop goes on where the inner one has ended, on both sides."""
     count, inner_from, inner_to = loop
     return from_stride == count * inner_from and to_stride == count * inner_to

@@ -1,4 +1,4 @@
-"""How much of each buffer tasks read: exact, though slices overlap."""
+"""Bytes of each buffer that tasks read: exact, though slices overlap."""
 
 from bisect import bisect_left
 from itertools import product

@@ -137,7 +137,7 @@ class CandidateSpace:
         return other
 
     def is_tight(self, profile: Profile) -> bool:
-        """Say whether a candidate's tiles come close to the size of a memory they may lie in."""
+        """Return whether a candidate's tiles come close to the size of a memory they may lie in."""
         size = profile.candidate.footprint.bytes
         cores = (self._machine.cores[core] for core in profile.candidate.cores)
         return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)

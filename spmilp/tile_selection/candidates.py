@@ -1,4 +1,4 @@
-"""Which tilings of a group are worth considering on a machine."""
+"""Candidate tilings of a group: those worth considering on a machine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,8 @@ from spmilp.tile_selection.operand_traffic import OperandTraffic
 from spmilp.tile_selection.profile import Floats, Ints, Profile
 from spmilp.units import Bytes
 
-MAKING_ROOM = 2.0
-"""How much longer tasks and transfers take where tensors must make room for them."""
+OVERFULL = 2.0
+"""Factor by which tasks and transfers take longer where tensors must be moved out first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class GroupTime:
 class GroupSequence:
     """Groups one after another, DRAM working ahead of them.
 
-    A flow shop of two machines with limited room between them.
+    A flow shop of two machines with a limited buffer between them.
     """
 
     def __init__(self, times: Iterable[GroupTime]) -> None:
@@ -62,7 +62,7 @@ class GroupSequence:
 
     @property
     def cycles(self) -> float:
-        """About how many cycles all of them take."""
+        """Estimated cycles of all of them."""
         chip, _, work = self._before[-1]
         return chip + HIDDEN * work
 
@@ -96,7 +96,7 @@ class GroupSequence:
 
 @dataclass(frozen=True, slots=True)
 class _ProfileCosts:
-    """What a profile always takes.
+    """Costs of a profile that do not depend on its producers.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class _ProfileCosts:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an operand comes from.
+    """The source of an operand.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ class Estimator:
         """Return about how long a group takes, for one producer of an input or for several.
 
         Where two working sets do not fit what live tensors leave of a core's memory, its tasks and
-        its transfers take turns; where not even one fits, tensors must make room, and cores wait
-        for each other.
+        its transfers alternate; where not even one fits, tensors must be moved out first, and cores
+        wait for each other.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Estimator:
             waiting = traffic.late[:, placement.homes] / rates.inbound / placement.tiles_per_core
             busy = np.maximum(fixed.compute + waiting, loading)
         else:
-            busy = (fixed.compute + loading) * (1 if occupancy <= 1 else MAKING_ROOM)
+            busy = (fixed.compute + loading) * (1 if occupancy <= 1 else OVERFULL)
         sent = from_dram / rates.dram_out * parameters.dram
         storing = to_dram / rates.dram_in
         between = traffic.between_cores * parameters.exchange

@@ -21,7 +21,7 @@ from spmilp.units import Box, Bytes, Cycles, align_up
 
 @dataclass(frozen=True, kw_only=True)
 class Footprint:
-    """What the largest task of a tiling needs at one time.
+    """Bytes that the largest task of a tiling needs at one time.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class Traffic(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loads:
-    """How the tiles' boxes of an operand that lies in DRAM come to the memories.
+    """Loads of the tiles' boxes of an operand that lies in DRAM.
 
     A memory may keep what it has loaded; else it loads a box whenever it changes from one tile to
     the next.
@@ -189,7 +189,7 @@ class OperandTraffic:
         if cores not in self._capacities:
             rates = self._rates
             self._capacities[cores] = {(rates.capacity[c], rates.sharers[c]) for c in cores}
-        return max(0, min(room - sharers * size for room, sharers in self._capacities[cores]))
+        return max(0, min(total - sharers * size for total, sharers in self._capacities[cores]))
 
     def _pieces(self, profile: Profile, number: int, producer: Profile) -> float:
         """Return the mean number of a producer's tiles of which a tile reads a share."""

@@ -75,7 +75,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What the tiles of a candidate read and write, and where they would run.
+    """A candidate with the reads of its tiles, and the cores where they would run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all tiles of a grid read of a tensor, found from what a few of them read."""
+"""Reads of all tiles of a grid of one tensor, derived from those of a few tiles."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ out."""
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """What each tile of a grid reads of one tensor.
+    """The box that each tile of a grid reads of one tensor.
 
     Where an axis of the tensor is read as one axis of the output says, the array is made only when
     it is asked for.
@@ -96,7 +96,7 @@ def tiles_of(grid: TileGrid) -> Boxes:
 
 
 class AxisReads:
-    """Knows what is read along each axis of a group's output, for any grid.
+    """Derives the reads of any grid from those along each axis of a group's output.
 
     The intervals of an input's axis nearly always depend on one axis of the output. What a slab of
     the output reads, an interval of one axis and all of the others, then tells all tiles in it; a
@@ -161,7 +161,7 @@ class AxisReads:
     def _is_right_at(
         self, place: Sequence[int], grid: TileGrid, found: Mapping[str, Reads]
     ) -> bool:
-        """Say whether the tile at some place reads what was found."""
+        """Return whether the tile at some place reads what was found."""
         tile = tuple(axis[position] for axis, position in zip(grid.axes, place, strict=True))
         read = self._read(tile)
         return all(reads.at(place) == read.get(name) for name, reads in found.items())
@@ -193,7 +193,7 @@ class AxisReads:
 
 @dataclass(frozen=True, slots=True)
 class _Along:
-    """How the slabs of one axis of the output differ in what they read of a tensor.
+    """Differences between the slabs of one axis of the output in what they read of a tensor.
 
     Parameters
     ----------

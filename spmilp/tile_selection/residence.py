@@ -1,4 +1,4 @@
-"""Which intermediate tensors are expected to stay in scratchpads between their groups."""
+"""Intermediate tensors that are expected to stay in scratchpads between their groups."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ USABLE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residence:
-    """What is expected to lie in scratchpads.
+    """Tensors expected to lie in scratchpads.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ def expected_residence(network: Network, aggregate: Bytes) -> Residence:
         for name in group.inputs:
             if name in uses:
                 uses[name].append(group.index)
-    room = int(aggregate * USABLE_SHARE)
+    capacity = int(aggregate * USABLE_SHARE)
     kept: set[str] = set()
     live: set[str] = set()
     for group in network.groups:
         kept.add(group.output)
         live.add(group.output)
         live = {name for name in live if _last_use(uses[name], group.index) >= group.index}
-        while sum(network.tensors[name].bytes for name in live) > room:
+        while sum(network.tensors[name].bytes for name in live) > capacity:
             furthest = max(live, key=lambda name: (_next_use(uses[name], group.index), name))
             live.remove(furthest)
             kept.remove(furthest)

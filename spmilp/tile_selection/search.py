@@ -118,7 +118,7 @@ class _Evaluation:
         self.best = known
 
     def is_over(self) -> bool:
-        """Say whether a limit is reached."""
+        """Return whether a limit is reached."""
         late = self._deadline is not None and monotonic() > self._deadline
         return self.interrupted or self._left <= 0 or late
 

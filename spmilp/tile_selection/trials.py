@@ -51,7 +51,7 @@ class Trials:
         return self._left <= 0 or self._asked_whether_over()
 
     def are_new(self, tilings: Tilings) -> bool:
-        """Say whether tilings have not been tried."""
+        """Return whether tilings have not been tried."""
         return _key(tilings) not in self._values
 
     def is_better(self, tilings: Tilings) -> bool:
@@ -71,7 +71,7 @@ class Trials:
         return True
 
     def value_of(self, tilings: Tilings) -> float:
-        """Return what tilings were found to be worth; infinity if nothing was found."""
+        """Return the value of tilings; infinity where they have none or were not tried."""
         found = self._values.get(_key(tilings))
         return inf if found is None else found
 

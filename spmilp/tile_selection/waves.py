@@ -32,10 +32,10 @@ def parts_of_batch(network: Network, rates: MachineRates) -> Mapping[int, Networ
     everything = len(expected_residence(network, rates.aggregate).kept) == len(network.groups)
     if batch == 1 or everything:
         return found
-    room = int(rates.aggregate * USABLE_SHARE)
+    capacity = int(rates.aggregate * USABLE_SHARE)
     live = expected_residence(network, 2 * sum(t.bytes for t in network.tensors.values())).live
     divisors = [number for number in range(1, batch + 1) if batch % number == 0]
-    fitting = {next((d for d in divisors if size <= d * room), batch) for size in live}
+    fitting = {next((d for d in divisors if size <= d * capacity), batch) for size in live}
     for number in sorted(fitting - {1}, reverse=True)[: MOST_WIDTHS - 1]:
         part = part_of_batch(network, number)
         if part is None:
@@ -163,7 +163,7 @@ def _keeps_examples_apart(network: Network, batch: int, some: int) -> bool:
 
 
 def _gives(operator: Operator, tensors: dict[str, Tensor], made: Tensor) -> bool:
-    """Say whether an operator gives a tensor of that shape, of inputs that are cut already."""
+    """Return whether an operator gives a tensor of that shape, of inputs that are cut already."""
     inputs = [tensors[name] if name else None for name in operator.inputs]
     try:
         return family_of(operator.kind).output_shape(operator, inputs) == made.shape

@@ -1,4 +1,4 @@
-"""What the stages have in common to do: work, loads, stores, and bytes that outlive a stage."""
+"""Demands of tasks and buffers on the stages: work, loads, stores, bytes that outlive a stage."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -25,7 +25,7 @@ Term: TypeAlias = tuple[int, float]
 
 
 def stages_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
-    """Return what the stages between milestones last together at least.
+    """Return the least cycles of all stages between milestones together.
 
     Let tasks ``m_0, m_1, ...`` each precede the next (they are taken from a longest path). Their
     ends cut the time of any plan into stages, and a task that follows ``m_i`` and precedes ``m_j``

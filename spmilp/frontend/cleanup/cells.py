@@ -9,7 +9,7 @@ from spmilp.frontend.cleanup.builder import Builder
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What one direction computes with.
+    """Operands of one direction.
 
     Parameters
     ----------

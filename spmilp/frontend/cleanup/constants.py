@@ -1,4 +1,4 @@
-"""What does not depend on the network's inputs is computed once, here."""
+"""Constant folding: values that do not depend on the network's inputs are computed once."""
 
 import sys
 
@@ -79,7 +79,7 @@ def _constants_become_initializers(model: ir.Model) -> None:
 
 
 def _may_fold(node: ir.Node) -> bool | None:
-    """Say whether a node whose inputs are all constants is folded; ``None`` for the default."""
+    """Return whether a node whose inputs are all constants is folded; ``None`` for the default."""
     if node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear"):
         return False
     return True if node.op_type in ("ConstantOfShape", "QuantizeLinear") else None

@@ -16,7 +16,7 @@ _FLOATS = {ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.Data
 
 
 def is_shape_only(value: ir.Value | None) -> bool:
-    """Say whether a value is a constant of which only the shape is known."""
+    """Return whether a value is a constant of which only the shape is known."""
     return value is not None and MARK in value.metadata_props
 
 

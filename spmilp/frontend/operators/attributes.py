@@ -42,7 +42,7 @@ def numbers(operator: Operator, name: str, count: int | None = None) -> tuple[fl
 
 
 def has(operator: Operator, name: str) -> bool:
-    """Say whether an attribute is present."""
+    """Return whether an attribute is present."""
     return name in operator.attributes
 
 

@@ -1,4 +1,4 @@
-"""What families share: access to shapes, and defaults of the protocol.
+"""Helpers of all families: access to shapes, and defaults of the protocol.
 
 Costs in element operations of the vector lanes, per element, used by every family: an addition,
 multiplication, comparison, copy or conversion 1; a division, square root, exponential, logarithm,
@@ -50,7 +50,7 @@ def required(operator: Operator, inputs: Sequence[Tensor | None], position: int)
 
 
 def has_input(operator: Operator, position: int) -> bool:
-    """Say whether an optional input is there."""
+    """Return whether an optional input is there."""
     return position < len(operator.inputs) and operator.inputs[position] != ""
 
 

@@ -39,7 +39,7 @@ def cover(a: Box, b: Box) -> Box:
 
 
 def contains(outer: Box, inner: Box) -> bool:
-    """Say whether all elements of ``inner`` are in ``outer``."""
+    """Return whether all elements of ``inner`` are in ``outer``."""
     return all(
         outer_start <= start and stop <= outer_stop
         for (outer_start, outer_stop), (start, stop) in zip(outer, inner, strict=True)

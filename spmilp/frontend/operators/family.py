@@ -1,4 +1,4 @@
-"""What the project knows of an operator: shapes, regions, work. One family per kind of operator.
+"""Knowledge of an operator: shapes, regions, work. One family per kind of operator.
 
 Lowering, costs and value replay all ask the families; none of them knows an operator by name.
 """
@@ -31,7 +31,7 @@ class Fusion(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a tile costs, independent of any core.
+    """Work of a tile, independent of any core.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the families share that only move elements."""
+"""Helpers of the families that only move elements."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
