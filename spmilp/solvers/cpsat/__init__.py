@@ -1,0 +1,26 @@
+"""Everything in one constraint program, with proofs: the CP-SAT solver.
+
+The search, from the outside in:
+
+- :mod:`.solver`: the order of its steps; :mod:`.options`: its settings and switches.
+- :mod:`.plan_phase`, :mod:`.proof_phase`: the steps that find plans, and those that prove bounds.
+- :mod:`.runs`, :mod:`.state`: models run within a budget, and what they find.
+- :mod:`.inquiry`, :mod:`.parameters`: one run as questions with targets; CP-SAT's parameters.
+- :mod:`.reasons`: why there is no plan.
+
+What a model may decide:
+
+- :mod:`.scope`, :mod:`.restricted_scopes`: where tasks may run and which residencies there may be,
+  in the whole problem or around a plan.
+- :mod:`.structure`: which residency may come from which; :mod:`.builder` makes the structures of
+  one problem, with more residencies where a proof needs them.
+- :mod:`.reading`: a plan in the model's terms.
+
+The model (:mod:`.model`):
+
+- :mod:`.variables`, :mod:`.constraints` (the table of contents of the constraints),
+  :mod:`.resources`, :mod:`.multicast`, :mod:`.capacity`, :mod:`.objective`.
+- :mod:`.strengthen`, :mod:`.symmetry`: rows and orders that only make the search faster.
+- :mod:`.hints`, :mod:`.extract`: a plan into the model, and a solution out of it.
+- :mod:`.load_relaxation`: a small relaxation beside it, for cheaper proofs.
+"""

@@ -67,7 +67,7 @@ def whole_scope(
     DRAM tensor whose elements no other buffer uses. Parts of a buffer at the place of a buffer that
     a task writes exist in the relaxation only.
     """
-    spacious = _spacious(tables, memories) if ample else set[MemoryIdx]()
+    unconstrained = _unconstrained(tables, memories) if ample else set[MemoryIdx]()
     candidates: list[CandidateResidency] = []
     lasting: set[SliceInMemory] = set()
     contested = {} if relaxed else _contested(tables, memories)
@@ -77,7 +77,7 @@ def whole_scope(
             placed = tables.at_place(slice_, memory)
             if placed and not whole and not (relaxed and _is_moved_there(tables, slice_, memory)):
                 continue
-            limited = tables.capacity[memory] is not None and memory not in spacious
+            limited = tables.capacity[memory] is not None and memory not in unconstrained
             lasts = slice_ not in contested if placed else not limited
             count = 1 if lasts else counts.get((slice_, memory), 1)
             if lasts:
@@ -98,7 +98,7 @@ def _is_moved_there(tables: ProblemTables, slice_: SliceIdx, memory: MemoryIdx) 
     return buffer.starts_in != memory
 
 
-def _spacious(tables: ProblemTables, memories: CandidateMemories) -> set[MemoryIdx]:
+def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[MemoryIdx]:
     """Return the bounded memories that have space for everything that could lie there."""
     needed = [0] * len(tables.machine.memories)
     for slice_ in memories.slices():

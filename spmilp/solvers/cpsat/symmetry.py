@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import attrgetter
 
 from spmilp.machine.machine import Engine, Link, Memory
 from spmilp.solvers.cpsat.reading import Reading
@@ -63,6 +64,14 @@ def _order_in_hint(
     return sorted(memories, key=lambda memory: (first[memory], memory))
 
 
+_MEMORY = attrgetter("kind", "size", "alignment", "reserved", "energy_per_byte")
+_LINK = attrgetter("rate", "latency", "energy_per_byte")
+_ENGINE = attrgetter(
+    *("channels", "setup", "rate", "longest", "dimensions", "congruence", "multicast")
+)
+"""What tells two of them apart, their ends aside."""
+
+
 class _Swap:
     """The exchange of two memories, and what it does to engines and links.
 
@@ -78,7 +87,7 @@ class _Swap:
 
     def is_automorphism(self) -> bool:
         one, other = (self._tables.machine.memories[index] for index in self._pair)
-        alike = _memory(one) == _memory(other) and self._cores(one) == self._cores(other)
+        alike = _MEMORY(one) == _MEMORY(other) and self._cores(one) == self._cores(other)
         return alike and all(self._maps(*ends) for ends in self._ends()) and self._is_one_to_one()
 
     def _cores(self, memory: Memory) -> dict[int, int]:
@@ -102,7 +111,7 @@ class _Swap:
         links = [[machine.links[x] for x in route.links] for route in (here, there)]
         served = routes.engines_for(source, destination), routes.engines_for(*ends)
         engines = [[machine.engines[x] for x in some] for some in served]
-        if [_link(x) for x in links[0]] != [_link(x) for x in links[1]]:
+        if [_LINK(x) for x in links[0]] != [_LINK(x) for x in links[1]]:
             return False
         return self._pairs_up(links, self._links) and self._engines_pair_up(engines)
 
@@ -114,13 +123,13 @@ class _Swap:
 
     def _engines_pair_up(self, sides: list[list[Engine]]) -> bool:
         """Pair engines by their owners; engines without one are their own images."""
-        images = {(self._owner(e), _engine(e)): e for e in sides[1]}
+        images = {(self._owner(e), _ENGINE(e)): e for e in sides[1]}
         if len(sides[0]) != len(sides[1]) or len(images) < len(sides[1]):
             return False
         for engine in sides[0]:
             owner = None if engine.owner is None else self._image(engine.owner)
             own = engine.index if engine.owner is None else None
-            image = images.get(((owner, own), _engine(engine)))
+            image = images.get(((owner, own), _ENGINE(engine)))
             if image is None:
                 return False
             if self._engines.setdefault(engine.index, image.index) != image.index:
@@ -132,29 +141,3 @@ class _Swap:
 
     def _is_one_to_one(self) -> bool:
         return all(len(set(m.values())) == len(m) for m in (self._engines, self._links))
-
-
-def _memory(memory: Memory) -> tuple[object, ...]:
-    return (
-        memory.kind,
-        memory.size,
-        memory.alignment,
-        memory.reserved,
-        memory.energy_per_byte,
-    )
-
-
-def _link(link: Link) -> tuple[object, ...]:
-    return link.rate, link.latency, link.energy_per_byte
-
-
-def _engine(engine: Engine) -> tuple[object, ...]:
-    return (
-        engine.channels,
-        engine.setup,
-        engine.rate,
-        engine.longest,
-        engine.dimensions,
-        engine.congruence,
-        engine.multicast,
-    )

@@ -9,7 +9,7 @@ from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.formulation.places import home
 from spmilp.solvers.formulation.transfer_options import TransferOptions
 from spmilp.units import (
@@ -66,20 +66,30 @@ class ProblemTables:
         self.capacity = tuple(self._blocks_of_memory(m) for m in problem.machine.memories)
         self.readers: tuple[tuple[tuple[TaskIdx, int], ...], ...] = _readers(problem)
         self.parts = _parts(problem, self.readers)
+        self._pools_of = tuple(tuple(self._able_pools(task)) for task in problem.tasks)
 
     @cached_property
     def paths(self) -> Paths:
         """Critical paths before and after each task."""
         return paths_of(self.problem, Movement(self.problem))
 
+    @cached_property
+    def ancestors(self) -> tuple[frozenset[TaskIdx], ...]:
+        """For each task, all tasks that must have ended before it starts."""
+        found: list[frozenset[TaskIdx]] = [frozenset() for _ in self.problem.tasks]
+        for task in self.problem.topological_order():
+            direct = self.predecessors[task]
+            found[task] = frozenset(direct).union(*(found[earlier] for earlier in direct))
+        return tuple(found)
+
     def pools_of(self, task: TaskIdx) -> tuple[int, ...]:
         """Return the pools that can run a task, each of whose results fits there by itself."""
-        cycles = self.problem.tasks[task].cycles
-        return tuple(
-            pool.index
-            for pool in self.pools
-            if cycles[pool.kind] is not None and self._results_fit(task, pool.memory)
-        )
+        return self._pools_of[task]
+
+    def _able_pools(self, task: Task) -> Iterable[int]:
+        for pool in self.pools:
+            if task.cycles[pool.kind] is not None and self._results_fit(task, pool.memory):
+                yield pool.index
 
     def pools_of_plan(self, plan: Plan) -> tuple[int, ...]:
         """Return the pool in which each task of a plan runs."""
@@ -121,11 +131,10 @@ class ProblemTables:
             first_blocks(self.machine.memories[memory], self.problem.slices[slice_].bytes)
         )
 
-    def _results_fit(self, task: TaskIdx, memory: MemoryIdx) -> bool:
+    def _results_fit(self, task: Task, memory: MemoryIdx) -> bool:
         """Say whether a task's results and scratch fit a memory, each by itself."""
-        wanted = self.problem.tasks[task]
-        alone = first_blocks(self.machine.memories[memory], wanted.scratch)
-        return bool(alone) and all(self.fits(written, memory) for written in wanted.writes)
+        alone = first_blocks(self.machine.memories[memory], task.scratch)
+        return bool(alone) and all(self.fits(written, memory) for written in task.writes)
 
     def blocks(self, size: Bytes, memory: MemoryIdx) -> int:
         """Return the blocks that so many bytes occupy in a memory."""

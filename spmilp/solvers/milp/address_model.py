@@ -160,7 +160,7 @@ class AddressModel:
         candidate = self._vars.candidates[key]
         writer, after = candidate.shape.writer, frozenset[TaskIdx]()
         if writer is not None:
-            after = self._tables.before[writer]
+            after = self._tables.ancestors[writer]
         elif candidate.shape.origin is Origin.TRANSFERRED:
             after = self._orders.after_writer(key)
         end = candidate.start + self._vars.horizon if candidate.end is None else candidate.end

@@ -44,7 +44,7 @@ class Orders:
     def task(self, task: TaskIdx) -> Span:
         """Return the run of a task."""
         times = self._vars.tasks[task]
-        before = self._vars.tables.before[task]
+        before = self._vars.tables.ancestors[task]
         return Span(f"task{task}", times.start, times.end, task, before)
 
     def transfer(self, key: CandidateResidency) -> Span:
@@ -58,7 +58,7 @@ class Orders:
         writer = self._vars.tables.writers[self._vars.tables.problem.slices[key.slice].buffer]
         if writer is None:
             return frozenset()
-        return self._vars.tables.before[writer] | {writer}
+        return self._vars.tables.ancestors[writer] | {writer}
 
     def before(self, one: Span, other: Span) -> Linear:
         """Return a variable that implies that one span has ended when the other begins."""

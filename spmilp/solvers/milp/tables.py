@@ -9,7 +9,7 @@ from spmilp.solvers.formulation.candidates import CandidateMemories
 from spmilp.solvers.formulation.places import SliceInMemory, overlapping_places
 from spmilp.solvers.formulation.tables import ProblemTables, first_blocks
 from spmilp.solvers.milp.windows import Windows
-from spmilp.units import MemoryIdx, TaskIdx, align_up
+from spmilp.units import MemoryIdx, align_up
 
 
 class MilpTables(ProblemTables):
@@ -24,23 +24,15 @@ class MilpTables(ProblemTables):
     contested
         For each pair at a place in a tensor, the pairs that share elements with it, unless both
         hold initial data; a pair contests itself when it can be transferred there.
-    before
-        For each task, all tasks that must have ended before it starts.
     """
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self._memories = tuple(super(MilpTables, self).memories_of(t.index) for t in problem.tasks)
         self.modulus = lcm(*(engine.congruence for engine in self.machine.engines))
         self.pairs = tuple(self._all_pairs())
         self.windows = Windows(self, self.pairs)
         overlapping = overlapping_places(problem, self.pairs)
         self.contested = {pair: (*some, pair) for pair, some in overlapping.items()}
-        self.before = self._all_before()
-
-    def memories_of(self, task: TaskIdx) -> tuple[MemoryIdx, ...]:
-        """Return the memories in which a task may run."""
-        return self._memories[task]
 
     def unconstrained_memories(self, addressed: bool) -> frozenset[MemoryIdx]:
         """Return the memories that are large enough for all that could ever lie in them.
@@ -100,10 +92,3 @@ class MilpTables(ProblemTables):
                 starts = self.problem.buffers[buffer].starts_in == memory
                 if slice_ == buffer or not starts or not self.at_place(slice_, memory):
                     yield slice_, memory
-
-    def _all_before(self) -> tuple[frozenset[TaskIdx], ...]:
-        found: list[frozenset[TaskIdx]] = [frozenset() for _ in self.problem.tasks]
-        for task in self.problem.topological_order():
-            direct = self.predecessors[task]
-            found[task] = frozenset(direct).union(*(found[earlier] for earlier in direct))
-        return tuple(found)

@@ -3,12 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-import networkx as nx
-
 from spmilp.solvers.cpsat.load_relaxation.loads import LoadKey, Loads
 from spmilp.solvers.cpsat.strengthen import Demand
 from spmilp.solvers.cpsat.variables import Literal, Number
-from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 
@@ -32,7 +29,6 @@ class Retention:
         self._model = loads.variables.model
         self._tables = loads.tables
         self._local = local
-        self._earlier = _ancestors(loads.tables)
         self.demands: list[Demand] = []
 
     def add(self) -> None:
@@ -105,16 +101,7 @@ class Retention:
         if written is not None:
             found[None] = written
         for other in self._loads.readers(slice_, memory):
-            if other != reader and reader not in self._earlier[other]:
+            if other != reader and reader not in self._tables.ancestors[other]:
                 local = self._local[other, slice_, memory]
                 found[other] = local, self._vars.tasks[other].end
         return found
-
-
-def _ancestors(tables: ProblemTables) -> list[frozenset[TaskIdx]]:
-    """Return, for each task, all that must have ended before it starts."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(tables.problem.tasks)))
-    for task, predecessors in enumerate(tables.predecessors):
-        graph.add_edges_from((before, task) for before in predecessors)
-    return [frozenset(nx.ancestors(graph, task)) for task in sorted(graph)]
