@@ -116,7 +116,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
 
 
 def one_step(index: "ProblemIndex", evaluator: "Evaluator", start: "Evaluated") -> None:
-    """See what holds a schedule up, place a task elsewhere, and judge that."""
+    """Find the critical tasks of a schedule, move one, and evaluate that."""
     from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
     from spmilp.solvers.local_search.order_moves import shift_a_task
 

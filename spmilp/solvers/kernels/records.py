@@ -48,13 +48,6 @@ def numbers(values: Iterable[int]) -> Ints:
     return np.fromiter(values, np.int64)
 
 
-def flatten(lists: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return where each list begins (one entry more than lists), and all items in a row."""
-    kept = list(lists)
-    begin = list(accumulate((len(some) for some in kept), initial=0))
-    return numbers(begin), numbers(item for some in kept for item in some)
-
-
 class Rows(NamedTuple):
     """A list of numbers for each of many things: ``items[begin[i]:begin[i + 1]]``."""
 
@@ -73,7 +66,9 @@ class Rows(NamedTuple):
 
 def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
     """Return lists as rows."""
-    return Rows(*flatten(lists))
+    kept = list(lists)
+    begin = numbers(accumulate((len(some) for some in kept), initial=0))
+    return Rows(begin, numbers(item for some in kept for item in some))
 
 
 def rows_from_pairs(owners: Ints, items: Ints, count: int) -> Rows:

@@ -56,7 +56,7 @@ class Trial:
 
 
 class Found:
-    """A schedule, and what it is worth in the problem's order of quantities.
+    """A schedule, and its quantities in the problem's order.
 
     Its tables are large. Once released, they are made again when they are asked for.
 
@@ -99,8 +99,8 @@ class Portfolio:
     """Schedules a problem by the rules of a portfolio.
 
     First every assignment with every order, and mixtures of them, then other weights with the best
-    three of all. What comes to the same as another trial is left out. The number of trials depends
-    on the number of tasks.
+    three of all. A trial with the same order, cores and weights as another is left out. The number
+    of trials depends on the number of tasks.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Portfolio:
         return operators_of(self._problem)
 
     def _is_new(self, trial: Trial) -> bool:
-        """Say whether no other trial has come to the same order, cores and weights."""
+        """Say whether no other trial had the same order, cores and weights."""
         order, cores = self._decided(trial)
         known = len(self._tried)
         self._tried.add((order.tobytes(), cores.tobytes(), trial.weights))

@@ -1,4 +1,4 @@
-"""Each operator as the rule that served it best would have it."""
+"""Rule mixture: for each operator the rule that served it best."""
 
 import numpy as np
 
@@ -7,14 +7,15 @@ from spmilp.solvers.kernels.schedule_state import ScheduleState
 
 
 class RuleMixture:
-    """What schedules by several rules say of each operator, and the best for each, together.
+    """Selects a rule for each operator from schedules by several rules.
 
     An operator *advances* a schedule by the cycles from the end of the operator that ends before it
-    to its own end: what it takes, as far as it does not hide behind others. No rule is the best one
-    for all operators of a network: one with large weights wants the tiles with equal weights on one
-    core, another one strips of its image. Operators do depend on each other, for tiles lie where
-    those before them have left them; but on 8 networks the mixture of five assignments took between
-    11 % less and 1 % more cycles than the best one of them.
+    to its own end: the time that it takes and that no other operator hides. The rule that advances
+    least is selected. No rule is the best one for all operators of a network: one with large
+    weights wants the tiles with equal weights on one core, another one strips of its image.
+    Operators do depend on each other, for tiles lie where those before them have left them; but on
+    8 networks the mixture of five assignments took between 11 % less and 1 % more cycles than the
+    best one of them.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class RuleMixture:
         self.cores = np.full_like(operators, NONE)
 
     def add(self, order: Ints, cores: Ints, state: ScheduleState) -> None:
-        """Take from a finished schedule the operators that it comes through sooner than others.
+        """Select the rule of a schedule for the operators that advance it less than the others.
 
         Parameters
         ----------
@@ -55,7 +56,7 @@ class RuleMixture:
 
 
 def advances_of(operators: Ints, state: ScheduleState) -> Ints:
-    """Return by how many cycles each operator advances a schedule; see :class:`RuleMixture`.
+    """Return the cycles by which each operator advances a schedule; see :class:`RuleMixture`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The rules of the list scheduler by name, and in which order they are tried."""
+"""The rules of the list scheduler by name, and the order in which they are tried."""
 
 from collections.abc import Callable
 
@@ -38,13 +38,14 @@ FIRST_RULES = (
 """Assignments and orders to begin with: large problems have time for no more.
 
 On the problems of the benchmark suite ``networks`` the first is 14 % worse than the best of all 24
-without bands for each, in geometric mean, and the best of the four without bands 1.4 %; no other
-one and no other four did better. Bands do what turns do unless memory is tight.
+rules without fused bands, in geometric mean, and the best of the four here without them 1.4 %; no
+other one and no other four did better. Fused bands differ from ``round_robin`` only where memory is
+tight.
 """
 
 EVALUATION_RULES = FIRST_RULES[:5]
-"""On the same problems those without bands are 2.4 % worse than the best of all; no other three did
-better."""
+"""On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
+no other three did better."""
 
 MIXED_ORDERS = (
     ("round_robin",),

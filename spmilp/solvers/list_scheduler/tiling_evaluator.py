@@ -1,4 +1,4 @@
-"""A quick word on how good a problem's plans get, to choose between problems."""
+"""A quick evaluation of problems that differ in their tiles, to choose between them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ class TilingEvaluator:
         self._routes = Routes(machine)
 
     def __call__(self, problem: Problem) -> int | None:
-        """Return the least first quantity of the plans; ``None`` without any."""
+        """Return the least value of the first quantity; ``None`` without a schedule."""
         return min((found.score[0] for found in self.schedules(problem)), default=None)
 
     def schedules(

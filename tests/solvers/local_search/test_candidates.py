@@ -107,9 +107,9 @@ def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() ->
     index = problem_index(problem)
     evaluator = Evaluator(problem, Runner(problem, Routes(problem.machine)), index)
     usual = candidate(index, [0] * 12)
-    ahead = replace(usual, leads=leads_by_share(index, usual.order, usual.cores, 0.4))
+    prefetching = replace(usual, leads=leads_by_share(index, usual.order, usual.cores, 0.4))
 
-    without, found = evaluator.evaluate(usual, "test"), evaluator.evaluate(ahead, "test")
+    without, found = evaluator.evaluate(usual, "test"), evaluator.evaluate(prefetching, "test")
 
     assert without is not None
     assert found is not None
