@@ -22,7 +22,7 @@
 # | variable | meaning | without it |
 # |---|---|---|
 # | `SPMILP_INSTANCES` | instances whose name contains one of these words | up to 60 tasks |
-# | `SPMILP_SECONDS` | time limit of each run | 60 |
+# | `SPMILP_SECONDS` | time limit of each run, in seconds | 60 |
 # | `SPMILP_WORKERS` | threads of each run | 2 |
 
 # %%
@@ -32,10 +32,6 @@ from pathlib import Path
 import pandas as pd
 
 import spmilp
-from spmilp.comparison.profiles import performance_profile, profile_figure
-from spmilp.comparison.table import run_frame, summary_frame
-from spmilp.problem.objective import Quantity
-from spmilp.problem.read import read_problem
 
 # %matplotlib inline
 
@@ -60,11 +56,11 @@ MOST_TASKS, MOST_TASKS_OF_MILP = 60, 8
 # scratchpads are (`ample`, `tight`, `verytight`, `exact`), and whether computing or the DRAM binds.
 
 # %%
-problems = {file.stem: read_problem(file) for file in sorted(FOLDER.glob("*.json"))}
+problems = {file.stem: spmilp.load_problem(file) for file in sorted(FOLDER.glob("*.json"))}
 problems = {
     name: problem
     for name, problem in problems.items()
-    if problem.objective.first is Quantity.MAKESPAN
+    if problem.objective.first == "makespan"
     and (any(word in name for word in WORDS) if WORDS else len(problem.tasks) <= MOST_TASKS)
 }
 
@@ -93,18 +89,16 @@ features.set_index("instance")
 small = {
     name: problem for name, problem in problems.items() if len(problem.tasks) <= MOST_TASKS_OF_MILP
 }
-comparisons = [
-    spmilp.compare(problems, solvers=SOLVERS, **LIMITS),
-    spmilp.compare(small, solvers=["milp"], **LIMITS),
-]
-table = run_frame([run for each in comparisons for run in each.all_runs])
+common = spmilp.compare(problems, solvers=SOLVERS, **LIMITS)
+everything = common + spmilp.compare(small, solvers=["milp"], **LIMITS)
+table = everything.runs
 table.pivot(index="instance", columns="solver", values="ratio_to_bound").astype(float).round(3)
 
 # %% [markdown]
 # Geometric means, over the runs that have a plan (the MILP takes part in the small instances only):
 
 # %%
-summary_frame(table).round(3)
+everything.summary.round(3)
 
 # %% [markdown]
 # The best greedy rule is another one from instance to instance; `best greedy` takes it with
@@ -122,11 +116,10 @@ ratios.agg(["mean", "max"]).round(3)
 # (left), and which part of them is proven to be near the bound (right end of the second figure).
 
 # %%
-common = table[table["solver"] != "milp"]
-profile_figure(performance_profile(common))
+common.profile()
 
 # %%
-profile_figure(performance_profile(common, "ratio_to_bound"))
+common.profile("ratio_to_bound")
 
 # %% [markdown]
 # ## Where greedy loses
@@ -134,7 +127,7 @@ profile_figure(performance_profile(common, "ratio_to_bound"))
 # The mean ratio to the best plan by tightness of the scratchpads and by what binds.
 
 # %%
-joined = common.merge(features[["instance", "memory", "load"]], on="instance")
+joined = common.runs.merge(features[["instance", "memory", "load"]], on="instance")
 joined["ratio_to_best"] = joined["ratio_to_best"].astype(float)
 joined.pivot_table(
     index=["memory", "load"], columns="solver", values="ratio_to_best", aggfunc="mean"

@@ -10,6 +10,8 @@
     Figures, tables and pictures of a plan; saving, replaying and exporting it; reading it again.
 :func:`load_machine`
     A machine by name or from a file; its ``replace`` sets some of its numbers anew.
+:func:`load_problem`
+    A problem from its file.
 :class:`ProblemBuilder`
     A problem by hand, by names.
 :func:`compare`, :func:`check`, :func:`bound`
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from spmilp.machine.read import load_machine
     from spmilp.pipeline import solve
     from spmilp.problem.builder import ProblemBuilder
+    from spmilp.problem.read import read_problem as load_problem
     from spmilp.result import Result, read
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "check",
     "compare",
     "load_machine",
+    "load_problem",
     "read",
     "solve",
 ]
@@ -56,6 +60,7 @@ _HOMES = {
     "check": "spmilp.checker.check:check",
     "compare": "spmilp.comparison.compare:compare",
     "load_machine": "spmilp.machine.read:load_machine",
+    "load_problem": "spmilp.problem.read:read_problem",
     "read": "spmilp.result:read",
     "solve": "spmilp.pipeline:solve",
 }

@@ -84,6 +84,13 @@ class Comparison:
 
         return profile_figure(performance_profile(self.runs, column))
 
+    def __add__(self, other: "Comparison") -> "Comparison":
+        """Return both, each run judged against all runs of its instance in either."""
+        return Comparison(
+            all_runs=self.all_runs + other.all_runs,
+            interrupted=self.interrupted or other.interrupted,
+        )
+
     def __str__(self) -> str:
         return self.runs[_SHOWN].to_string(index=False)
 

@@ -14,7 +14,7 @@ MODELS = Path(__file__).parents[2] / "models"
 MODEL = MODELS / "autoencoder_int8.onnx"
 
 PUBLIC = {
-    *("solve", "read", "Result", "load_machine", "ProblemBuilder"),
+    *("solve", "read", "Result", "load_machine", "load_problem", "ProblemBuilder"),
     *("compare", "check", "bound", "SpmilpError"),
 }
 
