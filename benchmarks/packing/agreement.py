@@ -1,4 +1,4 @@
-"""Let the packing search and a second opinion judge each other on random small problems.
+"""Compare the packing search with a second opinion on random small problems.
 
 Usage: python -m benchmarks.packing.agreement [--first N] [--count N] [--items N]
 

@@ -10,7 +10,7 @@ from spmilp.packing.bounds import height_bound
 from spmilp.packing.heuristics import first_answers, height_of
 from spmilp.packing.infeasible_subset import part_of
 from spmilp.packing.instance import instance_of
-from tests.packing.judge import can_be_packed
+from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
 
 

@@ -19,7 +19,7 @@ nothing on a real machine are left out as in the brute force: a packed buffer th
 0 lies at one address, and nothing is in place of anything at a place in a DRAM tensor.
 
 **Trust in a solver.** Only the integers of its solution are taken, rounded; all times are computed
-from them exactly (:mod:`.repair`), the addresses are packed for these times, the quantities are
+from them exactly (:mod:`.solution`), the addresses are packed for these times, the quantities are
 measured, and the checker decides. Its bound is taken if it is proven (:mod:`.backend`).
 
 ``tables``, ``windows``
@@ -33,7 +33,7 @@ measured, and the checker decides. Its bound is taken if it is proven (:mod:`.ba
     The model, one family to a file; ``model`` puts them together.
 ``backend``, ``worker``, ``process``
     PuLP and its solvers, in a process of their own.
-``repair``, ``reading``
+``solution``
     From a solution to decisions; :mod:`spmilp.solvers.formulation` makes plans of them.
 ``reasons``
     Why there is no plan.

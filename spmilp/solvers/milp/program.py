@@ -77,7 +77,7 @@ class Variable:
     ----------
     whole
         Whether it is an integer for the solver. The others (times, offsets) are
-        whole in the plan too; see :mod:`spmilp.solvers.milp.repair`.
+        whole in the plan too; see :mod:`spmilp.solvers.milp.solution`.
     """
 
     index: int

@@ -6,7 +6,7 @@ from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.process import run
-from spmilp.solvers.milp.repair import repaired
+from spmilp.solvers.milp.solution import repaired
 from spmilp.solvers.milp.structure import Structure
 from spmilp.solvers.milp.tables import MilpTables
 from spmilp.units import Bytes, MemoryIdx

@@ -18,9 +18,8 @@ from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_program, refuse_structure
 from spmilp.solvers.milp.process import run
-from spmilp.solvers.milp.reading import read_decisions
 from spmilp.solvers.milp.reasons import why_impossible
-from spmilp.solvers.milp.repair import repaired
+from spmilp.solvers.milp.solution import read_decisions, repaired
 from spmilp.solvers.milp.structure import Structure, structure_of
 from spmilp.solvers.milp.tables import MilpTables
 from spmilp.units import Cycles

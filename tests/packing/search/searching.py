@@ -10,7 +10,7 @@ from spmilp.packing.decide import Decider
 from spmilp.packing.instance import instance_of
 from spmilp.packing.search.rules import ALL_RULES
 from spmilp.packing.search.run import Outcome
-from tests.packing.judge import can_be_packed
+from tests.packing.oracle import can_be_packed
 
 NODES = 200_000
 AMPLE = 200

@@ -10,7 +10,7 @@ from spmilp.packing.bounds import height_bound
 from spmilp.packing.instance import instance_of
 from spmilp.packing.search.rules import ALL_RULES, NAMES
 from spmilp.packing.search.run import Outcome
-from tests.packing.judge import cp_sat_packs, enumeration_packs
+from tests.packing.oracle import cp_sat_packs, enumeration_packs
 from tests.packing.random_problems import full_problem, plain_problem, rich_problem
 from tests.packing.search.searching import agreement_on, search_alone
 

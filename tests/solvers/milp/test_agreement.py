@@ -29,7 +29,7 @@ def values(problem: Problem, result: SolverResult) -> list[int]:
 @pytest.mark.parametrize("number", SEARCHED)
 def test_all_four_quantities_are_those_of_the_brute_force(number: int) -> None:
     problem = tiny_problem(number)
-    judge = BruteForce().solve(problem, SolveOptions())
+    oracle = BruteForce().solve(problem, SolveOptions())
 
     result = MilpSolver().solve(problem, SolveOptions())
 
@@ -37,7 +37,7 @@ def test_all_four_quantities_are_those_of_the_brute_force(number: int) -> None:
     assert check(problem, result.plan) == ()
     assert result.status is SolveStatus.OPTIMAL
     assert dict(result.plan.options)["tie_breakers"] == "proven"
-    assert values(problem, result) == values(problem, judge)
+    assert values(problem, result) == values(problem, oracle)
 
 
 @pytest.mark.parametrize("number", [16, 78, 104])
@@ -52,9 +52,9 @@ def test_a_dram_with_little_room_for_spills_counts(number: int) -> None:
 
     result = MilpSolver().solve(problem, SolveOptions())
 
-    judge = BruteForce().solve(problem, SolveOptions())
-    assert result.status is judge.status is SolveStatus.OPTIMAL
-    assert values(problem, result) == values(problem, judge)
+    oracle = BruteForce().solve(problem, SolveOptions())
+    assert result.status is oracle.status is SolveStatus.OPTIMAL
+    assert values(problem, result) == values(problem, oracle)
 
 
 @pytest.mark.parametrize("number", [3, 7, 16, 26, 60])

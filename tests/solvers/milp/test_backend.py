@@ -13,7 +13,7 @@ from spmilp.solvers.milp import process
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.program import Linear, Program
-from spmilp.solvers.milp.repair import repaired
+from spmilp.solvers.milp.solution import repaired
 
 LIMITS = Limits(seconds=10.0, threads=1, seed=0)
 

@@ -33,9 +33,9 @@ def test_the_makespan_is_that_of_the_brute_force(
     monkeypatch: pytest.MonkeyPatch, number: int, most_sets: int
 ) -> None:
     monkeypatch.setattr(resources, "MOST_SETS", most_sets)
-    judge = BruteForce().solve(shared(number), SolveOptions())
+    oracle = BruteForce().solve(shared(number), SolveOptions())
 
     result = MilpSolver().solve(shared(number), SolveOptions())
 
     assert result.status is SolveStatus.OPTIMAL
-    assert result.bound == judge.bound
+    assert result.bound == oracle.bound
