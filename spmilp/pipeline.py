@@ -45,7 +45,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Stage(StrEnum):
-    """What the line is doing."""
+    """Steps of :func:`solve`, as its observers hear of them."""
 
     READING = "reading"
     TILING = "choosing tiles and lowering"

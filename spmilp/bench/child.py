@@ -39,7 +39,7 @@ CRASHED = "crashed"
 
 @dataclass
 class Conversation:
-    """What a worker has said, and how it ended.
+    """The messages of a worker, and how it ended.
 
     Parameters
     ----------

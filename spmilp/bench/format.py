@@ -33,7 +33,7 @@ Size: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=10_000_000)]
 
 
 class PeerFields(FileModel):
-    """What another tool has reached on the same input."""
+    """The figure of another tool on the same input."""
 
     name: Text
     value: Amount
@@ -49,7 +49,7 @@ class GeneratedFields(FileModel):
 
 
 class RunFields(FileModel):
-    """What to run; an entry's own fields go before those of the suite."""
+    """A suite of rows; an entry's own fields go before those of the suite."""
 
     solvers: Annotated[tuple[SolverName, ...], Field(min_length=1)] | None = None
     seeds: Annotated[tuple[Amount, ...], Field(min_length=1)] | None = None

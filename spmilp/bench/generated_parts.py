@@ -101,7 +101,7 @@ class Parts:
 
     @property
     def number_of_tasks(self) -> int:
-        """How many there are so far."""
+        """Number of tasks so far."""
         return len(self._drafts)
 
     def add_input(self, grid: Position) -> Image:

@@ -1,4 +1,4 @@
-"""What sort of problem a row is: what bounds it, and how full its scratchpads get."""
+"""Kinds of problems: bounded by work or by traffic, scratchpads tight or ample."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ TIGHT_FROM = 0.5
 
 
 class Kind(StrEnum):
-    """Which of the two simple bounds is the larger one."""
+    """The larger one of the two simple bounds."""
 
     COMPUTE = "compute-bound"
     BALANCED = "balanced"
@@ -47,7 +47,7 @@ class Character:
 
     @property
     def kind(self) -> Kind:
-        """What bounds the makespan."""
+        """The kind of bound that is largest."""
         if self.traffic > BALANCED_UP_TO * self.work:
             return Kind.TRAFFIC
         return Kind.COMPUTE if self.work > BALANCED_UP_TO * self.traffic else Kind.BALANCED

@@ -23,8 +23,8 @@ from spmilp.tile_selection.search import TileSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What tables say of a row's problem.
+class ProblemStatistics:
+    """Statistics of a row's problem, for tables.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def make_problem(
     return made, None
 
 
-def facts_of(problem: Problem, ceiling: int | None) -> tuple[Facts, str]:
-    """Return what tables say of a problem, and its ``problem.json``."""
+def statistics_of(problem: Problem, ceiling: int | None) -> tuple[ProblemStatistics, str]:
+    """Return the statistics of a problem, and its ``problem.json``."""
     text = problem_text(problem)
     character = character_of(problem)
-    facts = Facts(
+    statistics = ProblemStatistics(
         problem_sha256=sha256_of(text.encode()),
         quantity=str(problem.objective.first),
         tasks=len(problem.tasks),
@@ -97,7 +97,7 @@ def facts_of(problem: Problem, ceiling: int | None) -> tuple[Facts, str]:
         **asdict(character),
         roofline=ceiling,
     )
-    return facts, text
+    return statistics, text
 
 
 def files_behind(source: Source) -> Callable[[], Iterator[str]] | None:

@@ -1,4 +1,4 @@
-"""What a benchmark has measured, kept line by line in a file that survives a kill."""
+"""Measurements of a benchmark, kept line by line in a file that survives a kill."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from spmilp.bench.make import Facts
+from spmilp.bench.make import ProblemStatistics
 from spmilp.comparison.run import Moment
 from spmilp.errors import FileError, SpmilpError
 
@@ -23,7 +23,7 @@ AGAIN = frozenset({"skipped", "not made"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a run depends on besides its row, solver and seed.
+    """Settings that a run depends on besides its row, solver and seed.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Record:
     ----------
     described
         See :attr:`.suite.Row.described`.
-    facts
+    statistics
         Of the row's problem, but for the hash and the tasks of the one that was solved (``solve``
         has tiles of its own); ``None`` if none could be made.
     status
@@ -76,7 +76,7 @@ class Record:
     seed: int
     setting: Setting
     described: dict[str, object]
-    facts: Facts | None
+    statistics: ProblemStatistics | None
     status: str
     objective: int | None = None
     bound: int | None = None
@@ -185,15 +185,16 @@ def read_records(folder: Path) -> Iterator[Record]:
 
 
 def _record(given: dict[str, Any]) -> Record:
-    if "course" in given:  # what older folders call it
-        given["history"] = given.pop("course")
+    for old, new in (("course", "history"), ("facts", "statistics")):
+        if old in given:  # as older folders call it
+            given[new] = given.pop(old)
     unknown = set(given) - {field.name for field in fields(Record)}
     if unknown:
         raise ValueError(f"unknown field {sorted(unknown)[0]}")
-    facts = given["facts"]
+    statistics = given["statistics"]
     nested = {
         "setting": Setting(**given["setting"]),
-        "facts": None if facts is None else Facts(**facts),
+        "statistics": None if statistics is None else ProblemStatistics(**statistics),
         "history": tuple(Moment(**moment) for moment in given["history"]),
     }
     return Record(**{**given, **nested})

@@ -1,4 +1,4 @@
-"""What a worker is asked to do."""
+"""Requests to a worker process."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import spmilp
 from spmilp.bench.child import Conversation, Workers
-from spmilp.bench.make import Facts, files_behind
+from spmilp.bench.make import ProblemStatistics, files_behind
 from spmilp.bench.output import write_tables
 from spmilp.bench.records import Key, Record, Records, Setting, appending
 from spmilp.bench.requests import MakeRequest, RunRequest
@@ -26,12 +26,12 @@ from spmilp.files import sha256_of, write_atomically
 from spmilp.solvers.base import SolveOptions
 
 PROBLEMS = "problems.json"
-"""Remembers the facts of problems, so that a resumed benchmark need not make them again."""
+"""Remembers the statistics of problems, so that a resumed benchmark need not make them again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How to run the rows.
+    """Settings for running the rows.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class _Benchmark:
         self._say = say
         self._workers = Workers(scratch)
         self._lock = threading.Lock()
-        self._facts = _known_facts(plan.folder)
+        self._statistics = _known_statistics(plan.folder)
         self._problems = 0
 
     @contextmanager
@@ -106,8 +106,8 @@ class _Benchmark:
     def run_row(self, row: Row) -> None:
         """Make the problem of a row unless all its runs are there, and run what is missing."""
         key = self._key_of_facts(row)
-        facts = self._facts.get(key) if key else None
-        if facts is not None and not list(self._missing(row, facts)):
+        statistics = self._statistics.get(key) if key else None
+        if statistics is not None and not list(self._missing(row, statistics)):
             return
         self._say(f"{row.name}: making the problem")
         with self._lock:
@@ -117,19 +117,19 @@ class _Benchmark:
         if made.outcome is None:
             self._note_all(row, made)
             return
-        facts = Facts(**made.outcome["facts"])
-        self._remember(key, facts)
-        for solver, seed in self._missing(row, facts):
+        statistics = ProblemStatistics(**made.outcome["statistics"])
+        self._remember(key, statistics)
+        for solver, seed in self._missing(row, statistics):
             self._say(f"{row.name}: {solver}" + (f", seed {seed}" if len(row.seeds) > 1 else ""))
-            said = self._workers.ask(_run_request(row, facts, pickled, solver, seed))
-            self._note(_record(row, facts, solver, seed, said))
+            said = self._workers.ask(_run_request(row, statistics, pickled, solver, seed))
+            self._note(_record(row, statistics, solver, seed, said))
         pickled.unlink(missing_ok=True)
 
-    def _missing(self, row: Row, facts: Facts) -> Iterator[tuple[str, int]]:
+    def _missing(self, row: Row, statistics: ProblemStatistics) -> Iterator[tuple[str, int]]:
         for solver in row.solvers:
             for seed in row.seeds:
                 key: Key = (row.name, solver, seed)
-                if self._plan.anew or not self.records.has(key, _setting(row, facts)):
+                if self._plan.anew or not self.records.has(key, _setting(row, statistics)):
                     yield solver, seed
 
     def _request_for(self, row: Row, pickled: Path) -> MakeRequest:
@@ -156,7 +156,7 @@ class _Benchmark:
             write_tables(self.records)
 
     def _key_of_facts(self, row: Row) -> str | None:
-        """Return what the facts of a row depend on; ``None`` if that is not known."""
+        """Return what the statistics of a row depend on; ``None`` if that is not known."""
         hashes = files_behind(row.source)
         if hashes is None or self._plan.keep_problems:
             return None
@@ -167,22 +167,24 @@ class _Benchmark:
             return None
         return sha256_of("\n".join(parts).encode())
 
-    def _remember(self, key: str | None, facts: Facts) -> None:
+    def _remember(self, key: str | None, statistics: ProblemStatistics) -> None:
         if key is None:
             return
         with self._lock:
-            self._facts[key] = facts
-            known = {each: asdict(found) for each, found in sorted(self._facts.items())}
+            self._statistics[key] = statistics
+            known = {each: asdict(found) for each, found in sorted(self._statistics.items())}
             write_atomically(self._plan.folder / PROBLEMS, json.dumps(known, indent=1) + "\n")
 
 
-def _run_request(row: Row, facts: Facts, pickled: Path, solver: str, seed: int) -> RunRequest:
+def _run_request(
+    row: Row, statistics: ProblemStatistics, pickled: Path, solver: str, seed: int
+) -> RunRequest:
     return RunRequest(
         instance=row.name,
         source=row.source,
         objective=row.objective,
         pickled=pickled,
-        problem_sha256=facts.problem_sha256,
+        problem_sha256=statistics.problem_sha256,
         solver=solver,
         options=SolveOptions(
             time_limit=row.time_limit, gap=row.gap, seed=seed, workers=row.workers
@@ -190,9 +192,9 @@ def _run_request(row: Row, facts: Facts, pickled: Path, solver: str, seed: int) 
     )
 
 
-def _setting(row: Row, facts: Facts | None) -> Setting:
+def _setting(row: Row, statistics: ProblemStatistics | None) -> Setting:
     return Setting(
-        row_sha256="" if facts is None else facts.problem_sha256,
+        row_sha256="" if statistics is None else statistics.problem_sha256,
         version=version(),
         time_limit=row.time_limit,
         workers=row.workers,
@@ -200,37 +202,39 @@ def _setting(row: Row, facts: Facts | None) -> Setting:
     )
 
 
-def _record(row: Row, facts: Facts | None, solver: str, seed: int, said: Conversation) -> Record:
+def _record(
+    row: Row, statistics: ProblemStatistics | None, solver: str, seed: int, said: Conversation
+) -> Record:
     """Return the record of a run from what its worker said."""
     common: dict[str, Any] = {
         "instance": row.name,
         "solver": solver,
         "seed": seed,
-        "setting": _setting(row, facts),
+        "setting": _setting(row, statistics),
         "described": row.described,
     }
     if row.peer is not None:
         peer = row.peer
         common |= {"peer": peer.name, "peer_objective": peer.value, "peer_source": peer.source}
-    if said.outcome is None or facts is None:
+    if said.outcome is None or statistics is None:
         return Record(
-            facts=facts,
+            statistics=statistics,
             status=said.status,
             reason=said.reason,
             history=tuple(said.history),
             **common,
         )
     outcome = dict(said.outcome)
-    own = replace(facts, **outcome.pop("own"))
+    own = replace(statistics, **outcome.pop("own"))
     history = tuple(Moment(**moment) for moment in outcome.pop("history"))
-    return Record(facts=own, history=history, **common, **outcome)
+    return Record(statistics=own, history=history, **common, **outcome)
 
 
-def _known_facts(folder: Path) -> dict[str, Facts]:
-    """Return the facts that a folder remembers; none where the file is of another version."""
+def _known_statistics(folder: Path) -> dict[str, ProblemStatistics]:
+    """Return the statistics that a folder remembers; none where the file is of another version."""
     try:
         known = json.loads((folder / PROBLEMS).read_bytes())
-        return {key: Facts(**facts) for key, facts in known.items()}
+        return {key: ProblemStatistics(**statistics) for key, statistics in known.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

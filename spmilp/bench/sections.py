@@ -1,4 +1,4 @@
-"""What a summary says, as tables of text for the terminal and for ``summary.md``."""
+"""Sections of a summary: tables of text for the terminal and for ``summary.md``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from spmilp.bench.summary import (
 )
 
 TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
-"""How the columns of a table are written."""
+"""Formats of the columns of a table."""
 
 WIDE = 0.2
 """A gap above this wants an explanation."""

@@ -1,4 +1,4 @@
-"""What a benchmark runs: rows, each a problem with the solvers, seeds and limits for it."""
+"""Suites of rows: each a problem with the solvers, seeds and limits for it."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +13,7 @@ SOLVE = "solve"
 """Stands among solvers for the command ``spmilp solve``: tile search and solver in one limit."""
 
 GREEDY = "greedy:"
-"""How the names of one-pass rules begin."""
+"""Prefix of the names of one-pass rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ Source: TypeAlias = ProblemFile | ModelOnMachine | Generated | Built
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What another tool has reached on the same input.
+    """The figure of another tool on the same input.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     rows = []
     for record in kept:
         problem = _problem(record)
-        row = _facts(record) | _outcome(record, *strongest.get(problem, (None, "")))
+        row = _statistics(record) | _outcome(record, *strongest.get(problem, (None, "")))
         limit = record.setting.time_limit
         steps = incumbents(record.history, record.objective)
         horizon = longest[problem] if limit is None else limit
@@ -87,12 +87,12 @@ def progress_frame(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _problem(record: Record) -> str:
-    return record.facts.problem_sha256 if record.facts else record.instance
+    return record.statistics.problem_sha256 if record.statistics else record.instance
 
 
-def _facts(record: Record) -> dict[str, object]:
+def _statistics(record: Record) -> dict[str, object]:
     """Return what is known of a run before it begins."""
-    facts, setting = record.facts, record.setting
+    statistics, setting = record.statistics, record.setting
     row: dict[str, object] = {
         "instance": record.instance,
         "solver": record.solver,
@@ -107,17 +107,17 @@ def _facts(record: Record) -> dict[str, object]:
         "row_sha256": setting.row_sha256,
         **record.described,
     }
-    if facts is not None:
+    if statistics is not None:
         names = ("quantity", "tasks", "cores", "tight", "work", "traffic", "pressure", "roofline")
-        row |= {name: getattr(facts, name) for name in (*names, "problem_sha256")}
-        row["class"] = facts.kind
+        row |= {name: getattr(statistics, name) for name in (*names, "problem_sha256")}
+        row["class"] = statistics.kind
     return row
 
 
 def _outcome(record: Record, bound: int | None, source: str) -> dict[str, object]:
     """Return how a run ended, seen from the best bound of its problem."""
     objective = record.objective
-    roofline = record.facts.roofline if record.facts else None
+    roofline = record.statistics.roofline if record.statistics else None
     return {
         "status": record.status,
         "objective": objective,

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from spmilp.bench.make import facts_of, make_problem
+from spmilp.bench.make import make_problem, statistics_of
 from spmilp.bench.memory import is_killed_first, peak_bytes
 from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
@@ -56,11 +56,11 @@ def main() -> None:
 
 def _make(request: MakeRequest, send: Send) -> None:
     problem, ceiling = make_problem(request.source, request.objective, request.data)
-    facts, text = facts_of(problem, ceiling)
+    statistics, text = statistics_of(problem, ceiling)
     request.pickled.write_bytes(pickle.dumps(problem))
     if request.written is not None:
         write_atomically(request.written, text)
-    send("made", facts=asdict(facts))
+    send("made", statistics=asdict(statistics))
 
 
 def _run(request: RunRequest, send: Send) -> None:

@@ -258,10 +258,10 @@ def _nothing_ran(runs: "pd.DataFrame", rows: "Iterable[Row]") -> ExitCode | None
     return ExitCode.INVALID_INPUT
 
 
-def _print_sections(sections: "Iterable[Section]", facts: Iterable[str]) -> None:
+def _print_sections(sections: "Iterable[Section]", head: Iterable[str]) -> None:
     to = out.console()
-    for fact in facts:
-        to.print(fact.replace("**", ""), markup=False, soft_wrap=True)
+    for line in head:
+        to.print(line.replace("**", ""), markup=False, soft_wrap=True)
     for section in sections:
         to.print()
         to.print(section.title, markup=False, style="bold")

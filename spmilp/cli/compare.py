@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spmilp.comparison.compare import Comparison
 
 TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
-"""How the columns of a table are written."""
+"""Formats of the columns of a table."""
 
 RUN_COLUMNS = {
     "instance": ("instance", TEXT),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """What a file holds."""
+    """Formats of files."""
 
     PROBLEM = "problem"
     FJSP = "fjsp"

@@ -1,4 +1,4 @@
-"""How errors that a user can act on end a command: one message, one exit code."""
+"""Errors that a user can act on end a command with one message and one exit code."""
 
 import errno
 from typing import Any

@@ -21,7 +21,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class Interrupts:
-    """What has arrived, and what a first signal does.
+    """The signals that have arrived, and the effect of a first one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How words on the command line become values; each reader says what it expected."""
+"""Readers of option values; each says in its error what it expected."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""What the commands print: tables and JSON on stdout, progress and errors on stderr."""
+"""Printing: tables and JSON on stdout, progress and errors on stderr."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""How ``spmilp pack`` shows its answer: tables for people, one object for programs."""
+"""The answer of ``spmilp pack``: tables for people, one object for programs, reasons in words."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the command has found out.
+    """The outcome of the command.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One line on stderr that says what is going on, while somebody watches."""
+"""A line of progress on stderr, shown only on a terminal."""
 
 import math
 import sys

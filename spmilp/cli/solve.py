@@ -146,7 +146,7 @@ def _write_model(problem: "Problem", file: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the command has found out.
+    """The outcome of the command.
 
     Parameters
     ----------

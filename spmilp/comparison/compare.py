@@ -26,7 +26,7 @@ SOLVERS = ("greedy:contiguous/layer_by_layer", "list", "cpsat")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Comparison:
-    """What solvers made of the same problems; shows as a table.
+    """Runs of several solvers on the same problems; shows as a table.
 
     :func:`spmilp.compare` returns it.
 
@@ -57,7 +57,7 @@ class Comparison:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What cannot be: valid plans below a bound that some solver claims to have proven."""
+        """Contradictions: valid plans below a bound that some solver claims to have proven."""
         from spmilp.comparison.table import contradictions
 
         return contradictions(self.runs)

@@ -19,7 +19,7 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What a solver had after some wall seconds.
+    """Incumbent and bound of a solve after some wall seconds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Loading what a solver needs before its clock starts: libraries and compiled code."""
+"""Loading libraries and compiled code before a solver's clock starts."""
 
 from contextlib import suppress
 

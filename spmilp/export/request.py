@@ -1,4 +1,4 @@
-"""What somebody wants exported from a plan, and the line from that to the files in memory."""
+"""An export as it is asked for, and the line from that to the files in memory."""
 
 import re
 from collections.abc import Iterable, Mapping

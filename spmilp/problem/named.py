@@ -38,7 +38,7 @@ class View:
 
     @property
     def key(self) -> tuple[str, Extents, Extents]:
-        """What tells it from other parts."""
+        """Name, start and extent: equal for equal parts."""
         return self.data.name, self.start, self.extent
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What every figure needs: matplotlib, if it is installed, and axes for small multiples."""
+"""Common parts of figures: axes for small multiples, legends, titles."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What the front end and the tiling make of a model, as plain data; nothing is solved."""
+"""Operators, fused groups, tiles and roofline of a model as plain data; nothing is solved."""
 
 from collections import Counter
 from collections.abc import Mapping, Set

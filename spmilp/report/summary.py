@@ -1,4 +1,4 @@
-"""The figures that people ask of a plan, as plain data; the command line prints them."""
+"""The figures of a plan as plain data."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from spmilp.units import Bytes, Cycles, Femtojoules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreUse:
-    """How one core is used.
+    """Use of one core.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class CoreUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
-    """How one on-chip memory is used.
+    """Use of one on-chip memory.
 
     Parameters
     ----------

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from spmilp.bench.make import Facts
+from spmilp.bench.make import ProblemStatistics
 from spmilp.bench.records import Record, Setting
 from spmilp.comparison.run import Moment
 
-FACTS = Facts(
+STATISTICS = ProblemStatistics(
     problem_sha256="aa",
     quantity="makespan",
     tasks=10,
@@ -40,7 +40,7 @@ def record(
         "seed": 0,
         "setting": SETTING,
         "described": DESCRIBED,
-        "facts": FACTS,
+        "statistics": STATISTICS,
         "status": "feasible" if objective is not None else "unknown",
         "bound": 100,
         "bound_source": "work",

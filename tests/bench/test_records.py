@@ -20,7 +20,7 @@ def write(folder: Path, *records: Record) -> Records:
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
-    records = (record("x"), record("y", objective=None), record("z", facts=None, history=()))
+    records = (record("x"), record("y", objective=None), record("z", statistics=None, history=()))
     write(tmp_path, *records)
     assert tuple(read_records(tmp_path)) == records
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from bench.made import FACTS, SETTING, record
+from bench.made import SETTING, STATISTICS, record
 from spmilp.bench.against import against
 from spmilp.bench.output import defects
 from spmilp.bench.sections import markdown, sections_of, settings_of
@@ -22,19 +22,21 @@ from spmilp.bench.tables import COLUMNS, progress_frame, runs_frame
 from spmilp.comparison.run import Moment
 from spmilp.errors import SpmilpError
 
-TIGHT = replace(FACTS, problem_sha256="bb", kind="traffic-bound", tight=True)
+TIGHT = replace(STATISTICS, problem_sha256="bb", kind="traffic-bound", tight=True)
 OF_TIGHT = replace(SETTING, row_sha256="bb")
-OWN_TILES = replace(FACTS, problem_sha256="cc", tasks=40)
+OWN_TILES = replace(STATISTICS, problem_sha256="cc", tasks=40)
 
 RECORDS = (
     record("x", "list", 120, first=1.0),
     record("x", "auto", 100, first=2.0, bound=90),
     record("x", "greedy:contiguous/layer_by_layer", 150),
     record("x", "greedy:locality/critical_path", 130),
-    record("x", "solve", 96, facts=OWN_TILES, bound=40),
-    record("y", "list", 400, first=6.0, facts=TIGHT, bound=200, setting=OF_TIGHT),
-    record("y", "auto", None, facts=TIGHT, bound=240, peak_bytes=2**30, setting=OF_TIGHT),
-    record("y", "greedy:contiguous/layer_by_layer", 500, facts=TIGHT, bound=200, setting=OF_TIGHT),
+    record("x", "solve", 96, statistics=OWN_TILES, bound=40),
+    record("y", "list", 400, first=6.0, statistics=TIGHT, bound=200, setting=OF_TIGHT),
+    record("y", "auto", None, statistics=TIGHT, bound=240, peak_bytes=2**30, setting=OF_TIGHT),
+    record(
+        "y", "greedy:contiguous/layer_by_layer", 500, statistics=TIGHT, bound=200, setting=OF_TIGHT
+    ),
 )
 
 
@@ -82,7 +84,7 @@ def test_the_progress_has_every_better_plan() -> None:
 
 def test_a_run_that_has_not_taken_place_has_no_figures() -> None:
     frame = runs_frame(
-        [record(facts=None, objective=None, bound=None, status="skipped", history=())]
+        [record(statistics=None, objective=None, bound=None, status="skipped", history=())]
     )
     for column in ("objective", "bound", "gap", "primal_integral", "seconds_to_first", "tight"):
         assert frame[column].isna().all()
@@ -151,7 +153,7 @@ def test_each_instance_is_a_row_with_what_every_solver_found() -> None:
 
 
 def test_an_instance_of_which_nothing_is_known_is_a_row_too() -> None:
-    skipped = record("z", facts=None, objective=None, bound=None, status="skipped", history=())
+    skipped = record("z", statistics=None, objective=None, bound=None, status="skipped", history=())
     frame = runs_frame([skipped])
     table = instance_frame(frame)
 
@@ -216,6 +218,6 @@ def test_folders_without_a_run_in_common_cannot_be_compared() -> None:
 
 
 def test_other_quantities_are_not_compared() -> None:
-    energy = runs_frame([record("x", facts=replace(FACTS, quantity="energy"))])
+    energy = runs_frame([record("x", statistics=replace(STATISTICS, quantity="energy"))])
     with pytest.raises(SpmilpError, match="in common"):
         list(against(runs_frame([record("x")]), energy))
