@@ -18,7 +18,7 @@ class Movement:
         self._routes = Routes(problem.machine)
         self._out: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
         self._in: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
-        self._known: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
+        self._cache: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
         for dram in self._machine.drams:
             self._out[dram.index] = tuple(self._options(dram.index, outwards=True))
             self._in[dram.index] = tuple(self._options(dram.index, outwards=False))
@@ -94,10 +94,10 @@ class Movement:
     ) -> Cycles:
         """Return the cycles of the fastest option; many buffers are of one size."""
         key = dram, size, outwards
-        if key not in self._known:
+        if key not in self._cache:
             cycles = (self._cycles(option, dram, size, outwards) for option in options)
-            self._known[key] = min(cycles, default=0)
-        return self._known[key]
+            self._cache[key] = min(cycles, default=0)
+        return self._cache[key]
 
     def _cycles(
         self, option: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, size: Bytes, outwards: bool

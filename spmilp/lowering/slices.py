@@ -32,7 +32,7 @@ class SliceTable:
     def __init__(self, buffers: Sequence[Buffer], limits: DmaLimits) -> None:
         self._limits = limits
         self._slices = [whole_slice(buffer) for buffer in buffers]
-        self._known: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
+        self._numbers: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
         self._covering: dict[tuple[BufferIdx, Box], Sequence[Piece]] = {}
         self._pieces: dict[tuple[Extents, int, Extents], tuple[int, ...]] = {}
 
@@ -83,9 +83,9 @@ class SliceTable:
 
     def _number(self, buffer: BufferIdx, start: Extents, extent: Extents, item: int) -> SliceIdx:
         key = buffer, start, extent
-        if key not in self._known:
+        if key not in self._numbers:
             index = len(self._slices)
-            self._known[key] = index
+            self._numbers[key] = index
             self._slices.append(
                 Slice(
                     index=index,
@@ -95,4 +95,4 @@ class SliceTable:
                     bytes=prod(extent) * item,
                 )
             )
-        return self._known[key]
+        return self._numbers[key]

@@ -51,7 +51,7 @@ class CandidateSpace:
         self._read_from = [
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
         ]
-        self._known: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
+        self._cache: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
         self._all_profiles: dict[Hashable, tuple[Profile, ...]] = {}
         self._profiles: dict[Hashable, list[Profile]] = {}
         maker = CandidateMaker(machine, self._rates)
@@ -103,10 +103,10 @@ class CandidateSpace:
             before, after = tuple(producers[:place]), tuple(producers[place + 1 :])
             options = self.profiles(self.network.groups[parent])
             keys = [(profile, (*before, option, *after)) for option in options]
-        unknown = [key for key in keys if key not in self._known]
-        if unknown:
-            self._known.update(zip(unknown, self._estimated(group, profile, unknown), strict=True))
-        return [self._known[key] for key in keys]
+        missing = [key for key in keys if key not in self._cache]
+        if missing:
+            self._cache.update(zip(missing, self._estimated(group, profile, missing), strict=True))
+        return [self._cache[key] for key in keys]
 
     def _estimated(
         self,
@@ -128,7 +128,7 @@ class CandidateSpace:
         """Return the same candidates under an estimate with other parameters."""
         other = copy(self)
         other._estimator = self._estimator.with_parameters(parameters)
-        other._known = {}
+        other._cache = {}
         other._profiles = {}
         for group in self.network.groups:
             kind = self.class_of(group)

@@ -237,25 +237,26 @@ class TileShrinker:
     """
 
     def __init__(self, model: GroupModel, splits_reduction: bool) -> None:
-        self._probe = model
+        self._model = model
         self._splits_reduction = splits_reduction
         self._next: dict[Tiling, Tiling | None] = {}
 
     def until_it_fits(self, tiling: Tiling, limit: Bytes) -> Tiling | None:
         """Return the first tiling whose largest tile fits; ``None`` if there is none."""
         found: Tiling | None = tiling
-        while found is not None and self._probe.footprint(found).bytes > limit:
+        while found is not None and self._model.footprint(found).bytes > limit:
             if found not in self._next:
-                shrinker = self._one_step(found)
                 self._next[found] = min(
-                    shrinker, key=lambda one: self._probe.footprint(one).bytes, default=None
+                    self._one_step(found),
+                    key=lambda one: self._model.footprint(one).bytes,
+                    default=None,
                 )
             found = self._next[found]
         return found
 
     def _one_step(self, tiling: Tiling) -> Iterator[Tiling]:
         """Yield the tilings with twice the tiles along one axis, or twice the parts."""
-        model = self._probe
+        model = self._model
         for axis, splits in enumerate(model.splittable):
             length, count = model.shape[axis], tiling.counts[axis]
             if splits and count < length:

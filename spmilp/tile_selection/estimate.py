@@ -161,7 +161,7 @@ class Estimator:
         self._traffic = OperandTraffic(rates)
         self._kinds = [core.kind for core in machine.cores]
         self._memories = max(rates.homes) + 1
-        self._known: dict[Profile, _ProfileCosts] = {}
+        self._cache: dict[Profile, _ProfileCosts] = {}
 
     def with_parameters(self, parameters: CostParameters) -> "Estimator":
         """Return one with other parameters that shares what this one knows."""
@@ -249,15 +249,15 @@ class Estimator:
         return _InputTraffic(into, late, *numbers.T)
 
     def _costs_of(self, profile: Profile) -> _ProfileCosts:
-        if profile not in self._known:
+        if profile not in self._cache:
             compute = self._compute(profile)
-            self._known[profile] = _ProfileCosts(
+            self._cache[profile] = _ProfileCosts(
                 compute=compute,
                 longest=float(compute.max()),
                 most_tiles=float(profile.placement.tiles_per_core.max()),
                 least_share=min(map(self._rates.share_of, profile.candidate.cores)),
             )
-        return self._known[profile]
+        return self._cache[profile]
 
     def _compute(self, profile: Profile) -> Floats:
         """Return the cycles of each used core's tasks.

@@ -26,14 +26,14 @@ def fast_initial_tilings(network: Network, machine: Machine) -> dict[int, Tiling
     where tiles become so many that the plan would not come soon.
     """
     capacity = int(WORKING_SET * machine_rates(machine).least_share)
-    known: dict[Hashable, Tiling | None] = {}
+    cache: dict[Hashable, Tiling | None] = {}
     found: dict[int, Tiling] = {}
     for group in network.groups:
         kind = class_of(network, group)
-        if kind not in known:
+        if kind not in cache:
             model = GroupModel(network, group, machine)
-            known[kind] = _fitting(model, _one_for_each(model, len(machine.cores)), capacity)
-        tiling = known[kind]
+            cache[kind] = _fitting(model, _one_for_each(model, len(machine.cores)), capacity)
+        tiling = cache[kind]
         if tiling is None:
             return None
         found[group.index] = tiling

@@ -28,7 +28,7 @@ class Traffic(NamedTuple):
     into
         Bytes by memory, without what lies there already.
     out
-        Bytes that the memory that gives most of it gives, or could give while it delays.
+        Bytes that the memory that gives most of it gives, or could give while it waits.
     far, near
         Bytes from DRAM, and between the cores' memories.
     """
@@ -78,9 +78,9 @@ class OperandTraffic:
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
         self._memories = max(rates.homes) + 1
-        self._known: dict[Hashable, Traffic] = {}
-        self._known_loads: dict[Hashable, _Loads] = {}
-        self._known_pieces: dict[Hashable, float] = {}
+        self._cache: dict[Hashable, Traffic] = {}
+        self._loads_cache: dict[Hashable, _Loads] = {}
+        self._pieces_cache: dict[Hashable, float] = {}
         self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
     def from_dram(self, profile: Profile, number: int, producer: Profile | None = None) -> Traffic:
@@ -92,10 +92,10 @@ class OperandTraffic:
             Whose tiles lie there, where a group has computed it.
         """
         pieces = 1.0 if producer is None else self._pieces(profile, number, producer)
-        key = _taken(profile, number), self._free(profile), pieces
-        if key not in self._known:
-            self._known[key] = self._from_dram(profile, number, pieces)
-        return self._known[key]
+        key = _operand_key(profile, number), self._free(profile), pieces
+        if key not in self._cache:
+            self._cache[key] = self._from_dram(profile, number, pieces)
+        return self._cache[key]
 
     def from_cores(
         self, profile: Profile, number: int, producers: Sequence[Profile]
@@ -104,17 +104,17 @@ class OperandTraffic:
 
         There is one for each of the producers that there may be.
         """
-        taken = _taken(profile, number)
+        taken = _operand_key(profile, number)
         keys = [(taken, producer.tiles_key, producer.placement) for producer in producers]
-        unknown = {
+        missing = {
             key: producer
             for key, producer in zip(keys, producers, strict=True)
-            if key not in self._known
+            if key not in self._cache
         }
-        for some in _in_batches(profile, unknown):
+        for some in _in_batches(profile, missing):
             traffics = self._from_cores(profile, number, list(some.values()))
-            self._known.update(zip(some, traffics, strict=True))
-        return [self._known[key] for key in keys]
+            self._cache.update(zip(some, traffics, strict=True))
+        return [self._cache[key] for key in keys]
 
     def _from_dram(self, profile: Profile, number: int, pieces: float) -> Traffic:
         """Return the traffic of an operand that lies in DRAM, each tile's box in some pieces.
@@ -123,10 +123,10 @@ class OperandTraffic:
         all of them fit beside one working set. What one memory has loaded, others take from it,
         where the machine allows.
         """
-        taken = _taken(profile, number)
-        if taken not in self._known_loads:
-            self._known_loads[taken] = self._loads(profile, number)
-        loads = self._known_loads[taken]
+        taken = _operand_key(profile, number)
+        if taken not in self._loads_cache:
+            self._loads_cache[taken] = self._loads(profile, number)
+        loads = self._loads_cache[taken]
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
         transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
@@ -194,11 +194,11 @@ class OperandTraffic:
     def _pieces(self, profile: Profile, number: int, producer: Profile) -> float:
         """Return the mean number of a producer's tiles of which a tile reads a share."""
         key = profile.reads[number].key, profile.placement, producer.tiles_key
-        if key not in self._known_pieces:
+        if key not in self._pieces_cache:
             chosen = _compared_tiles(profile, producer)
             shared = overlaps(profile.reads[number].boxes[chosen], producer.boxes)
-            self._known_pieces[key] = float((shared > 0).sum()) / len(chosen)
-        return self._known_pieces[key]
+            self._pieces_cache[key] = float((shared > 0).sum()) / len(chosen)
+        return self._pieces_cache[key]
 
     def _from_cores(
         self, profile: Profile, number: int, producers: Sequence[Profile]
@@ -239,7 +239,7 @@ class OperandTraffic:
         return found
 
 
-def _taken(profile: Profile, number: int) -> Hashable:
+def _operand_key(profile: Profile, number: int) -> Hashable:
     """Return a value that is equal for what is taken into the same memories alike."""
     return profile.reads[number].key, profile.placement, profile.items[number]
 

@@ -37,7 +37,7 @@ def test_tiles_are_cut_further_until_they_fit() -> None:
     assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
 
 
-def test_what_fits_in_no_way_has_no_quick_tiling() -> None:
+def test_what_fits_in_no_way_has_no_fast_initial_tilings() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
 
@@ -57,7 +57,7 @@ def test_what_would_take_too_many_tiles_has_none(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("model", ["resnet8_int8.onnx", "ds_cnn_f16.onnx", "autoencoder_int8.onnx"])
 @pytest.mark.parametrize("machine", ["mesh4x4", "gap9", "xdna1"])
-def test_networks_have_a_schedule_with_quick_tilings(model: str, machine: str) -> None:
+def test_networks_have_a_schedule_with_fast_initial_tilings(model: str, machine: str) -> None:
     target = load_machine(machine).machine
     network = load_network(find_model(str(MODELS / model)), {}, target.kinds)
 

@@ -136,7 +136,7 @@ def test_the_same_search_finds_the_same_tiles(loaded: Loaded, first: FirstChoice
     assert some.problem == again.problem
 
 
-def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
+def test_an_interrupt_of_the_first_choice_leaves_a_plan_with_fast_initial_tiles(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[int] = []
@@ -155,11 +155,13 @@ def test_who_interrupts_the_first_choice_has_a_plan_with_quick_tiles(
     assert [draft.value] == said
 
 
-def test_where_the_first_choice_comes_as_soon_there_are_no_quick_tiles(loaded: Loaded) -> None:
+def test_where_the_first_choice_comes_as_soon_there_are_no_fast_initial_tiles(
+    loaded: Loaded,
+) -> None:
     assert fast_initial_problem(loaded[0], loaded[1].machine, TileSearch()) is None
 
 
-def test_quick_tiles_are_the_answer_only_until_better_ones_are_found(
+def test_fast_initial_tiles_are_the_answer_only_until_better_ones_are_found(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
