@@ -1,0 +1,143 @@
+"""What the exact solvers share: from a problem to candidates, and from decisions to a plan."""
+
+from dataclasses import replace
+
+from benchmarks.exact.cosma.setting import Network, Operator, problem_of
+from spmilp.bounds.bound import Bound
+from spmilp.checker.check import check
+from spmilp.machine.machine import ByteRange
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
+from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
+from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
+from spmilp.solvers.formulation.extraction import TimedPlan, extract
+from spmilp.solvers.formulation.places import home, overlapping_places
+from spmilp.solvers.formulation.tables import ProblemTables
+from tests.solvers.chains import chain, star
+
+DRAM, SPM = 0, 1
+INPUT, OUTPUT = 0, 1
+
+COPY = Network(
+    name="one task",
+    sizes=(16, 24),
+    operators=(Operator(name="a", reads=(INPUT,), writes=OUTPUT),),
+    outputs=frozenset({OUTPUT}),
+)
+
+
+def decided(problem: Problem, spare_copy: bool = False) -> Decisions:
+    """Load the input, run the task, store the output; load the input once more for nothing."""
+    tables = ProblemTables(problem)
+    (load,) = tables.transfers.out_of(INPUT, INPUT, DRAM, SPM)
+    (store,) = tables.transfers.out_of(OUTPUT, OUTPUT, SPM, DRAM)
+    begins, loaded = CandidateResidency(INPUT, DRAM, 0), CandidateResidency(INPUT, SPM, 0)
+    written, stored = CandidateResidency(OUTPUT, SPM, 0), CandidateResidency(OUTPUT, DRAM, 0)
+    spare = CandidateResidency(INPUT, SPM, 1)
+    end = load.cycles + tables.cycles_on(0, 0)
+    fills = {
+        begins: Fill(start=0),
+        loaded: Fill(start=0, source=begins, engine=load.engine, root=loaded),
+        written: Fill(start=load.cycles),
+        stored: Fill(start=end, source=written, engine=store.engine, root=stored),
+    }
+    if spare_copy:
+        fills[spare] = Fill(start=end, source=begins, engine=load.engine, root=spare)
+    return Decisions(
+        runs=(TaskRun(pool=0, start=load.cycles, end=end),),
+        fills=fills,
+        served={(0, 0): loaded},
+        outputs=(stored,),
+        lasting=frozenset({begins}),
+    )
+
+
+def timed(problem: Problem, spare_copy: bool = False) -> TimedPlan:
+    return extract(ProblemTables(problem), decided(problem, spare_copy))
+
+
+def test_cores_of_one_kind_in_one_memory_are_a_pool() -> None:
+    machine = star(3, 4096)
+    apart = ProblemTables(chain(machine, 1, 1))
+    cores = tuple(replace(core, memory=SPM) for core in machine.cores)
+    together = ProblemTables(chain(replace(machine, cores=cores), 1, 1))
+
+    assert [pool.cores for pool in apart.pools] == [(0,), (1,), (2,)]
+    assert [pool.cores for pool in together.pools] == [(0, 1, 2)]
+    assert together.pools_of(0) == (0,)
+    assert not together.has_single_core(SPM)
+
+
+def test_a_slice_has_candidates_where_a_chain_of_transfers_leads_to_a_use() -> None:
+    tables = ProblemTables(problem_of(COPY, 40))
+    memories = CandidateMemories(tables)
+
+    assert memories.of(INPUT) == (DRAM, SPM)
+    assert memories.of(OUTPUT) == (DRAM, SPM)
+    # Nothing that does not fit a memory can be of use there, and a result must fit.
+    too_small = ProblemTables(problem_of(COPY, 15))
+    assert too_small.pools_of(0) == ()
+    assert CandidateMemories(too_small).of(INPUT) == (DRAM,)
+
+
+def test_a_transfer_takes_the_cycles_of_set_up_route_and_bytes() -> None:
+    tables = ProblemTables(chain(star(1, 4096, rate=8, setup=4), 1, 1))
+    largest = max(tables.problem.buffers, key=lambda buffer: buffer.bytes)
+    (option,) = tables.transfers.between(largest.index, DRAM, SPM)
+
+    assert (option.latency, option.moving) == (2, -(-largest.bytes // 8))
+    assert option.cycles == 4 + option.latency + option.moving
+    assert option.traffic == largest.bytes
+
+
+def test_blocks_of_a_memory_leave_reserved_ranges_and_tensors_out() -> None:
+    problem = problem_of(COPY, 40)
+    dram, spm = problem.machine.memories
+    spm = replace(spm, alignment=8, reserved=(ByteRange(start=10, end=16),))
+    tables = ProblemTables(
+        replace(problem, machine=replace(problem.machine, memories=(replace(dram, size=64), spm)))
+    )
+
+    assert tables.capacity == (64 - 16 - 24, 2 + 3)
+    assert tables.blocks_of(OUTPUT, SPM) == 3
+
+
+def test_places_overlap_where_buffers_share_elements_of_a_tensor() -> None:
+    problem = problem_of(COPY, 40)
+    pairs = [(INPUT, DRAM), (OUTPUT, DRAM), (OUTPUT, SPM)]
+    assert home(problem, OUTPUT, DRAM) == 1
+    assert home(problem, OUTPUT, SPM) is None
+    assert overlapping_places(problem, pairs) == {}
+
+    twice = [(OUTPUT, DRAM), (OUTPUT, DRAM)]
+    assert overlapping_places(problem, twice)[OUTPUT, DRAM] == twice
+    # What is there at cycle 0 does not disturb itself.
+    assert overlapping_places(problem, [(INPUT, DRAM), (INPUT, DRAM)]) == {}
+
+
+def test_decisions_become_a_plan_that_the_checker_accepts() -> None:
+    problem = problem_of(COPY, 40)
+    tables, found = ProblemTables(problem), timed(problem)
+    addresses = find_addresses(tables, found, low=False)
+
+    assert isinstance(addresses, Addresses)
+    plan = addresses.plan(tables, found, Bound("none", Quantity.DRAM_TRAFFIC, 0), "test")
+    assert check(problem, plan) == ()
+    assert plan.claim.dram_traffic == COPY.compulsory
+    assert tables.pools_of_plan(plan) == (0,)
+
+
+def test_what_nothing_uses_is_left_out_of_the_plan() -> None:
+    problem = problem_of(COPY, 40)
+
+    assert timed(problem, spare_copy=True) == timed(problem)
+
+
+def test_residencies_without_addresses_are_named() -> None:
+    problem = problem_of(COPY, 39)
+    found = find_addresses(ProblemTables(problem), timed(problem), low=False)
+
+    assert isinstance(found, ConflictSet)
+    assert found.memory == SPM
+    assert {item[0] for item in found.items if not isinstance(item, int)} == {INPUT, OUTPUT}
