@@ -46,7 +46,11 @@ class WindowSolution(NamedTuple):
 
 
 class WindowResidency(NamedTuple):
-    """A residency that may be there during a window, and when it was before: ``[begin, end)``."""
+    """A residency that may be there during a window, and when it was before: ``[begin, end)``.
+
+    It begins with the window at the earliest. Its end is the true one, after the window's perhaps:
+    what stays must not hand on its bytes to what begins just when the window ends.
+    """
 
     residency: ResidencyIdx
     begin: Cycles
@@ -152,7 +156,7 @@ class Window:
         """Return the residencies of a memory that may be there between the start and the end."""
         there = np.flatnonzero(self.schedule.memory == memory).tolist()
         found = [self._residency(one) for one in there if self._is_near(one)]
-        return sorted(found, key=lambda one: (one.begin, one.end, one.bytes))
+        return sorted(found, key=lambda one: (one.begin, min(one.end, self.end), one.bytes))
 
     def _residency(self, residency: ResidencyIdx) -> WindowResidency:
         filler, begin = self.filler[residency], self.start
@@ -161,9 +165,9 @@ class Window:
             begin = self.old_end(filler) if overwrites else self.old[filler]
         end = max(map(self.old_end, self.touching(residency)), default=0)
         if self.schedule.lasting[residency]:
-            end = self.end
+            end = max(end, self.end + 1)
         size = int(self.schedule.bytes[residency])
-        return WindowResidency(residency, max(begin, self.start), min(end, self.end), size)
+        return WindowResidency(residency, max(begin, self.start), end, size)
 
     def _is_near(self, residency: ResidencyIdx) -> bool:
         filler = self.filler[residency]

@@ -189,7 +189,7 @@ class WindowModel:
         if isinstance(begin, int) and isinstance(until, int):
             return cp.new_fixed_size_interval_var(begin, until - begin, "")
         length = cp.new_int_var(0, self.end, "")
-        self._hint(length, residency.end - residency.begin)
+        self._hint(length, min(residency.end, window.end) - residency.begin)
         return cp.new_interval_var(begin, length, until, "")
 
     def _until(self, residency: WindowResidency) -> Time:
@@ -208,7 +208,7 @@ class WindowModel:
         if not inside and not before:
             return latest - self.saved
         until = cp.new_int_var(max(0, earliest), end, "")
-        self._hint(until, residency.end - window.start)
+        self._hint(until, min(residency.end, window.end) - window.start)
         for one in inside:
             cp.add(until >= self._finish(one))
         if behind:

@@ -1,5 +1,6 @@
 """Windows of all neighbourhoods: what they decide keeps a plan valid."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,13 +10,17 @@ from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 
 from spmilp.checker.check import check
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Buffer, BufferKind, Problem, Slice, Task
+from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
-from spmilp.solvers.lns.window import Claim, Window, handovers
+from spmilp.solvers.lns.reassignment.move import snapshot
+from spmilp.solvers.lns.reassignment.steps import overfull
+from spmilp.solvers.lns.window import Claim, Cut, Window, handovers
 from spmilp.solvers.lns.window_model import WindowModel
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits
+from spmilp.solvers.partial_order.schedule import timed
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.schedules import packed, scheduled
@@ -41,6 +46,15 @@ class Setting:
         slack = Slack(self.context, self.early, self.late)
         cut = CUTS[kind](slack, size, np.random.default_rng(seed))
         return Window(self.context, self.early, self.late, cut)
+
+    def use_only_the_bytes_in_use(self, window: Window) -> None:
+        """Give each memory no more bytes than it holds at the old times of a window."""
+        old = snapshot(timed(window.schedule, np.array(window.old)))
+        limited = np.flatnonzero(self.context.usable != NEVER).tolist()
+        usable = np.where(self.context.usable == NEVER, NEVER, 0)
+        for memory, most in overfull(old, usable, limited).items():
+            usable[memory] = most
+        self.context = replace(self.context, usable=usable)
 
 
 def _solver() -> cp_model.CpSolver:
@@ -90,13 +104,55 @@ def test_what_a_window_of_any_kind_decides_is_valid_as_it_is() -> None:
 def test_the_old_times_are_always_a_solution(
     problem: Problem, kind: Neighbourhood, seed: int
 ) -> None:
-    window = Setting(problem).window(kind, 8, seed)
+    setting = Setting(problem)
+
+    assert _admits_old_times(setting.window(kind, 8, seed))
+
+    setting.use_only_the_bytes_in_use(setting.window(kind, 8, seed))
+
+    assert _admits_old_times(setting.window(kind, 8, seed))
+
+
+def _admits_old_times(window: Window) -> bool:
     model = WindowModel(window)
     model.cp.add(model.saved == 0)
     for activity, start in model.starts.items():
         model.cp.add(start == window.old[activity] - window.start)
+    return _solver().solve(model.cp) == cp_model.OPTIMAL
 
-    assert _solver().solve(model.cp) == cp_model.OPTIMAL
+
+def test_what_outlasts_a_window_does_not_hand_on_its_bytes_at_the_end_of_it() -> None:
+    problem = _with_a_value_overwritten_while_another_is_kept()
+    context, first = scheduled(problem)
+    last = problem.tasks[-1].index
+    cut = Cut(0, int(first.start[last]), np.zeros(first.start.size, np.bool_))
+    usable = np.where(context.is_dram, NEVER, 2 * problem.buffers[0].bytes)
+
+    window = Window(replace(context, usable=usable), first, first, cut)
+
+    assert window.inside == [0, 1, 2]
+    assert _admits_old_times(window)
+
+
+def _with_a_value_overwritten_while_another_is_kept() -> Problem:
+    names = ("kept", "first", "second", "result")
+    buffers = tuple(
+        Buffer(index=n, name=name, kind=BufferKind.INTERMEDIATE, shape=(64,))
+        for n, name in enumerate(names)
+    )
+    slices = tuple(
+        Slice(index=one.index, buffer=one.index, start=(0,), extent=one.shape, bytes=one.bytes)
+        for one in buffers
+    )
+    tasks = (
+        Task(index=0, name="keep", cycles=(10,), writes=(0,)),
+        Task(index=1, name="write", cycles=(10,), writes=(1,), after=(0,)),
+        Task(index=2, name="add", cycles=(10,), reads=(1,), writes=(2,), in_place=((1, 2),)),
+        Task(index=3, name="read both", cycles=(10,), reads=(0, 2), writes=(3,)),
+    )
+    return Problem(
+        name="in place", machine=star(1, 1024), buffers=buffers, slices=slices, tasks=tasks
+    )
 
 
 @pytest.fixture(scope="module")
