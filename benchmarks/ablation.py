@@ -62,7 +62,7 @@ LOOK = 0.02
 """Seconds between two looks at the clock while CP-SAT works."""
 
 
-LIMITS = {"lns": 16.0, "auto": 16.0, "cpsat": 6.0}
+LIMITS = {"lns": 16.0, "auto": 16.0, "cpsat": 30.0}
 """Processor seconds of each run unless told otherwise."""
 
 SHARE_OF_SEARCH = 0.3
