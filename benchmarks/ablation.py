@@ -46,7 +46,7 @@ from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.search import Candidate, Session
+from spmilp.solvers.lns.search import Candidate, Search
 from spmilp.solvers.lns.solver import LnsSolver
 from spmilp.solvers.local_search.solver import LocalSearch
 
@@ -70,14 +70,14 @@ SHARE_OF_SEARCH = 0.3
 
 LNS = {
     ALL: LnsOptions(),
-    "windows": LnsOptions(windows=()),
-    "windows but those of time": LnsOptions(windows=(Neighbourhood.TIME,)),
+    "windows": LnsOptions(neighbourhoods=()),
+    "windows but those of time": LnsOptions(neighbourhoods=(Neighbourhood.TIME,)),
     "reassignment": LnsOptions(reassignment=False),
-    "perturbation": LnsOptions(kicks=False),
-    "advancing loads": LnsOptions(pushes=False),
+    "perturbation": LnsOptions(perturbation=False),
+    "advancing loads": LnsOptions(advance_loads=False),
 } | {
     f"windows: {left_out.name.lower()}": LnsOptions(
-        windows=tuple(kind for kind in Neighbourhood if kind is not left_out)
+        neighbourhoods=tuple(kind for kind in Neighbourhood if kind is not left_out)
     )
     for left_out in Neighbourhood
 }
@@ -124,7 +124,7 @@ class Trial:
                 yield part, seed
 
 
-class Branching(Session):
+class Branching(Search):
     """A search of neighbourhoods that tries several options from where its steps begin."""
 
     def __init__(self, context: SearchContext, trial: Trial) -> None:
@@ -138,10 +138,10 @@ class Branching(Session):
 
             def steps(part: str = part, seed: int = seed) -> Outcome:
                 self._settings = LNS[part]
-                self._options = replace(self._options, seed=seed)
+                self._context.options = replace(self._context.options, seed=seed)
                 self._clock = Clock(left, process_time)
-                Session._step_by_step(self, best)
-                return outcome_of(self._problem, self.result())
+                Search._step_by_step(self, best)
+                return outcome_of(self._context.problem, self.result())
 
             self.outcomes[part, seed] = in_a_process(steps)
 
@@ -152,11 +152,11 @@ def without_parts_of_lns(problem: Problem, trial: Trial) -> Outcomes:
     first = SolveOptions(time_limit=SHARE_OF_SEARCH * trial.seconds)
     hint = LocalSearch().solve(problem, first, now=process_time).plan
     left = SolveOptions(time_limit=trial.seconds - (process_time() - began))
-    session = Branching(SearchContext(problem, left, hint, process_time), trial)
-    session.search()
-    if session.outcomes:
-        return session.outcomes
-    return dict.fromkeys(trial.runs(), outcome_of(problem, session.result()))
+    search = Branching(SearchContext(problem, left, hint, process_time), trial)
+    search.run()
+    if search.outcomes:
+        return search.outcomes
+    return dict.fromkeys(trial.runs(), outcome_of(problem, search.result()))
 
 
 def without_members_of_auto(problem: Problem, trial: Trial) -> Outcomes:
@@ -221,9 +221,7 @@ def main() -> None:
         # Compiled code is loaded before any clock starts.
         solver.solve(read_problem(WARM_UP), SolveOptions(time_limit=6.0), now=process_time)
     found: dict[str, Outcomes] = {}
-    for name, problem in problems(instances=given.instances):
-        if not name.startswith(tuple(given.only)):
-            continue
+    for name, problem in problems(tuple(given.only), instances=given.instances):
         if given.solver == "lns" and problem.objective.first is not Quantity.MAKESPAN:
             continue
         found[name] = run(problem, trial)
@@ -232,16 +230,17 @@ def main() -> None:
     print_table(found, trial)
 
 
-def problems(*, instances: bool) -> Iterator[tuple[str, Problem]]:
-    """Yield the problems with their names."""
-    if instances:
-        for path in sorted(INSTANCES.glob("*.json")):
-            problem = read_problem(path)
-            if 20 <= len(problem.tasks) <= 80:
-                yield path.stem, problem
+def problems(begins: tuple[str, ...], *, instances: bool) -> Iterator[tuple[str, Problem]]:
+    """Yield the problems whose names begin so."""
+    if not instances:
+        for row in load_suite(str(HERE / "ablation.yaml")).rows:
+            if row.name.startswith(begins):
+                yield row.name, make_problem(row.source, row.objective, None)[0]
         return
-    for row in load_suite(str(HERE / "ablation.yaml")).rows:
-        yield row.name, make_problem(row.source, row.objective, None)[0]
+    for path in sorted(INSTANCES.glob("*.json")):
+        problem = read_problem(path)
+        if path.stem.startswith(begins) and 20 <= len(problem.tasks) <= 80:
+            yield path.stem, problem
 
 
 def print_table(found: dict[str, Outcomes], trial: Trial) -> None:
