@@ -1,0 +1,14 @@
+"""From a model file to a network of fused groups.
+
+    load                      the whole line
+    read, cleanup             the file; passes that make shapes static and nodes few
+    convert, node, rules, pads, scales, values   nodes become operators with explicit attributes
+    unfused                   operators and tensors before they are fused
+    quantise, patterns, weights   quantised patterns become integer operators
+    outputs                   every output becomes a tensor that an operator writes
+    fuse, dominators          operators that one task computes become groups
+    graph                     the network: operators, tensors, groups
+    operators                 one family per kind of operator: shapes, regions, work
+    regions                   boxes that a tile of a group needs, and its work
+No ONNX object leaves this package.
+"""

@@ -1,0 +1,1 @@
+"""One family per kind of operator, listed in ``registry``; ``family`` is their protocol."""
