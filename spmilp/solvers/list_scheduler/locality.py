@@ -96,9 +96,9 @@ def nearest_cores(
 
 
 @part
-def _count(holders: Holders, cores: Cores, what: int, size: int, now: int) -> None:
+def _count(holders: Holders, cores: Cores, slice_: int, size: int, now: int) -> None:
     """Count the bytes of a slice for each core that touched it and was not counted ``now``."""
-    entry = holders.first[what]
+    entry = holders.first[slice_]
     while entry != NONE:
         core = holders.core[entry]
         if cores.counted[core] != now:
@@ -130,9 +130,9 @@ def _is_better(cores: Cores, core: int, best: int, default: int) -> bool:
 
 
 @part
-def _add(holders: Holders, what: int, core: int) -> None:
+def _add(holders: Holders, slice_: int, core: int) -> None:
     """Remember that a core touched a slice."""
-    entry = holders.first[what]
+    entry = holders.first[slice_]
     while entry != NONE:
         if holders.core[entry] == core:
             return
@@ -140,5 +140,5 @@ def _add(holders: Holders, what: int, core: int) -> None:
     entry = holders.used[0]
     holders.used[0] += 1
     holders.core[entry] = core
-    holders.following[entry] = holders.first[what]
-    holders.first[what] = entry
+    holders.following[entry] = holders.first[slice_]
+    holders.first[slice_] = entry

@@ -147,7 +147,7 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
             read.served_by = here
             need = max(need, state.residencies[here].valid)
     placed.placed = 1
-    start, stop = _reserve_what_it_writes(state, task, memory, need, compact)
+    start, stop = _reserve_outputs(state, task, memory, need, compact)
     if stop != DONE:
         placed.placed = 0
         return stop
@@ -163,7 +163,7 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
 
 
 @part
-def _reserve_what_it_writes(
+def _reserve_outputs(
     state: ScheduleState, task: int, memory: int, need: int, compact: bool
 ) -> tuple[int, int]:
     """Find bytes for outputs and scratch; return the task's start and why it stopped."""

@@ -49,8 +49,7 @@ def earliest_transfer(
     if pair == NONE:
         return best, best_start, best_end
     size = state.slices[slice_].bytes
-    dimensions = _nested_strides(state, slice_, source, memory)
-    offset = _offset(state, slice_, source, memory)
+    dimensions, offset = _layout(state, slice_, source, memory)
     for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
         limits = state.resources[state.options[option].engine]
         if size > limits.longest or dimensions > limits.dimensions:
@@ -65,25 +64,18 @@ def earliest_transfer(
 
 
 @part
-def _nested_strides(state: ScheduleState, slice_: int, source: int, memory: int) -> int:
-    """Return the dimensions of the copy: both ends packed, or one inside something larger."""
+def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tuple[int, int]:
+    """Return the dimensions of a copy, and the bytes by which one end lies behind an aligned one.
+
+    Both ends are packed, or one lies inside something larger: the slice's parent, or its tensor.
+    """
     residency = state.residencies[source]
     entry = state.slices[slice_]
-    memories = state.memories
-    if memories[memory].is_dram or memories[residency.memory].is_dram:
-        return entry.at_place
-    return ONE if residency.slice == slice_ else entry.from_parent
-
-
-@part
-def _offset(state: ScheduleState, slice_: int, source: int, memory: int) -> int:
-    """Return the bytes by which one end of the copy lies behind an address that is aligned."""
-    residency = state.residencies[source]
-    entry = state.slices[slice_]
-    memories = state.memories
-    if memories[memory].is_dram or memories[residency.memory].is_dram:
-        return entry.offset_at_place
-    return ZERO if residency.slice == slice_ else entry.offset_in_parent
+    if state.memories[memory].is_dram or state.memories[residency.memory].is_dram:
+        return entry.at_place, entry.offset_at_place
+    if residency.slice == slice_:
+        return ONE, ZERO
+    return entry.from_parent, entry.offset_in_parent
 
 
 @part
