@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import spmilp
+from spmilp.pipeline import Observer
 from spmilp.plan.plan import Plan
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -193,3 +194,15 @@ def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:
     for ask in (lambda: none.tasks, none.timeline, lambda: none.save(tmp_path), none.replay):
         with pytest.raises(spmilp.SpmilpError, match="1048"):
             ask()
+
+
+def test_an_interrupt_leaves_the_best_plan_so_far() -> None:
+    def interrupt(value: int, tasks: int) -> None:
+        raise KeyboardInterrupt
+
+    stopped = spmilp.solve(MODEL, "gap9", observer=Observer(on_tiles=interrupt))
+
+    assert stopped.interrupted
+    assert stopped.solver == "list"
+    assert stopped.plan is not None
+    assert stopped.violations == ()
