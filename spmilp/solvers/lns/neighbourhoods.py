@@ -66,7 +66,7 @@ class Slack:
     def stretch(self, first: int, count: int) -> tuple[int, int]:
         """Return where in the order so many activities are, from a position on if they can be.
 
-        A whole stretch at the end of the plan, not less.
+        At the end of the schedule a whole stretch, not less.
         """
         first = max(0, min(first, self.order.size - count))
         return first, min(self.order.size, first + count)
@@ -137,14 +137,11 @@ def _linked(slack: Slack, activity: int) -> list[int]:
     """Return what fills and what reads the same residencies in scratchpads."""
     schedule = slack.late.schedule
     found: list[int] = []
-    for rows in (schedule.reads, schedule.fills):
-        for residency in rows.values(activity):
-            if not slack.context.is_dram[schedule.memory[residency]]:
-                filler = int(schedule.filler[residency])
-                found += [
-                    *([] if filler == NONE else [filler]),
-                    *schedule.readers.values(residency),
-                ]
+    for residency in (*schedule.reads.values(activity), *schedule.fills.values(activity)):
+        if not slack.context.is_dram[schedule.memory[residency]]:
+            filler = int(schedule.filler[residency])
+            found += [] if filler == NONE else [filler]
+            found += schedule.readers.values(residency)
     return found
 
 
@@ -160,4 +157,4 @@ CUTS: dict[Neighbourhood, Callable[[Slack, int, np.random.Generator], Cut]] = {
     Neighbourhood.CHAINS: _chains,
     Neighbourhood.CRITICAL: _critical,
 }
-"""For each kind: the cut around so many free activities, somewhere in a plan."""
+"""For each neighbourhood: the cut around so many free activities, somewhere in a schedule."""

@@ -65,14 +65,16 @@ class Steps:
 
 
 class Helpers:
-    """Improves a schedule with open addresses on as many threads as there are ``steps``.
+    """Threads that improve a schedule with open addresses, from the best that any of them has.
 
     Compiled passes and CP-SAT run without the interpreter's lock. With no helper nothing happens.
 
     Parameters
     ----------
+    steps
+        One for each thread.
     best
-        To begin with.
+        The schedule to begin with.
     """
 
     def __init__(self, steps: Sequence[Steps], best: TimedSchedule) -> None:
@@ -120,11 +122,10 @@ class Helpers:
                 found = steps.take(current)
                 with self._lock:
                     # What was found from before all began again does not count.
-                    if beginning == self._beginnings and found.makespan < self._best.makespan:
+                    counts = beginning == self._beginnings
+                    if counts and found.makespan < self._best.makespan:
                         self._best = found
-                    is_best = (
-                        beginning == self._beginnings and found.makespan == self._best.makespan
-                    )
+                    is_best = counts and found.makespan == self._best.makespan
                     current = found if is_best else self._best
                     beginning = self._beginnings
         except BaseException as error:

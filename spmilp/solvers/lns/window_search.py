@@ -32,7 +32,7 @@ class WindowSearch:
     Parameters
     ----------
     kinds
-        Of windows; those that save most for their time are taken most often.
+        The neighbourhoods; those that save most for their time are taken most often.
     """
 
     def __init__(

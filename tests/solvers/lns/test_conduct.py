@@ -56,10 +56,10 @@ def test_two_workers_find_a_valid_plan_that_is_no_worse_than_the_hint(network: P
     assert plan.claim.makespan < hint.claim.makespan
 
 
-def test_progress_is_told_by_the_thread_that_asked(network: Problem) -> None:
-    told: list[int] = []
-    options = replace(BRIEFLY, workers=2, on_progress=lambda _: told.append(get_ident()))
+def test_progress_is_reported_by_the_thread_that_asked(network: Problem) -> None:
+    reported: list[int] = []
+    options = replace(BRIEFLY, workers=2, on_progress=lambda _: reported.append(get_ident()))
 
     LnsSolver().solve(network, options)
 
-    assert set(told) == {get_ident()}
+    assert set(reported) == {get_ident()}
