@@ -1,5 +1,7 @@
 """Which steps are taken, and by how many threads."""
 
+from time import sleep
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,12 +31,14 @@ def test_a_helper_finds_what_the_search_may_go_on_from_and_begins_again_with_it(
     problem: Problem,
 ) -> None:
     context, current = scheduled(problem, "round_robin")
-    steps = Steps(context, FillLimits(context), Clock(20.0), LnsOptions(), 0)
-    clock = Clock(20.0)
+    clock = Clock(120.0)
+    steps = Steps(context, FillLimits(context), clock, LnsOptions(), 0)
 
     with Helpers((steps,), current) as helpers:
         found = current
         while found.makespan == current.makespan and not clock.is_over():
+            # Compiling takes the interpreter's lock.
+            sleep(0.01)
             found = helpers.exchanged(current)
         helpers.begin_again(current)
 
