@@ -1,11 +1,7 @@
 """Solvers side by side on the same problems.
 
-``compare``
-    :func:`spmilp.compare`: every solver on every problem, and the tables of that.
-``run``
-    One solve under a clock: its history, its plan's figures, the checker's verdict.
-``table``, ``profiles``
-    Runs as tidy tables; performance profiles.
-``warm_up``
-    Libraries and compiled code, loaded before a clock starts.
+compare          every solver on every problem, and the tables of that
+run              one solve under a clock: history, figures of the plan, the checker's verdict
+table, profiles  runs as tidy tables; performance profiles
+warm_up          libraries and compiled code, loaded before a clock starts
 """
