@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError
 from spmilp.plan.measures import claimed
-from spmilp.plan.pair import PLAN_FILE, open_pair, write_pair
 from spmilp.plan.plan import Plan
+from spmilp.plan.read import open_pair
+from spmilp.plan.write import PLAN_FILE, write_pair
 from spmilp.problem.problem import Problem
 from spmilp.report import answer_table
 from spmilp.report.summary import Summary, summarise

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.export.formats import export, write_export
-from spmilp.export.stamp import stamp_of
-from spmilp.export.subject import Subject
+from spmilp.export.subject import Subject, stamp_of
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem

@@ -7,7 +7,6 @@ from math import prod
 from operator import mul
 from typing import TypeAlias
 
-from spmilp.bench.generated_mesh import LAUNCH_CYCLES
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import (
     Buffer,
@@ -30,6 +29,9 @@ from spmilp.units import (
     SliceIdx,
     TensorIdx,
 )
+
+LAUNCH_CYCLES = 50
+"""What it costs a core to begin a task."""
 
 SIDE = 16
 CHANNELS = 32

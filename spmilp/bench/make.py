@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
-from spmilp.bench.builders import BUILDERS
 from spmilp.bench.generated import generated_problem
 from spmilp.bench.kinds import character_of
 from spmilp.bench.suite import Built, Generated, ModelOnMachine, ProblemFile, Source
@@ -129,3 +129,30 @@ def _without_network(source: ProblemFile | Generated | Built, data: Path | None)
     if data is None:
         raise MissingDataError("it is made from data; say where with --data FOLDER")
     return BUILDERS[source.name](data)
+
+
+_HOMES = {
+    "stream-2conv": "stream:two_convolutions",
+    "stream-2conv-without-port": "stream:two_convolutions_without_port",
+    "stream-resnet18": "stream:resnet18",
+    "stream-resnet18-half-speed": "stream:resnet18_at_half_speed",
+    "set-resnet50": "set_resnet50:resnet50_on_mesh",
+}
+"""Module of :mod:`spmilp.bench.peers` and function; a module is imported when it is needed."""
+
+
+def _builder(name: str) -> Callable[[Path], Problem]:
+    def build(data: Path) -> Problem:
+        module, _, function = _HOMES[name].partition(":")
+        problem: Problem = getattr(import_module(f"spmilp.bench.peers.{module}"), function)(data)
+        return problem
+
+    return build
+
+
+BUILDERS: dict[str, Callable[[Path], Problem]] = {name: _builder(name) for name in _HOMES}
+"""For ``builder: NAME`` in a suite, what makes the problem from the folder given by ``--data``.
+
+The function raises ``MissingDataError`` when a file that it needs is not in the folder. It must
+give the same problem each time.
+"""

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import spmilp
-from spmilp.bench.child import Conversation, Workers
+from spmilp.bench.child import Conversation, MakeRequest, RunRequest, Workers
 from spmilp.bench.make import ProblemStatistics, files_behind
-from spmilp.bench.output import write_tables
 from spmilp.bench.records import Key, Record, Records, Setting, appending
-from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import Row
+from spmilp.bench.tables import write_tables
 from spmilp.code_cache import hash_of_sources
 from spmilp.comparison.run import Moment
 from spmilp.errors import SpmilpError

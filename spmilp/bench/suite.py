@@ -78,7 +78,7 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A problem from :data:`spmilp.bench.builders.BUILDERS`."""
+    """A problem from :data:`spmilp.bench.make.BUILDERS`."""
 
     name: str
 

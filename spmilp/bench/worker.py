@@ -18,9 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from spmilp.bench.child import MakeRequest, RunRequest
 from spmilp.bench.make import make_problem, statistics_of
-from spmilp.bench.memory import is_killed_first, peak_bytes
-from spmilp.bench.requests import MakeRequest, RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
 from spmilp.comparison.run import run_of, watch
 from spmilp.comparison.warm_up import warm_up
@@ -130,6 +129,29 @@ def _end_with_the_parent() -> None:
     while os.read(0, 1):
         pass
     os._exit(1)
+
+
+def peak_bytes() -> int | None:
+    """Return the most bytes of memory that this process has had; ``None`` where nobody counts.
+
+    Linux counts in ``VmHWM`` since the program was started; what ``getrusage`` tells there may be
+    of the parent.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def is_killed_first() -> None:
+    """Let Linux end this process before others when memory runs out."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 if __name__ == "__main__":

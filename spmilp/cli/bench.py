@@ -169,8 +169,8 @@ def _list_rows(rows: "Sequence[Row]", *, as_json: bool) -> ExitCode:
 
 def _run(rows: "Sequence[Row]", plan: "Plan", *, as_json: bool) -> ExitCode:
     """Run what is missing; print the summary of the folder; return the exit code."""
-    from spmilp.bench.output import read_runs
     from spmilp.bench.run import run_rows
+    from spmilp.bench.tables import read_runs
 
     with interrupts_noted() as interrupts, progress_line() as progress:
         try:
@@ -188,7 +188,7 @@ def _run(rows: "Sequence[Row]", plan: "Plan", *, as_json: bool) -> ExitCode:
 def _print_report(folder: Path, other: Path | None, *, as_json: bool) -> ExitCode:
     """Print the summary of a folder, or its comparison with another one."""
     from spmilp.bench.against import against as compared
-    from spmilp.bench.output import read_runs
+    from spmilp.bench.tables import read_runs
 
     runs = read_runs(folder)
     if other is None:
@@ -232,9 +232,9 @@ def _changed(row: "Row", changes: Mapping[str, Any]) -> "Row":
 
 
 def _print_runs(runs: "pd.DataFrame", folder: Path, *, as_json: bool) -> ExitCode:
-    from spmilp.bench.output import defects
     from spmilp.bench.sections import sections_of, settings_of
     from spmilp.bench.summary import summary_frame, with_best_greedy
+    from spmilp.bench.tables import defects
 
     wrong = list(defects(runs))
     if as_json:

@@ -39,7 +39,7 @@ def check(
     docs/commands.md; exit code 7 when one is broken.
     """
     from spmilp.checker.check import check as violations_of
-    from spmilp.plan.pair import open_pair
+    from spmilp.plan.read import open_pair
 
     opened, answer = open_pair(plan, problem)
     violations = violations_of(opened, answer)

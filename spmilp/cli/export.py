@@ -76,7 +76,7 @@ def export(
     from spmilp.export.errors import InvalidPlanError
     from spmilp.export.formats import write_export
     from spmilp.export.request import ALL, ExportRequest, export_plan
-    from spmilp.plan.pair import open_pair
+    from spmilp.plan.read import open_pair
 
     request = ExportRequest.of(
         formats or [ALL],

@@ -64,7 +64,7 @@ def replay(
     reads bytes that are not there, or when delays change an output.
     """
     from spmilp.checker.values.with_model import replay_plan
-    from spmilp.plan.pair import open_pair
+    from spmilp.plan.read import open_pair
 
     delay_seeds = range(0) if delays is None else range(delays, delays + runs)
     opened, answer = open_pair(plan, problem)

@@ -80,7 +80,7 @@ class Comparison:
         MissingExtraError
             If matplotlib is not installed.
         """
-        from spmilp.comparison.profiles import performance_profile, profile_figure
+        from spmilp.comparison.table import performance_profile, profile_figure
 
         return profile_figure(performance_profile(self.runs, column))
 

@@ -10,6 +10,8 @@ from spmilp.export import (
     allocation_csv,
     allocation_md,
     binary,
+    c_files,
+    c_text,
     command_lists,
     linker,
     minimalloc,
@@ -17,8 +19,6 @@ from spmilp.export import (
     perfetto,
     tflm,
 )
-from spmilp.export.c import files as c_files
-from spmilp.export.c import text as c_text
 from spmilp.export.dma import files as dma_files
 from spmilp.export.player import files as player_files
 from spmilp.export.subject import Subject

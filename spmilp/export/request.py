@@ -7,8 +7,7 @@ from pathlib import Path
 
 from spmilp.errors import ArgumentError
 from spmilp.export.formats import FORMATS, Exported, export
-from spmilp.export.stamp import stamp_of
-from spmilp.export.subject import Subject
+from spmilp.export.subject import Subject, stamp_of
 from spmilp.files import read_bytes
 from spmilp.frontend.load import load_network_of
 from spmilp.machine.controllers import CONTROLLERS

@@ -1,4 +1,4 @@
-"""Read ``plan.json``."""
+"""Reads ``plan.json``, alone or with its problem."""
 
 import json
 from pathlib import Path
@@ -16,9 +16,10 @@ from spmilp.plan.model import (
     TransferModel,
 )
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.plan.write import plan_document
+from spmilp.plan.write import PROBLEM_FILE, plan_document
 from spmilp.problem.documents import as_text, collector_paused, read_document
 from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_sha256
 
 _NOT_READ = {"tool", "tool_version", "gap", "format_version"}
@@ -48,6 +49,25 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
         _answers(path, plan, problem)
         _agrees(path, data, plan, problem)
     return plan
+
+
+def open_pair(plan_file: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
+    """Read a plan and its problem, by default the ``problem.json`` beside it.
+
+    Raises
+    ------
+    FileError
+        If one cannot be read, or the plan was made for another problem.
+    """
+    beside = problem_file or plan_file.with_name(PROBLEM_FILE)
+    if not plan_file.exists():
+        raise FileError(f"{plan_file}: no such file")
+    if not beside.exists():
+        raise FileError(
+            f"{beside}: no such file; a plan is read with its problem: name it with --problem"
+        )
+    problem = read_problem(beside)
+    return problem, read_plan(plan_file, problem)
 
 
 def _plan(path: Path | str, model: PlanModel) -> Plan:

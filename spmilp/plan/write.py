@@ -1,4 +1,4 @@
-"""Write ``plan.json``."""
+"""Writes ``plan.json``, alone or with its problem."""
 
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +16,11 @@ from spmilp.problem.documents import Lines, Rows, as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256 as hash_of_problem
+from spmilp.problem.write import write_problem
 from spmilp.version import __version__
+
+PROBLEM_FILE = "problem.json"
+PLAN_FILE = "plan.json"
 
 
 def write_plan(
@@ -39,6 +43,22 @@ def write_plan(
         If the file cannot be written.
     """
     write_atomically(path, plan_text(plan, problem, problem_sha256))
+
+
+def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
+    """Write ``problem.json`` and ``plan.json`` into a folder, and return their paths.
+
+    Raises
+    ------
+    ValueError
+        If the plan has a number that the format cannot hold.
+    FileError
+        If the folder cannot be written.
+    """
+    problem_file, plan_file = folder / (prefix + PROBLEM_FILE), folder / (prefix + PLAN_FILE)
+    sha256 = write_problem(problem, problem_file)
+    write_plan(plan, problem, plan_file, problem_sha256=sha256)
+    return problem_file, plan_file
 
 
 @collector_paused()

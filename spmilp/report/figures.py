@@ -1,10 +1,14 @@
-"""Common parts of figures: axes for small multiples, legends, titles."""
+"""Common parts of figures: axes for small multiples, legends, titles, colours.
+
+The colours can be told apart with any colour vision: the eight of Okabe and Ito, "Color Universal
+Design" (2008).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spmilp.errors import MissingExtraError
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import BufferKind, Problem
 from spmilp.report.summary import network_name
 
 if TYPE_CHECKING:
@@ -13,6 +17,31 @@ if TYPE_CHECKING:
 
 WIDTH = 11.0
 """Inches of a figure."""
+
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY_BLUE = "#56B4E9"
+GREEN = "#009E73"
+YELLOW = "#F0E442"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#999999"
+
+SCRATCH = "scratch"
+
+KIND_COLOURS: dict[str, str] = {
+    BufferKind.INPUT: SKY_BLUE,
+    BufferKind.WEIGHT: ORANGE,
+    BufferKind.INTERMEDIATE: GREEN,
+    BufferKind.PARTIAL: YELLOW,
+    BufferKind.OUTPUT: BLUE,
+    SCRATCH: GREY,
+}
+"""A colour for each kind of buffer, and for scratch bytes."""
+
+GROUP_COLOURS = (GREEN, ORANGE, SKY_BLUE, PURPLE, YELLOW, BLUE)
+"""Colours for neighbouring groups of tasks, taken in turn."""
 
 
 def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":

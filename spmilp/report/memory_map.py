@@ -7,8 +7,17 @@ from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import grid_of_axes, legend_of_colours, title, without_markup
-from spmilp.report.palette import BLACK, KIND_COLOURS, PURPLE, SCRATCH, VERMILION
+from spmilp.report.figures import (
+    BLACK,
+    KIND_COLOURS,
+    PURPLE,
+    SCRATCH,
+    VERMILION,
+    grid_of_axes,
+    legend_of_colours,
+    title,
+    without_markup,
+)
 from spmilp.units import Bytes
 
 if TYPE_CHECKING:

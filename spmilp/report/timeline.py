@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, TypeAlias
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import grid_of_axes, legend_of_colours, title, without_markup
-from spmilp.report.palette import BLACK, BLUE, GROUP_COLOURS, ORANGE, SKY_BLUE
+from spmilp.report.figures import (
+    BLACK,
+    BLUE,
+    GROUP_COLOURS,
+    ORANGE,
+    SKY_BLUE,
+    grid_of_axes,
+    legend_of_colours,
+    title,
+    without_markup,
+)
 from spmilp.units import Cycles
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 import spmilp
 from cli.running import MODELS, Run
-from spmilp.bench.requests import RunRequest
+from spmilp.bench.child import RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
 from spmilp.bench.worker import solve_of
 from spmilp.plan.write import plan_text

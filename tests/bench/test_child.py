@@ -9,8 +9,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from spmilp.bench.child import Conversation, Workers
-from spmilp.bench.requests import RunRequest
+from spmilp.bench.child import Conversation, RunRequest, Workers
 from spmilp.bench.suite import Built
 from spmilp.solvers.base import SolveOptions
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from spmilp.bench.builders import BUILDERS
+from spmilp.bench.make import BUILDERS
 from spmilp.bench.peers.set_resnet50 import in_bytes, resnet50, write_resnet50
 from spmilp.bench.peers.stream import TWO_CONVOLUTIONS, without_port
 from spmilp.bench.read import load_suite

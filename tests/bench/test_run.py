@@ -12,13 +12,13 @@ from time import monotonic, sleep
 import pandas as pd
 import pytest
 
+from spmilp.bench.child import RunRequest
 from spmilp.bench.make import make_problem
-from spmilp.bench.output import read_runs
 from spmilp.bench.read import load_suite
 from spmilp.bench.records import FILE
-from spmilp.bench.requests import RunRequest
 from spmilp.bench.run import PROBLEMS, Plan, run_rows
 from spmilp.bench.suite import Generated
+from spmilp.bench.tables import read_runs
 from spmilp.bench.worker import main
 from spmilp.checker.check import check
 from spmilp.errors import ExitCode

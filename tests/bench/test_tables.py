@@ -7,7 +7,6 @@ import pytest
 
 from bench.made import SETTING, STATISTICS, record
 from spmilp.bench.against import against
-from spmilp.bench.output import defects
 from spmilp.bench.sections import markdown, sections_of, settings_of
 from spmilp.bench.summary import (
     BEST_GREEDY,
@@ -18,7 +17,7 @@ from spmilp.bench.summary import (
     wide_gaps,
     with_best_greedy,
 )
-from spmilp.bench.tables import COLUMNS, progress_frame, runs_frame
+from spmilp.bench.tables import COLUMNS, defects, progress_frame, runs_frame
 from spmilp.comparison.run import Moment
 from spmilp.errors import SpmilpError
 

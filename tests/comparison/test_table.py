@@ -4,9 +4,14 @@ import math
 
 import pytest
 
-from spmilp.comparison.profiles import performance_profile, profile_figure
 from spmilp.comparison.run import Moment, Run
-from spmilp.comparison.table import contradictions, run_frame, summary_frame
+from spmilp.comparison.table import (
+    contradictions,
+    performance_profile,
+    profile_figure,
+    run_frame,
+    summary_frame,
+)
 from spmilp.problem.objective import Quantity
 
 

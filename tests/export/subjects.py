@@ -10,8 +10,7 @@ import numpy as np
 from checker.worked_example import PLAN, PROBLEM
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
-from spmilp.export.stamp import stamp_of
-from spmilp.export.subject import Subject
+from spmilp.export.subject import Subject, stamp_of
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower

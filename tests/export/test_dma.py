@@ -243,7 +243,7 @@ def test_the_generic_table_has_every_copy_in_the_order_of_its_channel() -> None:
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_descriptors_of_several_controllers_compile_together(tmp_path: Path) -> None:
-    from spmilp.export.c.files import c_files
+    from spmilp.export.c_files import c_files
 
     given = replace(
         with_hostile_names(),

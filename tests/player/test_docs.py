@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.player import programs
-from spmilp.export.player.supported import kernel_names
+from spmilp.export.player.files import kernel_names
 from spmilp.frontend.operators.registry import known_kinds
 
 ROOT = Path(__file__).parents[2]

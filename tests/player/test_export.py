@@ -13,8 +13,7 @@ from export.subjects import lowered, subject
 from player.kernel_network import KernelNetwork, scale_of
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
-from spmilp.export.player import supported
-from spmilp.export.player.supported import kernel_names, require_kernels
+from spmilp.export.player.files import INPUTS, RANK, WINDOW_AXES, kernel_names, require_kernels
 from spmilp.export.subject import Subject
 from spmilp.export.tables.codes import OPERATORS
 from spmilp.frontend.load import load_network
@@ -57,9 +56,9 @@ def test_limits_are_those_of_the_sources() -> None:
         folder.joinpath(f"spmilp_{name}.h").read_text() for name in ("kernels", "windows")
     )
     for name, value in (
-        ("SPMILP_MAX_RANK", supported.RANK),
-        ("SPMILP_MAX_INPUTS", supported.INPUTS),
-        ("SPMILP_WINDOW_AXES", supported.WINDOW_AXES),
+        ("SPMILP_MAX_RANK", RANK),
+        ("SPMILP_MAX_INPUTS", INPUTS),
+        ("SPMILP_WINDOW_AXES", WINDOW_AXES),
     ):
         assert f"#define {name} {value}U\n" in defined
     assert kernel_names() < {name.upper() for name in OPERATORS}

@@ -13,8 +13,7 @@ from export.subjects import lowered, replayed, two_strips_subject
 from spmilp.commands.build import commands_as
 from spmilp.commands.commands import EventScheme
 from spmilp.export.binary import blob_bytes
-from spmilp.export.stamp import stamp_of
-from spmilp.export.subject import Subject
+from spmilp.export.subject import Subject, stamp_of
 from spmilp.export.tables.all_tables import all_tables
 from spmilp.export.tables.codes import Operation
 from spmilp.export.tables.table import Table, Tables
@@ -145,7 +144,7 @@ def test_tables_in_c_run_as_the_binary_file_does(tmp_path: Path) -> None:
 def test_an_image_that_is_not_in_c_is_linked_from_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spmilp.export.c.files.LARGEST_IMAGE_IN_C", 100)
+    monkeypatch.setattr("spmilp.export.c_files.LARGEST_IMAGE_IN_C", 100)
     monkeypatch.setattr("spmilp.export.player.files.LARGEST_IMAGE_IN_C", 100)
     given = planned("autoencoder_int8", "cell_be")
     given.export(tmp_path)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.report.palette import BLUE, GROUP_COLOURS, ORANGE, SKY_BLUE
+from spmilp.report.figures import BLUE, GROUP_COLOURS, ORANGE, SKY_BLUE
 from spmilp.report.timeline import rows_of_channels, rows_of_cores, timeline
 
 

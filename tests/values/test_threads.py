@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from spmilp.checker.values.threads import one_blas_thread
+from spmilp.checker.values.replay import one_blas_thread
 
 
 def test_the_blas_is_limited_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ operand) and the bytes that it reads must not change. A residency's bytes are de
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 
 import numpy as np
 
@@ -21,7 +23,6 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.memory import raw
 from spmilp.checker.values.state import State
 from spmilp.checker.values.tasks import compute_task, evaluate
-from spmilp.checker.values.threads import one_blas_thread
 from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.boxes import slices, whole
@@ -234,3 +235,17 @@ def replay_with_delays(
                     f"with random delays from seed {seed}, {apart} of {values.size} elements of "
                     f"output {name} are not those of the plan"
                 )
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Return a context in which NumPy's matrix products use one thread.
+
+    Products of tiles are small: on a busy machine several threads wait for each other many times
+    longer than they work. Without threadpoolctl the BLAS keeps its own number of threads.
+    """
+    try:
+        threadpoolctl = import_module("threadpoolctl")
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[object] = threadpoolctl.threadpool_limits(1, user_api="blas")
+    return limits

@@ -7,8 +7,7 @@ S2MM at the destination). Ends in DRAM or in memory tiles belong to other descri
 
 from collections.abc import Iterator, Sequence
 
-from spmilp.export.dma.chains import Descriptor
-from spmilp.export.dma.encoding import Encoding, words
+from spmilp.export.dma.chains import Descriptor, Encoding, words
 from spmilp.export.errors import ExportError
 from spmilp.export.tables.table import Table
 from spmilp.machine.controllers import Block

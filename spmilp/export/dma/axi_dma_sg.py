@@ -6,8 +6,7 @@ Layout: AMD PG021, "Scatter/Gather Descriptor"; Linux drivers/dma/xilinx/xilinx_
 from collections.abc import Sequence
 from itertools import groupby
 
-from spmilp.export.dma.chains import Descriptor
-from spmilp.export.dma.encoding import Encoding, info, words
+from spmilp.export.dma.chains import Descriptor, Encoding, info, words
 from spmilp.export.tables.table import Table
 
 SIZE = 64

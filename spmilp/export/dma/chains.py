@@ -1,12 +1,17 @@
-"""The copies of a plan, engine by engine and channel by channel, and what controls each engine."""
+"""The copies of a plan as chains of descriptors, and the tables in which controllers take them.
 
-from collections.abc import Iterator, Mapping
+Copies stand engine by engine and channel by channel. An encoding turns the descriptors of one kind
+of controller into tables of hardware words, beside a table of what each descriptor belongs to.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
 from spmilp.export.subject import Subject
+from spmilp.export.tables.table import Column, Layout, Table
 from spmilp.machine.controllers import CONTROLLERS, Block, Controller, blocks_of, defects_of
 from spmilp.machine.machine import Engine, MemoryKind
 from spmilp.plan.addresses import layout_in_memory
@@ -127,3 +132,66 @@ def who(subject: Subject, move: Transfer, engine: Engine) -> str:
     """Name a transfer for messages."""
     name = subject.name(subject.plan.residencies[move.source])
     return f"transfer {move.index} of {comment(name)} by engine {comment(engine.name)}"
+
+
+INFO = Layout(
+    code=0,
+    table="info",
+    struct="dma_info",
+    says="What a descriptor belongs to, and what its addresses are relative to",
+    columns=tuple(
+        Column(name, "u32", says)
+        for name, says in (
+            ("transfer", "number in the tables of the plan"),
+            ("engine", "that has it"),
+            ("channel", "of the engine"),
+            ("source_memory", "add its base to the source address"),
+            ("destination_memory", "add its base to the destination address"),
+            ("last", "1 for the last descriptor of its transfer"),
+        )
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """How a controller's descriptors are written.
+
+    Parameters
+    ----------
+    notes
+        What firmware has to do with them: lines of a comment.
+    encode
+        From descriptors, in the order of their channels, to tables.
+    """
+
+    notes: tuple[str, ...]
+    encode: Callable[[Sequence[Descriptor]], list[Table]]
+
+
+def words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
+    """Return the layout of a descriptor: 32-bit words, written ``(name, what it says)``."""
+    return Layout(
+        code=0,
+        table=name,
+        struct=f"dma_{name}",
+        says=says,
+        columns=tuple(Column(column, "u32", meaning) for column, meaning in columns),
+    )
+
+
+def info(descriptors: Sequence[Descriptor]) -> Table:
+    """Return the table of what descriptors belong to."""
+    rows = tuple(
+        (
+            *(each.copy.transfer.index, each.copy.transfer.engine, each.copy.transfer.channel),
+            *(each.copy.source, each.copy.destination, int(each.last)),
+        )
+        for each in descriptors
+    )
+    return Table(layout=INFO, rows=rows)
+
+
+def high_low(high: int, low: int) -> int:
+    """Return two numbers of 16 bits, which may be negative, as one word."""
+    return (high & 0xFFFF) << 16 | low & 0xFFFF

@@ -6,8 +6,7 @@ in the reference manuals (i.MX RT1060 RM, TCD_NBYTES_MLOFFYES; CR[EMLM] is set).
 
 from collections.abc import Sequence
 
-from spmilp.export.dma.chains import Descriptor
-from spmilp.export.dma.encoding import Encoding, high_low, info, words
+from spmilp.export.dma.chains import Descriptor, Encoding, high_low, info, words
 from spmilp.export.tables.table import Table
 from spmilp.machine.controllers import Block, item_size
 

@@ -7,8 +7,7 @@ the first of the next.
 
 from collections.abc import Sequence
 
-from spmilp.export.dma.chains import Descriptor
-from spmilp.export.dma.encoding import Encoding, high_low, info, words
+from spmilp.export.dma.chains import Descriptor, Encoding, high_low, info, words
 from spmilp.export.errors import ExportError
 from spmilp.export.tables.table import Table
 from spmilp.machine.controllers import item_size

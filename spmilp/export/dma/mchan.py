@@ -6,8 +6,7 @@ in pulp-platform/dory dory/Hardware_targets/PULP/Common/Utils/mchan.h.
 
 from collections.abc import Callable, Sequence
 
-from spmilp.export.dma.chains import Descriptor
-from spmilp.export.dma.encoding import Encoding, info, words
+from spmilp.export.dma.chains import Descriptor, Encoding, info, words
 from spmilp.export.tables.table import Layout, Table
 from spmilp.machine.controllers import Block
 

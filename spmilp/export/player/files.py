@@ -1,20 +1,42 @@
-"""The files of the player: the same sources for every plan, and the program of one plan."""
+"""The files of the player: the same sources for every plan, and the program of one plan.
 
-from collections.abc import Iterable
+Operators without a kernel in C are refused.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 
-from spmilp.export.c.files import LARGEST_IMAGE_IN_C
-from spmilp.export.c.text import head
-from spmilp.export.player.supported import require_kernels
-from spmilp.export.stamp import Stamp
-from spmilp.export.subject import Subject
+from spmilp.export.c_files import LARGEST_IMAGE_IN_C
+from spmilp.export.c_text import head
+from spmilp.export.errors import ExportError
+from spmilp.export.names import comment
+from spmilp.export.subject import Stamp, Subject
 from spmilp.export.tables.all_tables import all_tables
+from spmilp.export.tables.codes import Elements
 from spmilp.export.tables.table import Tables
+from spmilp.frontend.graph import Network, Operator, Scale
 
 NAME, VERSION = "spmilp-player", "1.0"
 
 _HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmb_play.c"})
 """What the program for bare metal does without."""
+
+TYPES = frozenset(
+    type_.name.lower()
+    for type_ in Elements
+    if type_ not in (Elements.FLOAT64, Elements.UINT64, Elements.BFLOAT16)
+)
+"""Types of elements, by NumPy's names."""
+
+RANK, INPUTS, WINDOW_AXES = 8, 32, 3
+"""``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources."""
+
+_WINDOWED = frozenset({"AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"})
+_PER_CHANNEL = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_ROWS = frozenset({"LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"})
+_ON_FLOATS = _WINDOWED | _ROWS | {"Gemm", "GlobalAveragePool", "GlobalMaxPool", "MatMul"}
 
 
 def player(subject: Subject) -> dict[str, bytes]:
@@ -142,3 +164,70 @@ def _program(subject: Subject, tables: Tables) -> list[str]:
         "}",
         "",
     ]
+
+
+@cache
+def kernel_names() -> frozenset[str]:
+    """Return the operator types that ``spmilp_kernels.c`` has a kernel for, in capitals."""
+    source = files("spmilp.export.player").joinpath("c/spmilp_kernels.c").read_text("utf-8")
+    return frozenset(re.findall(r"\[SPMILP_OPERATOR_(\w+)\]", source))
+
+
+def require_kernels(subject: Subject) -> None:
+    """Make sure that the player can compute every operator of the network.
+
+    Raises
+    ------
+    ExportError
+        If it cannot; the message names the operator and what is missing.
+    """
+    network = subject.network
+    if network is None:
+        raise ExportError(
+            "player: the tables do not say what tasks compute; export with --model MODEL.onnx"
+        )
+    for group in network.groups:
+        for operator in group.operators:
+            for missing in (*_missing(network, operator), *_missing_for_numbers(network, operator)):
+                raise ExportError(
+                    f"player: operator {comment(operator.name)} ({comment(operator.kind)}): "
+                    f"{missing}"
+                )
+
+
+def _missing(network: Network, operator: Operator) -> Iterator[str]:
+    """Yield why there is no kernel for an operator, whatever its numbers are."""
+    if operator.kind.upper() not in kernel_names():
+        yield "there is no kernel for it in C; export c alone and add one to a copy of the player"
+    if len(operator.inputs) > INPUTS:
+        yield f"{len(operator.inputs)} inputs > {INPUTS}, the most that kernels take"
+    for name in (*filter(None, operator.inputs), operator.output):
+        tensor = network.tensors[name]
+        if tensor.dtype.name not in TYPES:
+            yield f"kernels do not compute with elements of type {tensor.dtype}"
+        if len(tensor.shape) > RANK:
+            yield f"a tensor of {len(tensor.shape)} axes > {RANK}, the most that kernels take"
+    axes = len(network.tensors[operator.output].shape) - 2
+    if operator.kind in _WINDOWED and axes > WINDOW_AXES:
+        yield f"windows along {axes} axes > {WINDOW_AXES}, the most that kernels take"
+
+
+def _missing_for_numbers(network: Network, operator: Operator) -> Iterator[str]:
+    """Yield what kinds of integers a kernel does not know."""
+    if not operator.inputs or not operator.inputs[0]:
+        return
+    dtype = network.tensors[operator.inputs[0]].dtype
+    is_integer = dtype.kind in "iub"
+    reals_only = operator.kind in _ON_FLOATS or operator.kind.startswith("Reduce")
+    if operator.quantisation is None and is_integer and reals_only:
+        yield f"its kernel computes with reals, not with elements of type {dtype}"
+    scales = () if operator.quantisation is None else operator.quantisation.inputs
+    for position, scale in enumerate(scales):
+        if _has_axis(scale) and (
+            operator.kind in _ROWS or (operator.kind in _PER_CHANNEL and position == 0)
+        ):
+            yield f"input {position} has more than one scale, its kernel takes one"
+
+
+def _has_axis(scale: Scale | None) -> bool:
+    return scale is not None and scale.axis is not None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from spmilp.export.names import comment
-from spmilp.export.stamp import Stamp
+from spmilp.export.subject import Stamp
 from spmilp.export.tables import layouts
 from spmilp.export.tables.table import NONE, Layout, Table, Width
 
