@@ -1,4 +1,4 @@
-"""Two folders of one suite: what has become better and what worse."""
+"""Comparison of two folders of one suite: better, equal and worse runs."""
 
 from collections.abc import Iterator
 
@@ -36,8 +36,8 @@ RUNS: Columns = {
 def against(now: pd.DataFrame, before: pd.DataFrame) -> Iterator[Section]:
     """Yield a table with one row for each solver, and one with a row for each run, worst first.
 
-    Only runs that both folders have, of the same quantity, are compared. The problem may be another
-    one where other tiles have been chosen: the makespans are still of the same network.
+    Only runs that both folders have, of the same quantity, are compared. Where other tiles have
+    been chosen the problem differs, but the makespans are still of the same network.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Talking to a worker: what it says is collected, and its end is put into words."""
+"""Worker processes: requests to them, their messages, and the status with which they end."""
 
 import json
 import os
@@ -60,8 +60,8 @@ Worker: TypeAlias = "subprocess.Popen[bytes]"
 
 COMMAND = (sys.executable, "-m", "spmilp.bench.worker")
 
-LONGEST_APART = 1800.0
-"""Seconds for all that has no limit of its own: making a problem, checking a plan."""
+LONGEST_PHASE = 1800.0
+"""Seconds for each phase without a limit of its own: making a problem, checking a plan."""
 
 LEAST_GRACE = 30.0
 """Seconds that a solver may go on after its time limit before it is ended, at least."""
@@ -71,7 +71,7 @@ SHARE_OF_GRACE = 0.5
 
 
 CRASHED = "crashed"
-"""The status of a worker that ended without a word: a defect."""
+"""The status of a worker that ended without a message: a defect."""
 
 
 @dataclass
@@ -81,11 +81,11 @@ class Conversation:
     Parameters
     ----------
     outcome
-        The content of its last word; ``None`` when it ended without one.
+        The content of its last message; ``None`` when it ended without one.
     history
-        The improvements that it told on the way.
+        Improvements that it reported while it solved.
     status, reason
-        How it ended in words, when it has no outcome.
+        How it ended, when it has no outcome.
     """
 
     outcome: dict[str, Any] | None = None
@@ -100,7 +100,7 @@ class Workers:
     Parameters
     ----------
     folder
-        For requests and what workers print to standard error; nobody else's.
+        A private folder for requests and for what workers print to standard error.
     command
         What is started, with the file of the request behind it.
     """
@@ -114,7 +114,7 @@ class Workers:
         self._count = 0
 
     def ask(self, request: MakeRequest | RunRequest) -> Conversation:
-        """Let a new process do what a request says; whatever happens to it becomes a status.
+        """Run a request in a new process; a crash or a time-out becomes a status.
 
         Raises
         ------
@@ -168,17 +168,17 @@ class Workers:
 
 
 class _Clock:
-    """Until when a worker may go on, by what it does."""
+    """The deadline of a worker, which depends on its phase."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
-        self._deadline: float | None = monotonic() + LONGEST_APART
+        self._deadline: float | None = monotonic() + LONGEST_PHASE
         self.phase = "preparing"
 
     def enter(self, phase: str) -> None:
-        """Begin to count anew."""
+        """Begin another phase, with a deadline of its own."""
         self.phase = phase
-        self._deadline = monotonic() + LONGEST_APART
+        self._deadline = monotonic() + LONGEST_PHASE
         if phase == "solving":
             self._deadline = None if self.limit is None else monotonic() + self._longest()
 
@@ -187,9 +187,9 @@ class _Clock:
         return None if self._deadline is None else max(0.0, self._deadline - monotonic())
 
     def overrun(self) -> str:
-        """Say what took too long."""
+        """Return the message that names the phase that took too long."""
         if self.phase != "solving" or self.limit is None:
-            return f"{self.phase} took more than {LONGEST_APART:g} s"
+            return f"{self.phase} took more than {LONGEST_PHASE:g} s"
         return f"no answer {self._longest() - self.limit:g} s after the limit of {self.limit:g} s"
 
     def _longest(self) -> float:
@@ -201,7 +201,7 @@ PHASES = {"started": "solving", "solved": "checking"}
 
 
 def _listen(worker: Worker, clock: _Clock) -> Conversation:
-    """Collect what a worker says until it ends or has taken too long."""
+    """Collect the messages of a worker until it ends or has taken too long."""
     said = Conversation()
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(worker, lines), daemon=True).start()
@@ -237,7 +237,7 @@ def _read_lines(worker: Worker, lines: "queue.Queue[bytes]") -> None:
 
 
 def _end_what_is_left(worker: Worker) -> None:
-    """End what a worker has started once it has ended itself; else that would hold its pipes."""
+    """When a worker has ended, end the processes that it started: they would hold its pipes."""
     worker.wait()
     _kill(worker)
 

@@ -2,7 +2,7 @@
 
 An image goes through blocks of operators, as in residual and separable networks: convolutions with
 halos, point-wise and depth-wise ones, joins with the block's input. Each operator's tiles share its
-weights. Twice on the way the image halves its rows and doubles its channels. Some operators are
+weights. Twice in the network the image halves its rows and doubles its channels. Some operators are
 bound by computing, others (depth-wise ones, joins whose operand was evicted) by traffic. A
 scratchpad cannot hold all that its core would like to keep.
 """
@@ -49,7 +49,7 @@ HALVING = Window(step=2, reach=1)
 def generated_problem(tasks: int, cores: int, seed: int = 0) -> Problem:
     """Return a tiled network of exactly this many tasks on a mesh of this many cores.
 
-    The last operator makes as many tiles as are left; tiles that nobody reads end in DRAM.
+    The last operator makes as many tiles as are left; tiles that no task reads end in DRAM.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from spmilp.units import (
 )
 
 LAUNCH_CYCLES = 50
-"""What it costs a core to begin a task."""
+"""Cycles that a core needs to begin a task."""
 
 SIDE = 16
 CHANNELS = 32
@@ -79,7 +79,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class _PendingTask:
     """A task whose slices have no numbers yet: there will be more buffers before them."""
 
     operator: str
@@ -91,20 +91,20 @@ class _Draft:
 
 
 class Parts:
-    """Collects what a problem consists of, until it has a number of tasks."""
+    """Collects the parts of a problem, up to a number of tasks."""
 
     def __init__(self, most_tasks: int) -> None:
         self._most_tasks = most_tasks
         self._tensors: list[DramTensor] = []
         self._buffers: list[Buffer] = []
-        self._drafts: list[_Draft] = []
+        self._pending: list[_PendingTask] = []
         self._images: list[Image] = []
         self._numbers: dict[Part, int] = {}
 
     @property
     def number_of_tasks(self) -> int:
         """Number of tasks so far."""
-        return len(self._drafts)
+        return len(self._pending)
 
     def add_input(self, grid: Position) -> Image:
         """Add an image that lies in DRAM at the start."""
@@ -148,31 +148,33 @@ class Parts:
                 reads.append((weights_at[at[2]], (0, 0), (1, weights)))
             image.tiles[at] = self._add_tile(image.name, at)
             new = image.tiles[at]
-            draft = _Draft(image.name, at, LAUNCH_CYCLES + cycles, tuple(reads), new, in_place)
-            self._drafts.append(draft)
+            pending = _PendingTask(
+                image.name, at, LAUNCH_CYCLES + cycles, tuple(reads), new, in_place
+            )
+            self._pending.append(pending)
         return image
 
     def problem(self, name: str, machine: Machine) -> Problem:
-        """Return everything as a problem; tiles that nobody reads end in DRAM."""
-        self._store_what_nobody_reads()
+        """Return everything as a problem; tiles that no task reads end in DRAM."""
+        self._store_unread_tiles()
         slices = [whole_slice(buffer) for buffer in self._buffers]
         numbers = {(s.buffer, s.start, s.extent): s.index for s in slices}
         tasks = []
-        for index, draft in enumerate(self._drafts):
-            for part in draft.reads:
+        for index, pending in enumerate(self._pending):
+            for part in pending.reads:
                 if part not in numbers:
                     numbers[part] = len(slices)
                     slices.append(_slice(len(slices), part))
-            reads = tuple(numbers[part] for part in draft.reads)
+            reads = tuple(numbers[part] for part in pending.reads)
             tasks.append(
                 Task(
                     index=index,
-                    name=f"{draft.operator} {','.join(map(str, draft.at))}",
-                    cycles=(draft.cycles,),
+                    name=f"{pending.operator} {','.join(map(str, pending.at))}",
+                    cycles=(pending.cycles,),
                     reads=reads,
-                    writes=(draft.writes,),
-                    in_place=((reads[0], draft.writes),) if draft.in_place else (),
-                    tile=Tile(of=draft.operator, box=_box(draft.at)),
+                    writes=(pending.writes,),
+                    in_place=((reads[0], pending.writes),) if pending.in_place else (),
+                    tile=Tile(of=pending.operator, box=_box(pending.at)),
                 )
             )
         return Problem(
@@ -184,8 +186,8 @@ class Parts:
             tasks=tuple(tasks),
         )
 
-    def _store_what_nobody_reads(self) -> None:
-        read = {buffer for draft in self._drafts for buffer, _, _ in draft.reads}
+    def _store_unread_tiles(self) -> None:
+        read = {buffer for pending in self._pending for buffer, _, _ in pending.reads}
         for image in self._images:
             unread = [(at, tile) for at, tile in image.tiles.items() if tile not in read]
             if not unread:

@@ -28,14 +28,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Character:
-    """The figures by which rows are told apart; no solver has a say in them.
+    """The figures by which rows are classified; they do not depend on any solver.
 
     Parameters
     ----------
     work, traffic
         Cycles that all cores together need for all tasks, and that the DRAMs' links need for what
-        must leave and enter them. They are the bounds of these names of ``spmilp bound``, but
-        without what must come before and after, which would make both near the longest path.
+        must leave and enter them. They are the bounds of these names of ``spmilp bound``
+        without heads and tails, which would bring both near the longest path.
     pressure
         The most bytes of intermediate results that wait for their readers when tasks end one after
         another in their order, divided by the usable bytes of all memories in which cores work.
@@ -72,11 +72,11 @@ def character_of(problem: Problem) -> Character:
 def _pressure(problem: Problem) -> float:
     homes = {core.memory for core in problem.machine.cores}
     sizes = [problem.machine.memories[home].usable for home in homes]
-    room = sum(size for size in sizes if size is not None)
-    # Beside a memory without limit nothing is short.
-    if room == 0 or None in sizes:
+    capacity = sum(size for size in sizes if size is not None)
+    # With a memory without limit nothing is short.
+    if capacity == 0 or None in sizes:
         return 0.0
-    return most_waiting(problem) / room
+    return most_waiting(problem) / capacity
 
 
 def most_waiting(problem: Problem) -> Bytes:

@@ -1,4 +1,4 @@
-"""From a row to its problem, and what is known of it before anything is solved."""
+"""The problem of a row, and its statistics before anything is solved."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -101,7 +101,7 @@ def statistics_of(problem: Problem, ceiling: int | None) -> tuple[ProblemStatist
 
 
 def files_behind(source: Source) -> Callable[[], Iterator[str]] | None:
-    """Return what lists the hashes of the files that a row's problem is made from.
+    """Return a function that lists the hashes of the files that a row's problem is made from.
 
     ``None`` where they are not known before it is made.
     """
@@ -151,7 +151,7 @@ def _builder(name: str) -> Callable[[Path], Problem]:
 
 
 BUILDERS: dict[str, Callable[[Path], Problem]] = {name: _builder(name) for name in _HOMES}
-"""For ``builder: NAME`` in a suite, what makes the problem from the folder given by ``--data``.
+"""For ``builder: NAME`` in a suite: the function that makes the problem from ``--data FOLDER``.
 
 The function raises ``MissingDataError`` when a file that it needs is not in the folder. It must
 give the same problem each time.

@@ -42,7 +42,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One run: what it was, how it ended, what it took.
+    """One run: its settings, its end and its figures.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class Record:
         Of the row's problem, but for the hash and the tasks of the one that was solved (``solve``
         has tiles of its own); ``None`` if none could be made.
     status
-        The solver's, ``rejected`` by the checker, or another end in words.
+        The solver's status, ``rejected`` (by the checker), or another end.
     objective, transfers
         Of the accepted plan; ``None`` without one.
     busy, dram_ratio
         See :class:`~spmilp.comparison.run.Run`.
     bound
-        What the solver proved; ``None`` where it said nothing.
+        The bound that the solver proved; ``None`` without one.
     seconds, cpu_seconds
         Of the solver alone.
     peak_bytes
@@ -96,7 +96,7 @@ class Record:
 
     @property
     def key(self) -> Key:
-        """What no two rows of a table have in common."""
+        """Row, solver and seed: different for any two rows of a table."""
         return self.instance, self.solver, self.seed
 
     @property
@@ -138,7 +138,7 @@ class Records:
 
 @contextmanager
 def appending(folder: Path) -> Iterator[IO[str]]:
-    """Open the file of records for nobody else, behind its last whole line.
+    """Open and lock the file of records, behind its last whole line.
 
     Raises
     ------

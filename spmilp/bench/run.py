@@ -41,7 +41,7 @@ class Plan:
     jobs
         Rows that run at one time; with more than one, they disturb each other's clocks.
     anew
-        Run again what has been run.
+        Repeat runs that are recorded already.
     keep_problems
         Write ``problems/ROW.json``.
     """
@@ -56,17 +56,17 @@ class Plan:
 def run_rows(
     rows: Sequence[Row], plan: Plan, say: Callable[[str], None] = lambda text: None
 ) -> Records:
-    """Run what has not been run yet; records and tables are written after each run.
+    """Run what is not recorded yet; records and tables are written after each run.
 
     Parameters
     ----------
     say
-        Called with what is going on.
+        Called with a line for each step.
 
     Raises
     ------
     KeyboardInterrupt
-        After all workers have been ended; what had been measured is in the folder.
+        After all workers have been ended; completed runs are in the folder.
     SpmilpError
         If the folder cannot be used.
     """
@@ -103,8 +103,8 @@ class _Benchmark:
             raise
 
     def run_row(self, row: Row) -> None:
-        """Make the problem of a row unless all its runs are there, and run what is missing."""
-        key = self._key_of_facts(row)
+        """Make the problem of a row unless all its runs are recorded, and run what is missing."""
+        key = self._key_of_statistics(row)
         statistics = self._statistics.get(key) if key else None
         if statistics is not None and not list(self._missing(row, statistics)):
             return
@@ -142,7 +142,7 @@ class _Benchmark:
         )
 
     def _note_all(self, row: Row, made: Conversation) -> None:
-        """Give each run of a row whose problem could not be made a record that says so."""
+        """Record for each run of a row that its problem could not be made."""
         if made.status != "skipped":
             made.reason, made.status = f"{made.status}: {made.reason}", "not made"
         for solver in row.solvers:
@@ -154,8 +154,8 @@ class _Benchmark:
             self.records.add(record, self._file)
             write_tables(self.records)
 
-    def _key_of_facts(self, row: Row) -> str | None:
-        """Return what the statistics of a row depend on; ``None`` if that is not known."""
+    def _key_of_statistics(self, row: Row) -> str | None:
+        """Return a hash of all that a row's statistics depend on; ``None`` if it is not known."""
         hashes = files_behind(row.source)
         if hashes is None or self._plan.keep_problems:
             return None
@@ -204,7 +204,7 @@ def _setting(row: Row, statistics: ProblemStatistics | None) -> Setting:
 def _record(
     row: Row, statistics: ProblemStatistics | None, solver: str, seed: int, said: Conversation
 ) -> Record:
-    """Return the record of a run from what its worker said."""
+    """Return the record of a run from the messages of its worker."""
     common: dict[str, Any] = {
         "instance": row.name,
         "solver": solver,
@@ -239,7 +239,7 @@ def _known_statistics(folder: Path) -> dict[str, ProblemStatistics]:
 
 
 ROOTS = ("bench/make.py", "solvers/registry.py", "checker/check.py", "tile_selection/search.py")
-"""From these, imports lead to all that has a say in a problem, a plan and its verdict."""
+"""From these files, imports lead to all code that problems, plans and verdicts depend on."""
 
 
 @cache

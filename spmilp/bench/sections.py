@@ -20,7 +20,7 @@ TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
 """Formats of the columns of a table."""
 
 WIDE = 0.2
-"""A gap above this wants an explanation."""
+"""Gaps above this are listed."""
 
 MOST_ENDS = 40
 """Runs without a plan that are listed; the others are counted."""
@@ -132,15 +132,15 @@ def section(title: str, note: str, frame: pd.DataFrame, columns: Columns) -> Sec
     return Section(title, note, tuple(heading for heading, _ in kept.values()), rows, numbers)
 
 
-def markdown(sections: Sequence[Section], heading: str, facts: Sequence[str]) -> str:
+def markdown(sections: Sequence[Section], heading: str, settings: Sequence[str]) -> str:
     """Return sections as a Markdown page.
 
     Parameters
     ----------
-    facts
+    settings
         Sentences below the heading.
     """
-    lines = [f"# {heading}", "", *facts]
+    lines = [f"# {heading}", "", *settings]
     for each in sections:
         lines += ["", f"## {each.title}", ""]
         if each.note:
@@ -154,19 +154,19 @@ def markdown(sections: Sequence[Section], heading: str, facts: Sequence[str]) ->
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
-    """Return what the runs have in common, or a warning where they have not."""
+    """Return the settings of the runs, and a warning where versions differ."""
     if frame.empty:
         return ["Nothing has been run yet."]
     limits = sorted({_cell(limit, ",g") for limit in frame["time_limit"]})
     workers = sorted({str(count) for count in frame["workers"]})
     versions = sorted(set(frame["version"]))
-    facts = [
+    lines = [
         f"{len(frame)} runs on {frame['instance'].nunique()} instances; limit "
         f"{' or '.join(limits)} s; workers {' or '.join(workers)}; version {', '.join(versions)}."
     ]
     if len(versions) > 1:
-        facts.append("**The runs are of different versions; their times and plans may differ.**")
-    return facts
+        lines.append("**The runs are of different versions; their times and plans may differ.**")
+    return lines
 
 
 def _baselines(name: str, part: pd.DataFrame) -> Iterator[Section]:
@@ -190,7 +190,7 @@ def _by_instance(runs: pd.DataFrame) -> Section:
 
 
 def _lists(frame: pd.DataFrame) -> Iterator[Section]:
-    """Yield what wants to be looked at run by run."""
+    """Yield lists of single runs: against peers, with wide gaps, without a plan."""
     peers = frame[frame["peer_objective"].notna() & frame["objective"].notna()]
     if not peers.empty:
         note = "The ratio is ours over the peer's: below 1, ours is better."

@@ -10,7 +10,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.tile_selection.mode import Tiles
 
 SOLVE = "solve"
-"""Stands among solvers for the command ``spmilp solve``: tile search and solver in one limit."""
+"""Name among the solvers of the command ``spmilp solve``: tile search and solver in one limit."""
 
 GREEDY = "greedy:"
 """Prefix of the names of one-pass rules."""
@@ -30,7 +30,7 @@ class ProblemFile:
 
     @property
     def name(self) -> str:
-        """What its row is called."""
+        """Name of its row."""
         return self.path.stem
 
 
@@ -54,7 +54,7 @@ class ModelOnMachine:
 
     @property
     def name(self) -> str:
-        """What its row is called: model, machine, and all that is not as usual."""
+        """Name of its row: model, machine, and every setting that is not the default."""
         model = Path(self.model.removeprefix("onnx:")).stem
         sizes = "".join(f"-{name}{size}" for name, size in self.dims)
         tiles = "-searched" if self.tiles is Tiles.SEARCH else ""
@@ -71,7 +71,7 @@ class Generated:
 
     @property
     def name(self) -> str:
-        """What its row is called."""
+        """Name of its row."""
         seed = f"-seed{self.seed}" if self.seed else ""
         return f"generated-{self.tasks}t-{self.cores}c{seed}"
 
@@ -112,7 +112,7 @@ class Row:
     Parameters
     ----------
     objective
-        ``None`` for the makespan, or what the problem file says.
+        ``None`` for the makespan, or the problem file's objective.
     time_limit
         Wall seconds of each run; ``None`` for the solvers' own end.
     """
@@ -129,7 +129,7 @@ class Row:
 
     @property
     def described(self) -> dict[str, object]:
-        """What the row's source says of itself, for tables: empty where it says nothing."""
+        """Columns that describe the row's source; empty where they do not apply."""
         source = self.source
         if isinstance(source, ModelOnMachine):
             factors: tuple[Fraction, ...] = (source.scale.dram, source.scale.spm)

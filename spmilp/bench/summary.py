@@ -1,4 +1,4 @@
-"""From the table of runs to a few figures for each solver."""
+"""A few figures for each solver, from the table of runs."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from spmilp.bench.suite import GREEDY
 from spmilp.comparison.table import geometric_mean
 
 BEST_GREEDY = "best greedy"
-"""The best one-pass rule of each row: a baseline that nobody could choose beforehand."""
+"""The best one-pass rule of each row: a baseline that is only known afterwards."""
 
 SOON = 5.0
 """Seconds after which there should be a plan."""
@@ -23,7 +23,7 @@ KEPT_OF_BEST = [
 
 
 def with_best_greedy(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs, and the best one-pass rule of each instance and seed as a solver more.
+    """Return the runs, and the best one-pass rule of each instance and seed as one more solver.
 
     It has no times: to have its plan one must run all the rules.
     """
@@ -37,7 +37,7 @@ def with_best_greedy(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the runs, and those of each class of rows that says more than what came before it."""
+    """Yield all runs, and those of each class of rows unless it equals a class before it."""
     yield "all rows", frame
     balanced = frame["class"] == Kind.BALANCED
     tight = frame["tight"].fillna(value=False).astype(bool)

@@ -1,4 +1,4 @@
-"""Records as tidy tables."""
+"""Records as tidy tables, and the files of a benchmark's folder."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,7 +47,7 @@ DIGITS = 6
 
 
 def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row for each run, judged against all runs on the same problem.
+    """Return one row for each run, compared with all runs on the same problem.
 
     ``docs/benchmarks.md`` explains the columns. The bound of a problem is the best that any solver
     proved. The runs of ``solve`` have tiles of their own, so a problem and a bound of their own.
@@ -82,7 +82,7 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def progress_frame(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row for each better plan that a run had on its way, in order of time."""
+    """Return one row for each improvement of each run, in order of time."""
     rows = [
         (record.instance, record.solver, record.seed, seconds, objective)
         for record in records
@@ -97,7 +97,7 @@ def _problem(record: Record) -> str:
 
 
 def _statistics(record: Record) -> dict[str, object]:
-    """Return what is known of a run before it begins."""
+    """Return the columns of a run that are known before it begins."""
     statistics, setting = record.statistics, record.setting
     row: dict[str, object] = {
         "instance": record.instance,
@@ -173,7 +173,7 @@ def primal_gap(objective: int | None, best: int) -> float:
 def incumbents(history: Iterable[Moment], final: int | None) -> list[tuple[float, int]]:
     """Return when a run had a better plan than before, and its objective.
 
-    Without an accepted plan there is none at all: what was reported on the way cannot be believed.
+    Without an accepted plan there is none: improvements that were reported cannot be trusted.
     Nothing that was reported counts as better than the accepted plan.
     """
     if final is None:
@@ -247,7 +247,7 @@ def read_runs(folder: Path) -> pd.DataFrame:
 
 
 def defects(frame: pd.DataFrame) -> Iterable[str]:
-    """Say what no run may show: a crash, a plan that breaks rules, one below a proven bound."""
+    """Yield a message for each defect: a crash, an invalid plan, a plan below a proven bound."""
     for _, row in frame[frame["status"] == CRASHED].iterrows():
         yield f"{_who(row)}: crashed: {row['reason']}"
     for _, row in frame[frame["violations"] > 0].iterrows():

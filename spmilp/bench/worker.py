@@ -35,7 +35,7 @@ Send: TypeAlias = Callable[..., None]
 
 
 def main() -> None:
-    """Do what the request says, and say how it ended."""
+    """Run the request, and report how it ended."""
     send = _channel()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     is_killed_first()
@@ -63,7 +63,7 @@ def _make(request: MakeRequest, send: Send) -> None:
 
 
 def _run(request: RunRequest, send: Send) -> None:
-    """Solve, the whole line or the problem that was made, and tell what comes of it."""
+    """Solve, from the model or from the problem that was made, and report the result."""
     whole = request.solver == SOLVE
     warm_up(DEFAULT_SOLVER if whole else request.solver)
     peak: list[int | None] = []
@@ -88,7 +88,7 @@ def _run(request: RunRequest, send: Send) -> None:
 
 
 def solve_of(request: RunRequest) -> Callable[..., Result]:
-    """Return what does a run: the whole line, or one solver on a problem that was made before.
+    """Return the function of a run: the whole line, or one solver on a problem made before.
 
     It takes an ``observer``.
 
@@ -111,12 +111,12 @@ def solve_of(request: RunRequest) -> Callable[..., Result]:
 
 
 def _channel() -> Send:
-    """Return what writes to the parent; whatever else prints goes to standard error."""
+    """Return the function that writes to the parent; other output goes to standard error."""
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
     def send(event: str, **content: Any) -> None:
-        # A parent that has gone wants nothing any more.
+        # The parent may have ended.
         with suppress(BrokenPipeError):
             stream.write(json.dumps({"event": event, **content}, allow_nan=False) + "\n")
             stream.flush()
@@ -132,10 +132,10 @@ def _end_with_the_parent() -> None:
 
 
 def peak_bytes() -> int | None:
-    """Return the most bytes of memory that this process has had; ``None`` where nobody counts.
+    """Return the most bytes of memory that this process has had; ``None`` if unknown.
 
-    Linux counts in ``VmHWM`` since the program was started; what ``getrusage`` tells there may be
-    of the parent.
+    Linux counts in ``VmHWM`` since the program was started; ``getrusage`` may count the
+    parent's.
     """
     with suppress(OSError, ValueError, IndexError):
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")

@@ -85,7 +85,7 @@ class Comparison:
         return profile_figure(performance_profile(self.runs, column))
 
     def __add__(self, other: "Comparison") -> "Comparison":
-        """Return both, each run judged against all runs of its instance in either."""
+        """Return both, each run compared with all runs of its instance in either."""
         return Comparison(
             all_runs=self.all_runs + other.all_runs,
             interrupted=self.interrupted or other.interrupted,
@@ -119,7 +119,7 @@ def compare(
 ) -> Comparison:
     """Run every solver on every problem, check every plan, and compare.
 
-    Each run starts anew and has the same limits; the tiles of a network are those of the first
+    Runs are independent and have the same limits; the tiles of a network are those of the first
     estimate, so that all solvers get the same problem. The bound of an instance is the best that
     any of the solvers proved. A ``KeyboardInterrupt`` ends it with the runs that there are.
 

@@ -19,7 +19,7 @@ def warm_up(solver: str) -> None:
     """
     problem = smallest_problem()
     solve_problem(problem, "list", SolveOptions(time_limit=1.0))
-    # A solver may refuse so small a problem; on the real one it says so itself.
+    # A solver may refuse so small a problem; on the real one its error is reported.
     with suppress(SpmilpError):
         solve_problem(problem, solver, SolveOptions(time_limit=1.0))
 

@@ -1,4 +1,4 @@
-"""The allocation as rows: what lies where, from when to when, and how full the memory is then."""
+"""The allocation as rows: address and lifetime of each residency, and the memory's occupancy."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Row:
         Of the first byte; ``None`` where the memory states no banks.
     live
         Most bytes that are occupied in the memory at one cycle of the residency; ``None`` for what
-        lies in a DRAM tensor, which takes no room of its own.
+        lies in a DRAM tensor, which takes no space of its own.
     at_place
         Whether it lies in a DRAM tensor, at the tensor's strides.
     """
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """What one memory holds, in order of start, then of address.
+    """Contents of one memory, in order of start, then of address.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ _LETTERS: dict[Width, str] = {"u64": "Q", "u32": "I", "i32": "i"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
-    """What a binary file holds; the SHA-256s are lower-case hex."""
+    """Content of a binary file; the SHA-256s are lower-case hex."""
 
     version: tuple[int, int]
     tool: str
@@ -117,7 +117,7 @@ def read_binary(path: Path | str) -> Blob:
 
 
 def parse_binary(data: bytes, origin: str) -> Blob:
-    """Return what the bytes of a file hold; ``origin`` is what messages call it.
+    """Return the content of a file's bytes; messages call it ``origin``.
 
     Raises
     ------

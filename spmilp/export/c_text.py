@@ -12,9 +12,9 @@ NAME, VERSION = "spmilp-c", ".".join(map(str, layouts.VERSION))
 TYPES: dict[Width, str] = {"u64": "uint64_t", "u32": "uint32_t", "i32": "int32_t"}
 
 
-def head(stamp: Stamp, says: str) -> list[str]:
+def head(stamp: Stamp, summary: str) -> list[str]:
     """Return the comment that a file begins with."""
-    return ["/*", f" * {says}", " *", *(f" * {e}" for e in stamp.lines(NAME, VERSION)), " */"]
+    return ["/*", f" * {summary}", " *", *(f" * {e}" for e in stamp.lines(NAME, VERSION)), " */"]
 
 
 def guarded(name: str, lines: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What an export says when it cannot be made."""
+"""Errors of exports."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ class ExportError(SpmilpError):
 
 
 class InvalidPlanError(SpmilpError):
-    """The plan breaks a rule, so that nothing is made from it."""
+    """The plan breaks a rule and is not exported."""
 
     exit_code = ExitCode.PLAN_INVALID
 

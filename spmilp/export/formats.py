@@ -1,4 +1,4 @@
-"""Every format by name, and the line from a plan to its files."""
+"""Every format by name, and the files of one export."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ from spmilp.export.subject import Subject
 from spmilp.files import sha256_of, write_all_atomically
 
 MANIFEST = "export.json"
-"""Lists the files of one call; it says of each what those without room for a head cannot say."""
+"""Name of the list of a call's files; it has the origin of those that can have no head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Format:
     make
         Returns the files by name. Names are fixed or numbered; none comes from the model.
     needs_model
-        Whether it says anything without the model.
+        Whether it cannot be made without the model.
     summary
         One line for people.
     with_format

@@ -2,7 +2,7 @@
 
 The user's script defines a region for each memory (or an alias, ``REGION_ALIAS``); the fragment
 adds a NOLOAD section for each range of addresses that the plan uses, at its fixed address, so that
-ld refuses whatever else would lie there, and a symbol for each residency.
+ld refuses anything else that would lie there, and a symbol for each residency.
 """
 
 from collections.abc import Iterator

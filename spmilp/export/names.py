@@ -1,4 +1,4 @@
-"""Names from a model are untrusted text: what of them may stand in a file, and how."""
+"""Names from a model, which are untrusted text, as identifiers, comments, cells and fields."""
 
 import re
 
@@ -8,7 +8,7 @@ LONGEST_COMMENT = 100
 _PLAIN = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-.,:;+=()[]{}<>/@#$%&|^~!'"
 )
-"""What a comment may hold as it is: nothing that ends one, continues a line or makes a trigraph."""
+"""Characters of a comment: none ends it, continues a line or makes a trigraph."""
 
 
 def identifier(name: str) -> str:
@@ -50,8 +50,8 @@ def cell(name: str) -> str:
 def field(name: str) -> str:
     """Return a name as one field of a CSV file: ASCII on one line, and no formula of a spreadsheet.
 
-    Other characters are escaped as in Python (``\\n``, ``\\xe9``). What a spreadsheet would compute
-    gets an apostrophe in front.
+    Other characters are escaped as in Python (``\\n``, ``\\xe9``). A name that a spreadsheet would
+    take for a formula gets an apostrophe in front.
     """
     line = name.encode("unicode_escape").decode("ascii")
     return f"'{line}" if line[:1] in ("=", "+", "-", "@") else line

@@ -66,7 +66,7 @@ def _add(entries: Any, found: Properties) -> None:
 
 
 def _of_operators(subject: Subject, network: Network) -> dict[str, Properties]:
-    """Return what is said of each operator, by its name and by its output's."""
+    """Return the properties of each operator, by its name and by its output's."""
     placements: defaultdict[str, list[Placement]] = defaultdict(list)
     for placement in subject.plan.placements:
         tile = subject.problem.tasks[placement.task].tile
@@ -74,9 +74,9 @@ def _of_operators(subject: Subject, network: Network) -> dict[str, Properties]:
             placements[tile.of].append(placement)
     found: dict[str, Properties] = {}
     for group in network.groups:
-        said = _of_group(subject, group, placements[group.name])
+        properties = _of_group(subject, group, placements[group.name])
         for operator in group.operators:
-            found[operator.output] = found[operator.name] = said
+            found[operator.output] = found[operator.name] = properties
     return found
 
 
@@ -110,6 +110,6 @@ def _of_tensors(subject: Subject) -> dict[str, Properties]:
         for name, listed in places.items()
     }
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
-        said = found.setdefault(tensor.name, {})
-        said["dram"] = f"{memories[tensor.memory].name}+{address:#x}"
+        properties = found.setdefault(tensor.name, {})
+        properties["dram"] = f"{memories[tensor.memory].name}+{address:#x}"
     return dict(found)

@@ -1,4 +1,4 @@
-"""An export as it is asked for, and the line from that to the files in memory."""
+"""An export as users ask for it, and its files in memory."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,11 +28,11 @@ class ExportRequest:
     if_possible
         Formats that are left out where the plan exceeds a limit of their target.
     model, dims
-        What the problem was made from; some formats need it.
+        The source of the problem; some formats need it.
     prefix
-        What the names of C objects begin with.
+        Beginning of the names of C objects.
     controllers
-        ``(pattern of engine names, controller)``; by default what the machine says.
+        ``(pattern of engine names, controller)``; by default those of the machine.
     """
 
     wanted: tuple[str, ...]
@@ -52,7 +52,7 @@ class ExportRequest:
         prefix: str,
         controllers: Iterable[str],
     ) -> "ExportRequest":
-        """Read what is wanted as people write it.
+        """Read a request as users write it.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class ExportRequest:
         Raises
         ------
         ArgumentError
-            If something is not known, or needs a model and there is none.
+            If a name is unknown, or a format needs a model and there is none.
         """
         named = _named(formats)
         wanted = tuple(name for name in named if name != ALL)
@@ -115,9 +115,9 @@ def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exporte
     return export(subject, request.wanted, request.if_possible)
 
 
-def _named(given: Iterable[str]) -> list[str]:
-    """Read ``csv,md`` and its like; every name must be known."""
-    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+def _named(lists: Iterable[str]) -> list[str]:
+    """Return the names of lists like ``csv,md``; every name must be known."""
+    names = [name.strip() for text in lists for name in text.split(",") if name.strip()]
     known = f"there are {', '.join(FORMATS)} and {ALL}"
     if not names:
         raise ArgumentError(f"format: {known}", is_option=True)

@@ -33,7 +33,7 @@ class Stamp:
     model, machine, problem, plan
         SHA-256 of the files, in lower-case hex; zeros where the problem does not name one.
     status
-        What is known of the plan: the claimed quantity, its bound and the solver.
+        The claimed quantity and its bound.
     """
 
     tool: str
@@ -82,19 +82,19 @@ def stamp_of(problem: Problem, plan: Plan) -> Stamp:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
-    """A plan and everything that is known of it.
+    """A plan, its problem and its origin.
 
     Parameters
     ----------
     network
-        What the tasks compute; ``None`` when no model is given.
+        The network that the tasks compute; ``None`` without a model.
     model
-        The bytes of the model's file; ``None`` when no model is given.
+        The bytes of the model's file; ``None`` without a model.
     prefix
-        What the names of C objects begin with; an identifier of C.
+        Beginning of the names of C objects; an identifier of C.
     controllers
-        ``(pattern of engine names, controller)`` in place of what the machine says, the last one
-        that fits counts.
+        ``(pattern of engine names, controller)`` in place of the machine's; the last one that
+        fits counts.
     """
 
     problem: Problem
@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def lists(self) -> CommandLists:
-        """What firmware runs.
+        """Command lists for firmware.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class Subject:
         return self.problem.buffers[self.problem.slices[residency.slice].buffer].name
 
     def kind(self, residency: Residency) -> str:
-        """Return what kind of buffer lies in a residency."""
+        """Return the kind of the buffer that lies in a residency."""
         if residency.slice is None:
             return SCRATCH
         return self.problem.buffers[self.problem.slices[residency.slice].buffer].kind.value

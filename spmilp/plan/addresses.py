@@ -1,4 +1,4 @@
-"""Where a slice lies in memory: the addresses that transfers and tasks use."""
+"""Addresses of slices in memory, as transfers and tasks use them."""
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem

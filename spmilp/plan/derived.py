@@ -1,6 +1,6 @@
-"""What ``plan.json`` repeats for its consumers: names, addresses, strides, the use of cores.
+"""Derived fields of ``plan.json``, for its readers: names, addresses, strides, use of cores.
 
-Nothing is said of a row whose references lead nowhere, so that an invalid plan can be written and
+Rows whose references lead nowhere have none, so that an invalid plan can be written and
 read, and the checker can say what is wrong with it.
 """
 

@@ -1,4 +1,4 @@
-"""Where the transfers of a plan read and write, as far as that can be told."""
+"""Addresses that the transfers of a plan read and write, where they are valid."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -27,7 +27,7 @@ class End(NamedTuple):
 
 
 class _Holder(NamedTuple):
-    """What a slice lies in; ``base`` is the address of a tensor, and ``None`` for a residency."""
+    """Layout of a slice; ``base`` is the address of its tensor, ``None`` in a residency."""
 
     layout: Layout
     base: Bytes | None

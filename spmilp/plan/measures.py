@@ -13,7 +13,7 @@ from spmilp.units import Bytes, Cycles, Femtojoules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """What a plan costs; see :class:`~spmilp.problem.objective.Quantity`."""
+    """Quantities of a plan; see :class:`~spmilp.problem.objective.Quantity`."""
 
     makespan: Cycles
     dram_traffic: Bytes

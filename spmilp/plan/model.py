@@ -1,7 +1,7 @@
 """The format of ``plan.json``: its fields and their types; ``docs/format.md`` explains them.
 
-Fields marked ``DERIVED`` repeat, for whoever reads the file alone, what follows from the other
-fields and the problem.
+Fields marked ``DERIVED`` follow from the other fields and the problem; they are for readers of the
+file alone.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -23,7 +23,7 @@ Direction: TypeAlias = Literal["load", "store", "move"]
 
 
 class MetaModel(FileModel):
-    """What the plan was made from and with; only ``problem_sha256`` is read."""
+    """Origin of the plan; only ``problem_sha256`` is read."""
 
     tool: str | None = None
     tool_version: str | None = None
@@ -35,7 +35,7 @@ class MetaModel(FileModel):
 
 
 class SolveModel(FileModel):
-    """What the solver states of its plan; ``gap`` is ``(value - bound) / value``, and not read."""
+    """Claims of the solver about its plan; ``gap`` is ``(value - bound) / value``, and not read."""
 
     solver: str
     options: tuple[tuple[str, str], ...] = ()
@@ -136,7 +136,7 @@ class TransferModel(FileModel):
 
 
 class CoreModel(FileModel):
-    """How a core and its memory are used; all derived. Bytes, and cycles for ``busy``."""
+    """Use of a core and its memory; all derived. Bytes, and cycles for ``busy``."""
 
     index: Amount
     name: str

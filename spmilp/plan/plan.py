@@ -101,7 +101,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What the solver says of its plan; the checker computes it again.
+    """Claims of the solver about its plan; the checker computes them again.
 
     Parameters
     ----------

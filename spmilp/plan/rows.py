@@ -64,7 +64,7 @@ class _Pieces(dict[K, str]):
 
 
 class _EndsAsText:
-    """What the rows of transfers say of their ends."""
+    """Text of the addresses in rows of transfers."""
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         self._problem = problem

@@ -1,4 +1,4 @@
-"""The JSON Schema of plan files; ``python -m spmilp.plan.schema`` writes it anew."""
+"""The JSON Schema of plan files; ``python -m spmilp.plan.schema`` writes the file."""
 
 from pathlib import Path
 

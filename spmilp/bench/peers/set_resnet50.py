@@ -26,7 +26,7 @@ BATCH = 64
 def resnet50_on_mesh(data: Path) -> Problem:
     """ResNet-50, batch 64, one byte per element; it needs no data.
 
-    Tile sizes are the first choice: judging others would take minutes each.
+    Tile sizes are the first choice: evaluating others would take minutes each.
     """
     with write_resnet50(BATCH) as folder:
         network, target = load(Path(folder) / "resnet50.onnx", MACHINE)

@@ -1,7 +1,7 @@
 """Stream's quad-core and two of the networks that it ships with.
 
 Stream (KULeuven-MICAS/stream, MIT licence) describes the machine as ``tpu_like_quad_core``; the
-preset ``stream_quad`` holds the same numbers. Its versions reckon with it in two ways: 2.1.1 with
+preset ``stream_quad`` holds the same numbers. Its versions model it in two ways: 2.1.1 with
 DRAM's port of 64 bit per cycle, 1.13.14 with the bus of 128 bit alone.
 """
 
@@ -98,7 +98,7 @@ def _sources(network: Network, target: MachineFile) -> tuple[tuple[str, str], ..
 Costs = Callable[[Task], tuple[Cycles | None, ...]]
 """Cycles of a task on each kind of core, instead of those of the cost model."""
 
-MOST_TASKS_JUDGED = 40_000
+MOST_TASKS_EVALUATED = 40_000
 
 
 def lowered(
@@ -111,7 +111,7 @@ def lowered(
     """Return the problem of a network with tile sizes found by search.
 
     As ``spmilp solve --tiles search`` does it: the first choice, then others that the list
-    scheduler judges, until it has judged so many tasks; no clock has a say.
+    scheduler evaluates, until a number of tasks has been evaluated; no clock is read.
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ def lowered(
     def adjusted(problem: Problem) -> Problem:
         return problem if costs is None else with_costs(problem, costs)
 
-    judge = TilingEvaluator(machine)
-    left = MOST_TASKS_JUDGED
+    evaluate = TilingEvaluator(machine)
+    left = MOST_TASKS_EVALUATED
 
     def value_of(problem: Problem) -> int | None:
         nonlocal left
         left -= len(problem.tasks)
-        return judge(adjusted(problem))
+        return evaluate(adjusted(problem))
 
     first = first_choice(network, machine, sources=sources)
     return adjusted(first.lower(refine_tilings(first, value_of, is_over=lambda: left <= 0)))

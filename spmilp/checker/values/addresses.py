@@ -1,4 +1,4 @@
-"""Where the values of a plan lie, and what they are: boxes of tensors, in some order of axes."""
+"""The values of a plan and their addresses: boxes of tensors, in some order of axes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

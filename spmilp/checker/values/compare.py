@@ -1,4 +1,4 @@
-"""How far the outputs of a replay are from onnxruntime's."""
+"""Differences between the outputs of a replay and onnxruntime's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ RELATIVE_OF_OTHER_FLOATS = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How far one output is from its reference.
+    """Difference of one output from its reference.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from spmilp.units import Cycles
 
 
 class Step(IntEnum):
-    """What happens; at one cycle in this order, so that what ends there precedes what starts."""
+    """Kinds of events; at one cycle in this order, so that ends precede starts."""
 
     FINISH = 0
     """A task or transfer has read its operands: they must still be what they were."""

@@ -1,4 +1,4 @@
-"""What a value replay has to say when it cannot go on."""
+"""Errors of the value replay."""
 
 from spmilp.errors import ExitCode, SpmilpError
 
@@ -10,4 +10,4 @@ class ReplayError(SpmilpError):
 
 
 class ValuesError(SpmilpError):
-    """A replay cannot begin or be judged: values are missing, or are not those of the network."""
+    """A replay or comparison is impossible: values are missing, or not those of the network."""

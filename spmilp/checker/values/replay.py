@@ -2,7 +2,7 @@
 
 Every memory is one array of bytes; transfers copy bytes between addresses; tasks compute on the
 bytes at their operands' addresses. An overlap, a too-early read, a wrong halo or a lost value shows
-as an error here or as a wrong number in the outputs, whatever the rules overlook.
+as an error here or as a wrong number in the outputs, even if the rules overlook it.
 
 While a task or transfer runs, the bytes that it fills are destroyed (unless they may be those of an
 operand) and the bytes that it reads must not change. A residency's bytes are destroyed at its end.

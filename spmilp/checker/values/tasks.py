@@ -1,4 +1,4 @@
-"""What a task computes from the bytes of its operands, operator by operator of its group."""
+"""The values that a task computes from its operands' bytes, operator by operator."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

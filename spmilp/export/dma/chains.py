@@ -155,12 +155,12 @@ INFO = Layout(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
-    """How a controller's descriptors are written.
+    """Encoding of a controller's descriptors.
 
     Parameters
     ----------
     notes
-        What firmware has to do with them: lines of a comment.
+        Instructions for firmware: lines of a comment.
     encode
         From descriptors, in the order of their channels, to tables.
     """
@@ -170,7 +170,7 @@ class Encoding:
 
 
 def words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
-    """Return the layout of a descriptor: 32-bit words, written ``(name, what it says)``."""
+    """Return the layout of a descriptor: 32-bit words, written ``(name, meaning)``."""
     return Layout(
         code=0,
         table=name,
@@ -181,7 +181,7 @@ def words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
 
 
 def info(descriptors: Sequence[Descriptor]) -> Table:
-    """Return the table of what descriptors belong to."""
+    """Return the table of the transfers and memories that descriptors belong to."""
     rows = tuple(
         (
             *(each.copy.transfer.index, each.copy.transfer.engine, each.copy.transfer.channel),

@@ -39,12 +39,12 @@ def _row(each: Descriptor, number: int) -> tuple[int, ...]:
     block = each.block
     item = min(item_size(block), WIDEST)
     width = item.bit_length() - 1
-    turns = block.loops[0][0] if block.loops else 1
+    iterations = block.loops[0][0] if block.loops else 1
     following = 0 if each.last else (number + 1) * SIZE
     csr = START | (INT_MAJOR | D_REQ if each.last else E_SG)
     return (
         *(block.source, high_low(width << 8 | width, item), _nbytes(block), 0),
-        *(block.destination, high_low(turns, item), following, high_low(turns, csr)),
+        *(block.destination, high_low(iterations, item), following, high_low(iterations, csr)),
     )
 
 

@@ -49,11 +49,11 @@ def _row(each: Descriptor, position: int) -> tuple[int, ...]:
                 f"{following} B > {0xFFFF} B, the last that the pointer of an epiphany reaches"
             )
         config |= CHAIN | following << 16
-    turns, jumps = 1, (item, item)
+    rows, jumps = 1, (item, item)
     for count, source, destination in block.loops:
-        turns, jumps = count, (source - block.run + item, destination - block.run + item)
+        rows, jumps = count, (source - block.run + item, destination - block.run + item)
     return (
-        *(config, high_low(item, item), high_low(turns, block.run // item)),
+        *(config, high_low(item, item), high_low(rows, block.run // item)),
         *(high_low(jumps[1], jumps[0]), block.source, block.destination),
     )
 

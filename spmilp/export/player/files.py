@@ -21,7 +21,7 @@ from spmilp.frontend.graph import Network, Operator, Scale
 NAME, VERSION = "spmilp-player", "1.0"
 
 _HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmb_play.c"})
-"""What the program for bare metal does without."""
+"""Sources that the program for bare metal does not need."""
 
 TYPES = frozenset(
     type_.name.lower()
@@ -196,7 +196,7 @@ def require_kernels(subject: Subject) -> None:
 
 
 def _missing(network: Network, operator: Operator) -> Iterator[str]:
-    """Yield why there is no kernel for an operator, whatever its numbers are."""
+    """Yield the reasons why no kernel can compute an operator, element types' kinds aside."""
     if operator.kind.upper() not in kernel_names():
         yield "there is no kernel for it in C; export c alone and add one to a copy of the player"
     if len(operator.inputs) > INPUTS:
@@ -213,7 +213,7 @@ def _missing(network: Network, operator: Operator) -> Iterator[str]:
 
 
 def _missing_for_numbers(network: Network, operator: Operator) -> Iterator[str]:
-    """Yield what kinds of integers a kernel does not know."""
+    """Yield the kinds of integers and scales that a kernel cannot compute with."""
     if not operator.inputs or not operator.inputs[0]:
         return
     dtype = network.tensors[operator.inputs[0]].dtype

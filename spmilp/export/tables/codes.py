@@ -26,14 +26,14 @@ SCHEMES: Mapping[EventScheme, int] = {EventScheme.COUNTERS: 0, EventScheme.SEMAP
 
 
 class ListKind(IntEnum):
-    """Who runs a command list."""
+    """Kind of the owner of a command list."""
 
     CORE = 0
     CHANNEL = 1
 
 
 class Operation(IntEnum):
-    """What a command does."""
+    """Operation of a command."""
 
     WAIT = 0
     SIGNAL = 1
@@ -42,7 +42,7 @@ class Operation(IntEnum):
 
 
 class Filler(IntEnum):
-    """What fills a residency."""
+    """Kind of the filler of a residency."""
 
     NOTHING = 0
     TASK = 1
@@ -50,14 +50,14 @@ class Filler(IntEnum):
 
 
 class Direction(IntEnum):
-    """Which side of the network a port is."""
+    """Side of the network that a port is on."""
 
     INPUT = 0
     OUTPUT = 1
 
 
 class AttributeType(IntEnum):
-    """What the words of an attribute are."""
+    """Type of the value of an attribute."""
 
     INTEGER = 0
     REAL = 1
@@ -67,7 +67,7 @@ class AttributeType(IntEnum):
 
 
 class Part(IntEnum):
-    """Which part of its reduction a step computes."""
+    """Part of its reduction that a step computes."""
 
     WHOLE = 0
     PARTIAL = 1
@@ -127,5 +127,6 @@ ATTRIBUTES = (
 )
 """Attributes that say what an operator computes; the number is the position.
 
-What ONNX has besides has no meaning once the front end has normalised an operator (``auto_pad``).
+Other attributes of ONNX (``auto_pad``) have no meaning once the front end has normalised an
+operator.
 """

@@ -7,7 +7,7 @@ VERSION = (1, 0)
 
 
 def _layout(code: int, table: str, struct: str, says: str, *columns: str) -> Layout:
-    """Return a layout from columns written ``width name: what it says``."""
+    """Return a layout from columns written ``width name: meaning``."""
     found = []
     for column in columns:
         head, _, meaning = column.partition(": ")

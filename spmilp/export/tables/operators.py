@@ -1,4 +1,4 @@
-"""An operator in words: its attributes, its quantisation, its types."""
+"""Operators as integers: attributes, quantisation, types."""
 
 import struct
 from collections.abc import Mapping

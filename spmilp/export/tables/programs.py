@@ -1,4 +1,4 @@
-"""What each task computes, step by step, on the bytes at its operands' addresses.
+"""The steps of each task, on the bytes at its operands' addresses.
 
 The steps are those of the value replay (:mod:`spmilp.checker.values.tasks`): the same operators on
 the same boxes. That the tables give the same numbers is tested by running them.

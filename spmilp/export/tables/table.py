@@ -1,4 +1,4 @@
-"""What a table is: columns of fixed width, rows that fit them, and pools that rows point into."""
+"""Tables: columns of fixed width, rows that fit them, and pools that rows point into."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ LIMITS: dict[Width, tuple[int, int]] = {
 }
 
 NONE = 2**32 - 1
-"""An index that says that there is nothing."""
+"""The index that stands for nothing."""
 
 ZERO_FILL = "reserved"
 """Name of columns that are 0, and will mean something in a later version."""
@@ -46,7 +46,7 @@ class Layout:
     Raises
     ------
     ValueError
-        If a compiler would put padding into the struct, whatever its alignment of 64-bit integers.
+        If a compiler could put padding into the struct, for any alignment of 64-bit integers.
     """
 
     code: int
@@ -77,7 +77,7 @@ class Table:
     Parameters
     ----------
     notes
-        For each row what people should know of it, untrusted text; empty for none at all.
+        Comments for each row, untrusted text; empty for none at all.
 
     Raises
     ------

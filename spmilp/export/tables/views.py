@@ -44,7 +44,7 @@ class Piece:
 def piece_of(
     problem: Problem, plan: Plan, addresses: Addresses, slice_: SliceIdx, residency: ResidencyIdx
 ) -> Piece:
-    """Return what a slice in a residency is a piece of."""
+    """Return the piece that a slice in a residency is."""
     buffer = addresses.buffer(slice_)
     tile, part = addresses.tile(buffer), problem.slices[slice_]
     lies = layout_in_memory(problem, plan, slice_, residency)
@@ -70,7 +70,7 @@ def piece_of(
 
 
 class Workspace:
-    """Room for packed boxes of one task, given out from the beginning."""
+    """Memory for packed boxes of one task, allocated from the beginning."""
 
     def __init__(self) -> None:
         self.size = 0

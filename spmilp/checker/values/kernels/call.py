@@ -1,4 +1,4 @@
-"""What a kernel is given."""
+"""Arguments of a kernel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
