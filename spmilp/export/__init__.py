@@ -1,10 +1,13 @@
 """Exports of a plan for other programs.
 
-- ``formats``: registry of the formats, and files of one call; ``request``: an export as users ask
-  for it; ``subject``: a plan with its origin; ``names``: names as safe text; ``errors``
-- ``c_files`` (tables as C99, with ``c_text``), ``binary``, ``player``: tables for firmware, made by
-  ``tables``
-- ``command_lists``, ``dma`` (descriptors of DMA controllers)
-- ``allocation`` with ``allocation_csv`` and ``allocation_md``, ``minimalloc``, ``linker``, ``tflm``
-- ``netron`` (annotated ONNX), ``perfetto`` (timeline)
+formats, request                           registry of the formats; an export as users ask for it
+subject                                    a plan with its problem, origin and network
+names, errors                              names as safe text; errors
+tables                                     a plan as tables of integers
+c_files, c_text, binary                    these tables as C99, and as one binary file
+player                                     a player in C99 that runs them
+command_lists, dma                         command lists; descriptors of DMA controllers
+allocation, allocation_csv, allocation_md  addresses and lifetimes as rows, as CSV, as Markdown
+minimalloc, linker, tflm                   addresses for MiniMalloc, GNU ld and TFLM
+netron, perfetto                           the annotated ONNX model; a timeline
 """

@@ -1,1 +1,7 @@
-"""DMA descriptors: a chain that any controller can be fed from, and chains of named controllers."""
+"""DMA descriptors: a table for any controller, and chains for named controllers.
+
+files   the files of the export
+chains  copies as chains of descriptors, and the tables in which controllers take them
+
+Every other module is the encoding of one controller.
+"""
