@@ -2,9 +2,9 @@
 
     load                      the whole line
     read, cleanup             the file; passes that make shapes static and nodes few
-    convert, node, rules, pads, scales, values   nodes become operators with explicit attributes
+    convert, node, rules      nodes become operators with explicit attributes
     unfused                   operators and tensors before they are fused
-    quantise, patterns, weights   quantised patterns become integer operators
+    quantise, patterns        quantised patterns become integer operators
     outputs                   every output becomes a tensor that an operator writes
     fuse, dominators          operators that one task computes become groups
     graph                     the network: operators, tensors, groups

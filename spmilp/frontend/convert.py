@@ -1,4 +1,7 @@
-"""The cleaned-up model becomes operators and tensors; what cannot be lowered is listed."""
+"""The cleaned-up model becomes operators and tensors; what cannot be lowered is listed.
+
+QuantizeLinear and DequantizeLinear keep their scales and zero points beside their attributes.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -7,15 +10,13 @@ import numpy as np
 import onnx_ir as ir
 
 from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.cleanup.constants import is_shape_only
 from spmilp.frontend.cleanup.nodes import name_of, reason_of
-from spmilp.frontend.cleanup.shape_only import is_shape_only
-from spmilp.frontend.graph import Operator, Tensor
-from spmilp.frontend.node import Node
+from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.node import Node, numpy_dtype, static_shape
 from spmilp.frontend.operators.registry import find_family
 from spmilp.frontend.rules import ONE_INPUT, RULES, positive_axis
-from spmilp.frontend.scales import with_scales
 from spmilp.frontend.unfused import UnfusedNetwork, unique_names
-from spmilp.frontend.values import numpy_dtype, static_shape
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
@@ -181,4 +182,45 @@ def _split(node: Node) -> tuple[Operator, ...]:
             zip(node.outputs(), pairwise(ends), strict=True)
         )
         if node.uses_output(position)
+    )
+
+
+INTEGERS = {"int8", "uint8", "int16", "uint16", "int32"}
+"""Types of quantised values."""
+
+
+def with_scales(node: Node, operator: Operator) -> Operator:
+    """Return the operator with its scales, if it is one that quantises or dequantises.
+
+    Raises
+    ------
+    ValueError
+        If scale or zero point are not constant, or are given block by block.
+    """
+    if operator.kind == "QuantizeLinear":
+        quantisation = Quantisation(inputs=(None,), output=_scale(node, node.output_dtype()))
+    elif operator.kind == "DequantizeLinear":
+        quantisation = Quantisation(inputs=(_scale(node, node.dtype(0)),), output=None)
+    else:
+        return operator
+    return replace(operator, attributes={}, quantisation=quantisation)
+
+
+def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
+    if dtype.name not in INTEGERS:
+        raise ValueError(f"quantisation to {dtype.name} is not supported")
+    if node.attributes.get("block_size", 0):
+        raise ValueError("scales of blocks are not supported")
+    scale = node.constant(1).astype(np.float32)
+    zero = node.constant(2) if node.has(2) else np.zeros(scale.shape, np.int32)
+    per_tensor = scale.size == 1
+    rank = len(node.shape(0))
+    axis = node.integer("axis")
+    if not per_tensor and (scale.ndim != 1 or not -rank <= axis < rank):
+        raise ValueError(f"scales of shape {scale.shape} along axis {axis} are not supported")
+    return Scale(
+        scale=scale.reshape(-1),
+        zero_point=zero.reshape(-1).astype(np.int32),
+        axis=None if per_tensor else axis % rank,
+        dtype=dtype,
     )

@@ -1,4 +1,4 @@
-"""A node of the model as the normalisation reads it: defaults filled in, constants at hand."""
+"""A node of the model as the rules read it: defaults filled in, constants, shapes and types."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from spmilp.frontend.cleanup.nodes import name_of
 from spmilp.frontend.graph import Attribute
-from spmilp.frontend.values import numpy_dtype, static_shape
 from spmilp.units import Extents
 
 _PLAIN = {
@@ -135,3 +134,45 @@ def _add(found: dict[str, Attribute], name: str, attribute: ir.Attr) -> None:
         found[name] = _PLAIN[attribute.type](attribute.value)
     elif attribute.type in _TUPLES:
         found[name] = tuple(map(_TUPLES[attribute.type], attribute.value))
+
+
+TYPES = frozenset(
+    {
+        *("bfloat16", "bool", "float16", "float32", "float64"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    }
+)
+"""NumPy types that tensors may have."""
+
+
+def static_shape(value: ir.Value) -> Extents:
+    """Return the shape of a value.
+
+    Raises
+    ------
+    ValueError
+        If it is not known, or empty.
+    """
+    if value.shape is None or not value.shape.is_static():
+        raise ValueError(f"the shape of {value.name} depends on data")
+    shape = tuple(int(length) for length in value.shape.numpy())
+    if 0 in shape:
+        raise ValueError(f"{value.name} of shape {list(shape)} is empty")
+    return shape
+
+
+def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:
+    """Return the type of a value.
+
+    Raises
+    ------
+    ValueError
+        If it is not known, or no tensor can have it.
+    """
+    if value.dtype is None:
+        raise ValueError(f"the data type of {value.name} is not known")
+    name = value.dtype.name.lower()
+    dtype = None if value.dtype is ir.DataType.STRING else np.dtype(value.dtype.numpy())
+    if dtype is None or dtype.name not in TYPES:
+        raise ValueError(f"{value.name} has data type {name}, which is not supported")
+    return dtype

@@ -14,8 +14,7 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from spmilp.errors import FileError
-from spmilp.frontend.cleanup.nodes import name_of
-from spmilp.frontend.cleanup.quiet import quiet_libraries
+from spmilp.frontend.cleanup.nodes import name_of, quiet_libraries
 
 LIGHT_PREFIX = "onnx:"
 """Before the name of a graph that the installed ``onnx`` package brings along."""

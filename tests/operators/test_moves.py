@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from operators.claims import boxes_equal_the_whole, every_face_of_what_is_read_matters
 from operators.drawing import Draw, broadcast_partner, some_shape, values
 from operators.onnx_case import Case
-from spmilp.frontend.operators.resize_axis import COORDINATES, NEAREST
+from spmilp.frontend.operators.resize import COORDINATES, NEAREST
 
 
 def _int64(numbers: object) -> np.ndarray:

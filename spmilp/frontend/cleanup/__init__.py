@@ -1,10 +1,11 @@
 """Passes over the ONNX model, in the order that ``clean`` writes out.
 
-    opset, dimensions, shape_only   operator set, dynamic lengths, weights without values
-    constants                       constant folding
-    qlinear, recurrent, cells       QLinear operators and recurrences as simpler nodes
-    functions                       operators that ONNX defines by others
-    batch_norm                      normalization folded into weights
-    builder, nodes, quiet           helpers: new nodes, names and reasons, silence of libraries
-Each pass changes the model in place, but for ``functions``, which returns a new one.
+    clean          the order, and the smallest passes: operator set, shapes, empty parts
+    dimensions     dynamic lengths become numbers
+    constants      constant folding, and weights without values
+    functions      QLinear operators, and those that ONNX defines by others, as simpler nodes
+    recurrent      LSTM and GRU as one set of nodes per time step
+    batch_norm     normalisation folded into weights
+    nodes          helpers: new nodes, names and reasons, silence of libraries
+Each pass changes the model in place, but for ``expand_functions``, which returns a new one.
 """

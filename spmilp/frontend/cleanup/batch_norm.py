@@ -10,8 +10,8 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from spmilp.frontend.cleanup.constants import is_shape_only, new_shape_only
 from spmilp.frontend.cleanup.nodes import name_of
-from spmilp.frontend.cleanup.shape_only import is_shape_only, new_shape_only
 
 INTO = ("Conv", "ConvTranspose", "Gemm")
 

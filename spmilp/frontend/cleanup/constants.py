@@ -1,6 +1,11 @@
-"""Constant folding: values that do not depend on the network's inputs are computed once."""
+"""Constant folding: values that do not depend on the network's inputs are computed once.
+
+Weights of which the file carries only the shape enter the passes as marked inputs of the graph, so
+that no pass can look at their values.
+"""
 
 import sys
+from pathlib import Path
 
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
@@ -83,3 +88,109 @@ def _may_fold(node: ir.Node) -> bool | None:
     if node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear"):
         return False
     return True if node.op_type in ("ConstantOfShape", "QuantizeLinear") else None
+
+
+MARK = "spmilp.shape_only"
+
+WEIGHTED = {"Conv": 1, "ConvTranspose": 1, "Gemm": 1, "MatMul": 1}
+"""Operators with weights, and which input they are."""
+
+_FLOATS = {ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
+
+
+def is_shape_only(value: ir.Value | None) -> bool:
+    """Return whether a value is a constant of which only the shape is known."""
+    return value is not None and MARK in value.metadata_props
+
+
+def mark_shape_only(value: ir.Value) -> None:
+    """Mark an input of a graph as a constant of which only the shape is known."""
+    value.metadata_props[MARK] = "1"
+
+
+def new_shape_only(
+    graph: ir.Graph, name: str | None, shape: ir.Shape, dtype: ir.DataType | None
+) -> ir.Value:
+    """Add a constant without values to a graph."""
+    if dtype is None:
+        raise ValueError(f"constant {name} has no data type")
+    value = ir.Value(name=name, shape=shape, type=ir.TensorType(dtype))
+    mark_shape_only(value)
+    graph.inputs.append(value)
+    return value
+
+
+def mark_missing_values(model: ir.Model) -> None:
+    """Mark the constants that have no values, or whose file is not there or too short."""
+    graph = model.graph
+    for value in list(graph.initializers.values()):
+        tensor = value.const_value
+        if tensor is not None and not _has_values(tensor):
+            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
+            del graph.initializers[value.name or ""]
+            value.const_value = None
+            mark_shape_only(value)
+            graph.inputs.append(value)
+
+
+def mark_filled_weights(model: ir.Model) -> None:
+    """Mark all floating-point ``ConstantOfShape`` of a model whose weights are made by them.
+
+    No trained weights are one number throughout: such a file (the ``light_*`` graphs of the
+    ``onnx`` package) carries its weights as shapes. In all other models, and for other types,
+    ``ConstantOfShape`` is a constant like any other.
+    """
+    filled = [node for node in model.graph if _fills_floats(node)]
+    if not any(_makes_weights(node) for node in filled):
+        return
+    for node in filled:
+        _replace_by_shape(model.graph, node)
+
+
+def fold_shapes(model: ir.Model) -> None:
+    """Replace nodes that compute with constants, some of them without values, by their result.
+
+    The result is again a constant without values; shapes must have been inferred. The scale of a
+    quantised weight stays apart from it.
+    """
+    for node in list(model.graph):
+        inputs = [value for value in node.inputs if value is not None]
+        if (
+            any(map(is_shape_only, inputs))
+            and all(is_shape_only(v) or v.const_value is not None for v in inputs)
+            and node.op_type != "DequantizeLinear"
+            and all(v.shape is not None and v.shape.is_static() for v in node.outputs)
+            and not any(v.is_graph_output() for v in node.outputs)
+        ):
+            _replace_by_shape(model.graph, node)
+
+
+def _has_values(tensor: ir.TensorProtocol) -> bool:
+    if isinstance(tensor, ir.ExternalTensor):
+        end = (tensor.offset or 0) + (tensor.length or tensor.nbytes)
+        path = Path(tensor.path)
+        return path.is_file() and path.stat().st_size >= end
+    if isinstance(tensor, ir.TensorProtoTensor) and tensor.dtype is not ir.DataType.STRING:
+        return tensor.nbytes == 0 or bool(tensor.tobytes())
+    return True
+
+
+def _fills_floats(node: ir.Node) -> bool:
+    if node.op_type != "ConstantOfShape" or node.domain != "":
+        return False
+    value = node.attributes.get("value")
+    dtype = ir.DataType.FLOAT if value is None else value.as_tensor().dtype
+    shape = node.outputs[0].shape
+    return dtype in _FLOATS and shape is not None and shape.is_static()
+
+
+def _makes_weights(node: ir.Node) -> bool:
+    return any(WEIGHTED.get(user.op_type) == position for user, position in node.outputs[0].uses())
+
+
+def _replace_by_shape(graph: ir.Graph, node: ir.Node) -> None:
+    for old in node.outputs:
+        if old.shape is not None and old.uses():
+            new = new_shape_only(graph, old.name, old.shape, old.dtype)
+            ir.convenience.replace_all_uses_with(old, new)
+    graph.remove(node, safe=True)

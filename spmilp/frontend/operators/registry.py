@@ -2,32 +2,23 @@
 
 from collections.abc import Mapping
 
-from spmilp.frontend.operators.batch_normalization import BatchNormalization
-from spmilp.frontend.operators.concat import Concat
-from spmilp.frontend.operators.conv import Conv
-from spmilp.frontend.operators.conv_transpose import ConvTranspose
-from spmilp.frontend.operators.cumsum import CumSum
-from spmilp.frontend.operators.depth_space import DepthToSpace
-from spmilp.frontend.operators.einsum import Einsum
-from spmilp.frontend.operators.elementwise import Elementwise
-from spmilp.frontend.operators.expand import Expand, Tile
+from spmilp.frontend.operators.conv import Conv, ConvTranspose
+from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.family import Family
-from spmilp.frontend.operators.gather import Gather
-from spmilp.frontend.operators.gemm import Gemm
-from spmilp.frontend.operators.group_normalization import GroupNormalization
-from spmilp.frontend.operators.layer_normalization import LayerNormalization
-from spmilp.frontend.operators.lrn import LRN
-from spmilp.frontend.operators.matmul import MatMul
-from spmilp.frontend.operators.pad import Pad
-from spmilp.frontend.operators.pool import GlobalPool, Pool
-from spmilp.frontend.operators.quantise import Quantise
-from spmilp.frontend.operators.reduce import Reduce
-from spmilp.frontend.operators.reshape import Reshape
+from spmilp.frontend.operators.indexing import Gather, Pad, Slice
+from spmilp.frontend.operators.moves import Concat, Expand, Tile, Trilu
+from spmilp.frontend.operators.normalisation import (
+    LRN,
+    BatchNormalization,
+    GroupNormalization,
+    LayerNormalization,
+    Softmax,
+)
+from spmilp.frontend.operators.products import Einsum, Gemm, MatMul
+from spmilp.frontend.operators.reduce import CumSum, Reduce
+from spmilp.frontend.operators.reshape import DepthToSpace, Reshape, Transpose
 from spmilp.frontend.operators.resize import Resize
-from spmilp.frontend.operators.slice import Slice
-from spmilp.frontend.operators.softmax import Softmax
-from spmilp.frontend.operators.transpose import Transpose
-from spmilp.frontend.operators.trilu import Trilu
+from spmilp.frontend.operators.windows import GlobalPool, Pool
 
 _FAMILIES: tuple[Family, ...] = (
     BatchNormalization(),

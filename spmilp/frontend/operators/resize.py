@@ -1,15 +1,164 @@
-"""Resize."""
+"""Resize, and how it interpolates along one axis (ONNX operator specification, Resize)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.attributes import integer, integers, number, numbers, text
 from spmilp.frontend.operators.base import Base, input_shape, required, vector_work
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
-from spmilp.frontend.operators.resize_axis import COORDINATES, NEAREST, Axis, taps
 from spmilp.units import Box, Extents
+
+COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """The rule of one axis; fields as the attributes of Resize.
+
+    Parameters
+    ----------
+    length, size
+        Elements of the input and of the output.
+    roi
+        Begin and end of the cropped region, as fractions; only for ``tf_crop_and_resize``.
+    """
+
+    length: int
+    size: int
+    scale: float
+    mode: str
+    coordinates: str
+    nearest: str
+    coefficient: float
+    exclude_outside: bool
+    roi: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taps:
+    """For each output position, the input positions it is made of and their weights.
+
+    Parameters
+    ----------
+    positions, weights
+        Shape ``(taps, outputs)``; positions lie inside the input.
+    outside
+        Outputs that take the extrapolation value; their weights are 0.
+    """
+
+    positions: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    outside: NDArray[np.bool_]
+
+
+@lru_cache(maxsize=4096)
+def taps(axis: Axis, interval: tuple[int, int]) -> Taps:
+    """Return what the outputs of an interval are made of."""
+    outputs = np.arange(*interval, dtype=np.float32)
+    if axis.length == axis.size and axis.scale == 1 and axis.coordinates != "tf_crop_and_resize":
+        positions, weights = np.arange(*interval)[None], np.ones((1, outputs.size), np.float32)
+        return Taps(positions, weights, np.zeros(outputs.size, dtype=np.bool_))
+    source = _source_coordinates(axis, outputs)
+    outside = np.zeros(outputs.size, dtype=np.bool_)
+    if axis.coordinates == "tf_crop_and_resize":
+        outside = (source < 0) | (source > axis.length - 1)
+    if axis.mode == "nearest":
+        positions, weights = _nearest(axis, source)
+    elif axis.mode == "linear":
+        positions, weights = _linear(axis, source)
+    else:
+        positions, weights = _cubic(axis, source)
+    weights = np.where(outside[None], np.float32(0), weights)
+    return Taps(np.clip(positions, 0, axis.length - 1), weights, outside)
+
+
+def _source_coordinates(axis: Axis, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the coordinate in the input of each output, computed in float32."""
+    scale, half = np.float32(axis.scale), np.float32(0.5)
+    length, size = np.float32(axis.length), np.float32(axis.size)
+    match axis.coordinates:
+        case "asymmetric":
+            return outputs / scale
+        case "align_corners":
+            if axis.size == 1:
+                return outputs * np.float32(0)
+            return outputs * (length - 1) / (size - 1)
+        case "pytorch_half_pixel" if axis.size == 1:
+            return outputs * np.float32(0)
+        case "tf_half_pixel_for_nn":
+            return (outputs + half) / scale
+        case "half_pixel_symmetric":
+            adjustment = size / (scale * length)
+            centre = length / 2
+            return centre * (1 - adjustment) + (outputs + half) / scale - half
+        case "tf_crop_and_resize":
+            begin, end = np.float32(axis.roi[0]), np.float32(axis.roi[1])
+            if axis.size == 1:
+                return outputs * np.float32(0) + half * (begin + end) * (length - 1)
+            return begin * (length - 1) + outputs * (end - begin) * (length - 1) / (size - 1)
+        case _:
+            return (outputs + half) / scale - half
+
+
+def _nearest(
+    axis: Axis, source: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    half = np.float32(0.5)
+    match axis.nearest:
+        case "floor":
+            chosen = np.floor(source)
+        case "ceil":
+            chosen = np.ceil(source)
+        case "round_prefer_ceil":
+            chosen = np.floor(source + half)
+        case _:
+            chosen = np.ceil(source - half)
+    return chosen.astype(np.int64)[None], np.ones((1, source.size), np.float32)
+
+
+def _linear(
+    axis: Axis, source: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    inside = np.clip(source, np.float32(0), np.float32(axis.length - 1))
+    low = np.floor(inside).astype(np.int64)
+    high_weight = (inside - low).astype(np.float32)
+    positions = np.stack([low, np.minimum(low + 1, axis.length - 1)])
+    return positions, np.stack([1 - high_weight, high_weight])
+
+
+def _cubic(
+    axis: Axis, source: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Keys' convolution kernel with coefficient a (IEEE Trans. ASSP 29, 1981, equation 15)."""
+    a = np.float32(axis.coefficient)
+    low = np.floor(source)
+    rest = (source - low).astype(np.float32)
+    near, far = [rest, 1 - rest], [1 + rest, 2 - rest]
+    inner = [((a + 2) * x - (a + 3)) * x * x + 1 for x in near]
+    outer = [((a * x - 5 * a) * x + 8 * a) * x - 4 * a for x in far]
+    positions = low.astype(np.int64)[None] + np.array([[-1], [0], [1], [2]])
+    weights = np.stack([outer[0], inner[0], inner[1], outer[1]]).astype(np.float32)
+    if axis.exclude_outside:
+        weights = np.where((positions >= 0) & (positions < axis.length), weights, np.float32(0))
+        total = weights.sum(axis=0, keepdims=True)
+        weights = (weights / np.where(total == 0, 1, total)).astype(np.float32)
+    return positions, weights.astype(np.float32)
 
 
 class Resize(Base):

@@ -6,11 +6,8 @@ import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.frontend.operators.attributes import has, integer, integers, number, text
-from spmilp.frontend.operators.gather import constant_indices
-from spmilp.frontend.operators.pad import pad_positions
-from spmilp.frontend.operators.resize import axis_rule
-from spmilp.frontend.operators.resize_axis import taps
-from spmilp.frontend.operators.slice import slice_ranges
+from spmilp.frontend.operators.indexing import constant_indices, pad_positions, slice_ranges
+from spmilp.frontend.operators.resize import axis_rule, taps
 
 
 def concat(call: Call) -> Array:

@@ -15,7 +15,7 @@ from spmilp.checker.values.kernels.conv import conv, conv_transpose
 from spmilp.checker.values.kernels.quantise import along, saturate, scale_of_products
 from spmilp.frontend.graph import Operator, Scale
 from spmilp.frontend.operators.attributes import integer, number
-from spmilp.frontend.operators.einsum import letters
+from spmilp.frontend.operators.products import letters
 
 
 def gemm(call: Call) -> Array:
