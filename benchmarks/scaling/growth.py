@@ -26,8 +26,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from spmilp.solvers.local_search.candidate import Evaluated
-    from spmilp.solvers.local_search.evaluate import Evaluator
+    from spmilp.solvers.local_search.candidate import Evaluated, Evaluator
     from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 T = TypeVar("T")
@@ -67,7 +66,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS
-    from spmilp.solvers.local_search.evaluate import Evaluator
+    from spmilp.solvers.local_search.candidate import Evaluator
     from spmilp.solvers.local_search.problem_index import problem_index
 
     assignment, order = FIRST_RULES[0]
@@ -117,8 +116,8 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
 
 def one_step(index: "ProblemIndex", evaluator: "Evaluator", start: "Evaluated") -> None:
     """Find the critical tasks of a schedule, move one, and evaluate that."""
+    from spmilp.solvers.local_search.moves import shift_a_task
     from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
-    from spmilp.solvers.local_search.order_moves import shift_a_task
 
     now = NeighbourhoodState(index=index, evaluated=start, others=(), rng=np.random.default_rng(0))
     moved = next(filter(None, (shift_a_task(now) for _ in range(20))), start.candidate)

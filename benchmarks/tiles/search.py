@@ -18,7 +18,7 @@ from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import load
-from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import first_choice
 

@@ -13,9 +13,8 @@ from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Trial
-from spmilp.solvers.list_scheduler.rule_mixture import advances_of
-from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
-from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
+from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.tile_selection.fast_initial import fast_initial_tilings
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.refine import refine_tilings

@@ -9,7 +9,7 @@ from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

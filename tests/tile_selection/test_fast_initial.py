@@ -9,7 +9,7 @@ from spmilp.frontend.read import find_model
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.fast_initial import fast_initial_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 

@@ -16,7 +16,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
-from spmilp.solvers.list_scheduler.tiling_evaluator import Rule, TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
@@ -147,12 +147,12 @@ def test_an_interrupt_of_the_first_choice_leaves_a_plan_with_fast_initial_tiles(
 
     monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
     monkeypatch.setattr(pipeline, "first_choice", interrupted)
-    draft = lower_network(*loaded, tile_search=limits)
+    tiled = lower_network(*loaded, tile_search=limits)
 
-    plan = draft.plan()
+    plan = tiled.plan()
     assert plan is not None
-    assert check(draft.problem, plan) == ()
-    assert [draft.value] == said
+    assert check(tiled.problem, plan) == ()
+    assert [tiled.value] == said
 
 
 def test_where_the_first_choice_comes_as_soon_there_are_no_fast_initial_tiles(
@@ -168,8 +168,8 @@ def test_fast_initial_tiles_are_the_answer_only_until_better_ones_are_found(
     said: list[int] = []
     limits = TileSearch(tasks=1_200, on_better=lambda value, tasks: said.append(value))
 
-    draft = lower_network(*loaded, tile_search=limits)
+    tiled = lower_network(*loaded, tile_search=limits)
 
     assert said == sorted(said, reverse=True)
     assert len(set(said)) == len(said) > 1
-    assert draft.value == said[-1]
+    assert tiled.value == said[-1]

@@ -17,7 +17,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import load
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.tiling_evaluator import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.units import Cycles

@@ -13,8 +13,7 @@ from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
-from spmilp.solvers.list_scheduler.rule_mixture import RuleMixture
-from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS
+from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS, RuleMixture
 
 FIRST_WEIGHTS = {
     Quantity.MAKESPAN: Weights(dram=2.0),

@@ -1,9 +1,13 @@
-"""The schedules of the portfolio, each made once for all solvers of a problem."""
+"""The schedules of the portfolio, each made once for all solvers of a problem.
+
+And a quick evaluation of problems that differ in their tiles, by a few of the rules.
+"""
 
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from spmilp.bounds.bound import Bound
+from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -11,6 +15,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 
 MOST_KEPT = 20
 ACTIVITIES_KEPT = 400_000
@@ -119,3 +124,29 @@ def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solv
 
 def _schedules(context: SearchContext) -> Schedules:
     return Schedules(context.problem, context.routes)
+
+
+Rule = tuple[str, str]
+"""An assignment and an order."""
+
+
+class TilingEvaluator:
+    """Values problems on one machine by the plans of a few rules of the list scheduler."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._routes = Routes(machine)
+
+    def __call__(self, problem: Problem) -> int | None:
+        """Return the least value of the first quantity; ``None`` without a schedule."""
+        return min((found.score[0] for found in self.schedules(problem)), default=None)
+
+    def schedules(
+        self, problem: Problem, rules: Sequence[Rule] = EVALUATION_RULES
+    ) -> Iterator[Found]:
+        """Yield what some of the rules find, one after another."""
+        runner = Runner(problem, self._routes)
+        yield from filter(None, Portfolio(problem, runner, rules))
+
+    def plan(self, problem: Problem, found: Found, bound: Bound) -> Plan:
+        """Return a schedule as a plan."""
+        return plan_from(problem, self._routes, found, bound, "list")

@@ -11,10 +11,14 @@ from spmilp.solvers.kernels.records import Ints, numbers
 from spmilp.solvers.kernels.schedule_state import Weights
 from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found
 from spmilp.solvers.list_scheduler.schedules import Schedules
-from spmilp.solvers.local_search.candidate import Candidate, Evaluated
-from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.candidate import (
+    Candidate,
+    Evaluated,
+    Evaluator,
+    in_order_of,
+    leads_by_share,
+)
 from spmilp.solvers.local_search.problem_index import ProblemIndex
-from spmilp.solvers.local_search.sequence import in_order_of, leads_by_share
 
 SHARE_OF_PORTFOLIO = 0.3
 """Of a time limit: the first rules of the portfolio are almost as good as all of them."""

@@ -10,12 +10,10 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.list_scheduler.schedules import Schedules
-from spmilp.solvers.local_search.candidate import Candidate, Evaluated
-from spmilp.solvers.local_search.evaluate import Evaluator
-from spmilp.solvers.local_search.incumbent import SharedIncumbent
+from spmilp.solvers.local_search.candidate import Candidate, Evaluated, Evaluator
 from spmilp.solvers.local_search.initial_solutions import InitialSolutions
 from spmilp.solvers.local_search.problem_index import problem_index
-from spmilp.solvers.local_search.run import RunOptions, SearchRun
+from spmilp.solvers.local_search.run import RunOptions, SearchRun, SharedIncumbent
 
 TASKS_PLACED = 1_000_000
 FEWEST_STEPS, MOST_STEPS = 30, 4_000

@@ -8,9 +8,9 @@ from typing import Any
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
 from spmilp.solvers.formulation.extraction import Item
-from spmilp.solvers.residency.addresses import Addresses
 from spmilp.solvers.residency.model import Model
-from spmilp.solvers.residency.sequence import TaskSequence
+from spmilp.solvers.residency.occupancy import Addresses
+from spmilp.solvers.residency.scope import TaskSequence
 from spmilp.solvers.residency.use_points import BEGINNING, Location
 from spmilp.solvers.residency.variables import PointVars, Source
 from spmilp.units import Bytes, Cycles, TaskIdx

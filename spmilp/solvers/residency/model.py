@@ -13,12 +13,10 @@ from math import gcd
 from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.residency.addresses import Addresses
-from spmilp.solvers.residency.cheapest_transfers import CheapestTransfers
 from spmilp.solvers.residency.constraints import Constraints
-from spmilp.solvers.residency.occupancy import Occupancies
+from spmilp.solvers.residency.occupancy import Addresses, Occupancies
 from spmilp.solvers.residency.use_points import UsePoints
-from spmilp.solvers.residency.variables import Variables
+from spmilp.solvers.residency.variables import CheapestTransfers, Variables
 
 
 class Model:

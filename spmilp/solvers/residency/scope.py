@@ -1,12 +1,59 @@
-"""What a model leaves open: the slots that each task may take, all of one sequence or a window."""
+"""Task sequences, and what a model leaves open of one: the slots that each task may take."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
+from spmilp.plan.plan import Plan
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.residency.sequence import TaskSequence
-from spmilp.units import TaskIdx
+from spmilp.units import MemoryIdx, TaskIdx
+
+
+@dataclass(frozen=True)
+class TaskSequence:
+    """Tasks one after another, each in a pool of cores.
+
+    Parameters
+    ----------
+    order
+        Every task, after all that it follows; the *step* of a task is its position.
+    pools
+        For each task, by index.
+    """
+
+    order: tuple[TaskIdx, ...]
+    pools: tuple[int, ...]
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The step of each task, by index."""
+        found = [0] * len(self.order)
+        for step, task in enumerate(self.order):
+            found[task] = step
+        return tuple(found)
+
+    def memories(self, tables: ProblemTables) -> tuple[MemoryIdx, ...]:
+        """Return the memory in which each task works, by index."""
+        return tuple(tables.pools[pool].memory for pool in self.pools)
+
+
+def sequence_of(tables: ProblemTables, plan: Plan) -> TaskSequence:
+    """Return the order in which a plan's tasks start, and their pools."""
+    order = sorted(plan.placements, key=lambda placement: (placement.start, placement.task))
+    return TaskSequence(tuple(one.task for one in order), tables.pools_of_plan(plan))
+
+
+def quickest_pools(tables: ProblemTables) -> tuple[int, ...] | None:
+    """Return for each task the pool in which it is quickest; ``None`` if some task has none."""
+    found = []
+    for task in tables.problem.tasks:
+        pools = tables.pools_of(task.index)
+        if not pools:
+            return None
+        found.append(min(pools, key=lambda pool: (tables.cycles_on(task.index, pool), pool)))
+    return tuple(found)
+
 
 MOST_POOLS = 4
 """Up to so many pools of cores, a task in a window may go to any of them."""

@@ -1,4 +1,7 @@
-"""The literals of a model: the slots of tasks, what is where, what is stored and overwritten."""
+"""The literals of a model: the slots of tasks, what is where, what is stored and overwritten.
+
+Every load and store has the cheapest transfer option between its two memories.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,11 +9,12 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
+from spmilp.problem.objective import Quantity
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.formulation.transfer_options import TransferOption
-from spmilp.solvers.residency.cheapest_transfers import CheapestTransfers
 from spmilp.solvers.residency.scope import Run
 from spmilp.solvers.residency.use_points import BEGINNING, Location, UsePoint, UsePoints
-from spmilp.units import SliceIdx
+from spmilp.units import MemoryIdx, SliceIdx
 
 
 class Source(NamedTuple):
@@ -191,3 +195,32 @@ class Variables:
                 alone = read >= len(problem.buffers) or buffers.count(read) == 1
                 if alone and (Location(read, memory), run.slot.step) in self._at:
                     yield InPlaceWrite(run, Location(read, memory), Location(written, memory))
+
+
+class CheapestTransfers:
+    """The cheapest transfer options of one problem, in its first quantity.
+
+    Attributes
+    ----------
+    dram
+        Where slices wait that are not on the chip.
+    """
+
+    def __init__(self, tables: ProblemTables) -> None:
+        self._tables = tables
+        self._in_energy = tables.problem.objective.first is Quantity.ENERGY
+        self.dram = tables.machine.drams[0].index
+
+    def option(
+        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
+    ) -> TransferOption | None:
+        """Return the cheapest one that copies a slice out of what holds it; ``None`` without any.
+
+        Of several, the one with the fewest cycles.
+        """
+        able = self._tables.transfers.out_of(holder, slice_, source, destination)
+        return min(able, key=lambda one: (self.cost(one), one.cycles, one.engine), default=None)
+
+    def cost(self, option: TransferOption) -> int:
+        """Return what a transfer adds to the first quantity."""
+        return option.energy if self._in_energy else option.traffic

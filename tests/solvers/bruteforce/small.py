@@ -52,7 +52,7 @@ def machine(
         )
         for n, size in enumerate(sizes)
     ]  # fmt: skip
-    ways = [(a, b) for name in names for a, b in ((name, "hub"), ("hub", name))]
+    legs = [(a, b) for name in names for a, b in ((name, "hub"), ("hub", name))]
     others = tuple(range(1, 1 + len(sizes))) if between else ()
     engines = [
         Engine(
@@ -77,7 +77,7 @@ def machine(
         ),
         links=tuple(
             Link(index=i, source=a, target=b, rate=Fraction(rate), latency=int("dram" in (a, b)))
-            for i, (a, b) in enumerate(ways)
+            for i, (a, b) in enumerate(legs)
         ),
         engines=tuple(engines),
         remote=remote,

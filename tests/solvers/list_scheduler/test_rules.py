@@ -18,7 +18,7 @@ from spmilp.solvers.list_scheduler.orders import (
     round_robin,
 )
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
-from spmilp.solvers.list_scheduler.rule_mixture import RuleMixture
+from spmilp.solvers.list_scheduler.rules import RuleMixture
 from tests.solvers.chains import chain, star
 
 

@@ -18,12 +18,16 @@ from spmilp.solvers.kernels.schedule_state import Weights
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.local_search.candidate import Candidate
-from spmilp.solvers.local_search.critical import critical_tasks
-from spmilp.solvers.local_search.evaluate import Evaluator
+from spmilp.solvers.local_search.candidate import (
+    Candidate,
+    Evaluator,
+    in_order_of,
+    leads_by_share,
+    steps_of,
+)
 from spmilp.solvers.local_search.initial_solutions import candidate_of
+from spmilp.solvers.local_search.neighbourhood_state import critical_tasks
 from spmilp.solvers.local_search.problem_index import ProblemIndex, problem_index
-from spmilp.solvers.local_search.sequence import in_order_of, leads_by_share, steps_of
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 

@@ -10,8 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency import solver
-from spmilp.solvers.residency.scope import Slot, fixed, window
-from spmilp.solvers.residency.sequence import TaskSequence
+from spmilp.solvers.residency.scope import Slot, TaskSequence, fixed, window
 from spmilp.solvers.residency.solver import Residency
 from spmilp.solvers.residency.use_points import UsePoints
 from tests.solvers.residency.test_by_hand import FORK, WAITING, problem_of
