@@ -26,9 +26,16 @@ from spmilp.bench.suite import (
 )
 from spmilp.errors import FileError, SpmilpError
 from spmilp.files import read_bytes
-from spmilp.machine.fields import Amount, Count, FileModel, Rate, field_names, what_is_wrong
-from spmilp.machine.parse import fields_of
-from spmilp.machine.scaled import Scale
+from spmilp.machine.changed import Scale
+from spmilp.machine.fields import (
+    Amount,
+    Count,
+    FileModel,
+    Rate,
+    field_names,
+    fields_of,
+    what_is_wrong,
+)
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.registry import solver_names
 from spmilp.tile_selection.mode import Tiles

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
-from spmilp.machine.scaled import AS_IT_IS, Scale, shown
+from spmilp.machine.changed import AS_IT_IS, Scale, shown
 from spmilp.problem.objective import Quantity
 from spmilp.tile_selection.mode import Tiles
 

@@ -5,8 +5,10 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from spmilp.machine.description import (
+    LOOPS,
     DramFields,
     EngineFields,
+    KindFields,
     LinkFields,
     MachineDescription,
     MemoryFields,
@@ -18,16 +20,24 @@ from spmilp.machine.fields import near_matches
 from spmilp.machine.machine import (
     ByteRange,
     Core,
+    CoreKind,
     Engine,
     Link,
+    MacArray,
     Machine,
     Memory,
     MemoryKind,
     RemoteReads,
 )
-from spmilp.machine.templates import MOST_SITES, kind_of, topology_of, wire_of
-from spmilp.machine.topology import Connection, Site, Wire
-from spmilp.units import MemoryIdx
+from spmilp.machine.topology import (
+    MOST_SITES,
+    Connection,
+    Site,
+    Wire,
+    topology_of,
+    wire_of,
+)
+from spmilp.units import KindIdx, MemoryIdx
 
 
 def expand(description: MachineDescription) -> Machine:
@@ -76,7 +86,7 @@ class _Expansion:
             frequency=self._given.frequency,
             memories=tuple(self._memories),
             kinds=tuple(
-                kind_of(i, n, k) for i, (n, k) in enumerate(self._given.core_kinds.items())
+                _kind_of(i, n, k) for i, (n, k) in enumerate(self._given.core_kinds.items())
             ),
             cores=tuple(self._cores),
             links=tuple(self._numbered_links()),
@@ -277,3 +287,21 @@ def _remote(given: RemoteFields | None) -> RemoteReads | None:
 def _joined(*parts: str) -> str:
     """Join the parts of a name that are not empty."""
     return "_".join(part for part in parts if part)
+
+
+def _kind_of(index: KindIdx, name: str, given: KindFields) -> CoreKind:
+    """Return a kind of core."""
+    arrays = []
+    for array in given.arrays:
+        sizes = array.model_dump(include=set(LOOPS))
+        unroll = tuple((loop, sizes[loop]) for loop in LOOPS if sizes[loop] > 1)
+        arrays.append(MacArray(dtype=array.dtype, unroll=unroll))
+    return CoreKind(
+        index=index,
+        name=name,
+        arrays=tuple(arrays),
+        lanes=tuple(given.lanes.items()),
+        launch=given.launch_cycles,
+        operators=None if given.operators is None else frozenset(given.operators),
+        mac_energy=tuple(given.mac_energy_fj.items()),
+    )

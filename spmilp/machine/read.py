@@ -11,16 +11,22 @@ from pydantic import ValidationError
 from spmilp.amounts import count, size
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
-from spmilp.machine.changed import changed, label_of, numbers_of, provenance_after
+from spmilp.machine.changed import (
+    AS_IT_IS,
+    Scale,
+    changed,
+    label_of,
+    numbers_of,
+    provenance_after,
+    scaled,
+)
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
-from spmilp.machine.fields import field_names, what_is_wrong
+from spmilp.machine.fields import field_names, fields_of, what_is_wrong
 from spmilp.machine.machine import Machine
-from spmilp.machine.parse import fields_of
 from spmilp.machine.provenance import Provenance, provenance_of
 from spmilp.machine.routes import Routes
-from spmilp.machine.scaled import AS_IT_IS, Scale, scaled
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")

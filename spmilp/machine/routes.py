@@ -20,8 +20,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 
 from spmilp.machine.machine import Engine, Machine, MemoryKind, Routing
-from spmilp.machine.paths import STAY, Path, ShortestPaths, as_graph
-from spmilp.machine.xy import XyPaths
+from spmilp.machine.paths import STAY, Path, ShortestPaths, XyPaths, as_graph
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 __all__ = ["Route", "Routes", "as_graph", "multicast_route", "transfer_cycles", "transfer_rate"]

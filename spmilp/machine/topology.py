@@ -1,14 +1,25 @@
 """Networks of routers: mesh, torus, ring, bus, crossbar, tree, or routers without links.
 
 A topology has *sites*, where memories are attached, and the connections between its routers. All
-rates are bytes per cycle in one direction.
+rates are bytes per cycle in one direction. ``topology_of`` makes the one that a file asks for.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import prod
 
+from spmilp.machine.description import (
+    BusFields,
+    CrossbarFields,
+    GridFields,
+    LinkFields,
+    MachineDescription,
+    OpposedToriFields,
+    RingFields,
+    TreeFields,
+)
 from spmilp.machine.machine import Routing
 from spmilp.units import Cycles, Femtojoules
 
@@ -234,3 +245,47 @@ def _site(
     return Site(
         name=name, label=label, leave=(name,), enter=(name,), position=position, inner=inner
     )
+
+
+MOST_SITES = 2**16
+"""Of one topology; far beyond any chip, it stops a slip of the finger."""
+
+
+def topology_of(description: MachineDescription) -> Topology:
+    """Return the routers and sites that a machine file asks for.
+
+    Raises
+    ------
+    ValueError
+        If there are far more sites than on any chip.
+    """
+    given = description.topology
+    if isinstance(given, OpposedToriFields):
+        _is_a_chip(given.columns * given.rows)
+        return opposed_tori(given.columns, given.rows, wire_of(given))
+    if isinstance(given, GridFields):
+        _is_a_chip(given.columns * given.rows)
+        shape = torus if given.type == "torus" else mesh
+        return shape(given.columns, given.rows, wire_of(given), Routing(given.routing))
+    if isinstance(given, RingFields):
+        return ring(given.routers, wire_of(given))
+    if isinstance(given, BusFields):
+        return bus(wire_of(given))
+    if isinstance(given, CrossbarFields):
+        return crossbar(wire_of(given))
+    if isinstance(given, TreeFields):
+        _is_a_chip(prod(level.children for level in given.levels))
+        return tree(
+            [level.children for level in given.levels], [wire_of(level) for level in given.levels]
+        )
+    return routers(given.routers)
+
+
+def _is_a_chip(sites: int) -> None:
+    if sites > MOST_SITES:
+        raise ValueError(f"topology: {sites} sites, expected at most {MOST_SITES}")
+
+
+def wire_of(given: LinkFields) -> Wire:
+    """Return the properties of a link."""
+    return Wire(given.rate_bytes_per_cycle, given.latency_cycles, given.energy_fj_per_byte)

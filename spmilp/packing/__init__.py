@@ -1,23 +1,15 @@
 """Offsets for given lifetimes: exact, with proofs, and fast.
 
-``items``, ``result``
-    The problem, the options and the answer.
-``portfolio``
-    The front: bounds, heuristics, search and CP-SAT in turn; narrowing the height from both sides.
-``check``
-    The independent check.
-``groups``, ``instance``, ``obstacles``, ``conflicts``
-    From a problem to scaled integers: merged items, sections, forbidden offsets, pairs.
-``bounds``
-    Lower bounds on the height.
-``heuristics``, ``skyline``, ``outline``, ``orders``
-    Constructive packings.
-``decide``, ``restarts``, ``tables``, ``search``, ``cliques``, ``clock``
-    The exact decision at one capacity: compiled search with restarts, alternating with CP-SAT.
-``infeasible_subset``
-    Few items out of a proof that there is no packing.
-``minimalloc``, ``columns``
-    MiniMalloc's CSV files.
+items, result                   the problem; options, limits and the answer
+portfolio                       the front: bounds, heuristics, search and CP-SAT in turn
+check                           the independent check
+groups, instance, obstacles     from a problem to scaled integers: merged items, conflicts
+bounds                          lower bounds on the height
+heuristics, orders              constructive packings
+decide, restarts, tables, search, cliques
+                                the exact decision at one capacity: search and CP-SAT
+infeasible_subset               few items out of a proof that there is no packing
+minimalloc, columns             MiniMalloc's CSV files
 """
 
 from spmilp.packing.check import PackingViolation, check_packing

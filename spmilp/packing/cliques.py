@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spmilp.interruptible import Background, interruptibly
-from spmilp.packing.clock import Clock
-from spmilp.packing.conflicts import extent_over
+from spmilp.packing.obstacles import extent_over
+from spmilp.packing.result import Clock
 from spmilp.packing.search.arrays import Ints, Tables
 from spmilp.packing.search.run import Outcome, Question
 

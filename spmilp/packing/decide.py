@@ -6,11 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from spmilp.packing.cliques import BackgroundCliques, solve_by_cliques
-from spmilp.packing.clock import Clock
 from spmilp.packing.instance import Instance
 from spmilp.packing.orders import Keys, keys_of
 from spmilp.packing.restarts import SLICE, RestartSearch
-from spmilp.packing.result import PackingOptions
+from spmilp.packing.result import Clock, PackingOptions
 from spmilp.packing.search.arrays import Ints, Tables
 from spmilp.packing.search.run import Outcome, Part, Question, memo_of
 from spmilp.packing.tables import tables_of

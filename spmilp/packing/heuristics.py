@@ -1,20 +1,182 @@
 """Constructive heuristics: the first answers of the portfolio.
 
-Lowest first (:mod:`.skyline`), and first or best fit into the gaps between placed items.
+Lowest first (for very many items: always the one that can lie lowest, on top of all below it), and
+first or best fit into the gaps between placed items. They read an outline of the instance, without
+a list of conflicts, so that it stays small.
 """
 
+import heapq
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from spmilp.compiled import kernel, part
-from spmilp.packing.instance import Instance
+from spmilp.compiled import compiled, kernel, part
+from spmilp.packing.instance import Instance, apart_extents
+from spmilp.packing.obstacles import blocked_offsets, extent_over
 from spmilp.packing.orders import Keys, keys_of, order_by
-from spmilp.packing.outline import Outline, needed_above, outline_of
 from spmilp.packing.search.arrays import Ints
-from spmilp.packing.search.fit import next_free
-from spmilp.packing.skyline import place_lowest_first
+from spmilp.packing.search.place import next_free
+
+
+class Outline(NamedTuple):
+    """Free items in units; fields as in :class:`spmilp.packing.search.arrays.Tables`.
+
+    ``apart_*``: the items each item must not share bytes with though they do not live together, and
+    how far above it they have to lie when it is the lower one.
+    """
+
+    run_start: Ints
+    run_from: Ints
+    run_until: Ints
+    run_units: Ints
+    units: Ints
+    alignment: Ints
+    blocked_start: Ints
+    blocked_from: Ints
+    blocked_until: Ints
+    apart_start: Ints
+    apart_item: Ints
+    apart_extent: Ints
+
+
+def outline_of(instance: Instance) -> Outline:
+    """Return the arrays that the heuristics share."""
+    blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
+    apart = sorted(apart_extents(instance).items())
+    lower = np.array([a for (a, _), _ in apart], dtype=np.int64)
+    apart_start = np.zeros(instance.count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(lower, minlength=instance.count), out=apart_start[1:])
+    return Outline(
+        run_start=instance.run_start,
+        run_from=instance.run_from,
+        run_until=instance.run_until,
+        run_units=instance.run_units,
+        units=instance.units,
+        alignment=instance.alignment,
+        blocked_start=blocked_start,
+        blocked_from=blocked_from,
+        blocked_until=blocked_until,
+        apart_start=apart_start,
+        apart_item=np.array([b for (_, b), _ in apart], dtype=np.int64),
+        apart_extent=np.array([extent for _, extent in apart], dtype=np.int64),
+    )
+
+
+@part
+def needed_above(outline: Outline, lower: int, upper: int) -> int:
+    """Return how far one item must lie above another where they conflict, or 0."""
+    extent = 0
+    a, b = outline.run_start[lower], outline.run_start[upper]
+    a_last, b_last = outline.run_start[lower + 1] - 1, outline.run_start[upper + 1] - 1
+    if (
+        outline.run_from[a] < outline.run_until[b_last]
+        and outline.run_from[b] < outline.run_until[a_last]
+    ):
+        if a == a_last and b == b_last:
+            extent = outline.run_units[a]
+        else:
+            extent = extent_over(
+                lower,
+                upper,
+                outline.run_start,
+                outline.run_from,
+                outline.run_until,
+                outline.run_units,
+            )
+    for k in range(outline.apart_start[lower], outline.apart_start[lower + 1]):
+        if outline.apart_item[k] == upper:
+            extent = max(extent, outline.apart_extent[k])
+    return extent
+
+
+def place_lowest_first(outline: Outline, rank: Ints, sections: int) -> Ints:
+    """Return offsets in units; of items that can lie equally low the lower rank goes first.
+
+    No item goes below one that is already there, so one height per section describes what is
+    placed: a segment tree answers and updates it in logarithmic time. Pairs kept apart are not
+    looked at.
+    """
+    leaves = 1 << max(0, (sections - 1).bit_length())
+    return _stack_all(outline, rank, leaves)
+
+
+@compiled
+def _stack_all(outline: Outline, rank: Ints, leaves: int) -> Ints:
+    items = outline.units.size
+    offset = np.full(items, -1, np.int64)
+    most = np.zeros(2 * leaves, np.int64)
+    whole = np.full(2 * leaves, -1, np.int64)
+    heap = [(next_free(outline, item, 0), rank[item], item) for item in range(items)]
+    heapq.heapify(heap)
+    while heap:
+        stale, order, item = heapq.heappop(heap)
+        top = 0
+        for k in range(outline.run_start[item], outline.run_start[item + 1]):
+            top = max(top, _highest(most, whole, leaves, outline.run_from[k], outline.run_until[k]))
+        low = next_free(outline, item, top)
+        if low > stale:
+            heapq.heappush(heap, (low, order, item))
+            continue
+        offset[item] = low
+        for k in range(outline.run_start[item], outline.run_start[item + 1]):
+            _raise_to(
+                most,
+                whole,
+                leaves,
+                outline.run_from[k],
+                outline.run_until[k],
+                low + outline.run_units[k],
+            )
+    return offset
+
+
+@part
+def _highest(most: Ints, whole: Ints, leaves: int, first: int, until: int) -> int:
+    """Return the greatest height in ``[first, until)``.
+
+    ``most[node]`` is the greatest height below a node; ``whole[node]`` the height that was last
+    given to its whole range, or -1. Heights only grow, so the greatest of both is true without
+    pushing down.
+    """
+    top = 0
+    left, right = first + leaves, until + leaves
+    while left < right:
+        if left & 1:
+            top = max(top, most[left])
+            left += 1
+        if right & 1:
+            right -= 1
+            top = max(top, most[right])
+        left >>= 1
+        right >>= 1
+    for edge in (first + leaves, until - 1 + leaves):
+        node = edge >> 1
+        while node > 0:
+            top = max(top, whole[node])
+            node >>= 1
+    return top
+
+
+@part
+def _raise_to(most: Ints, whole: Ints, leaves: int, first: int, until: int, height: int) -> None:
+    """Set the height of ``[first, until)``, nowhere lower than it was."""
+    left, right = first + leaves, until + leaves
+    while left < right:
+        if left & 1:
+            most[left] = whole[left] = height
+            left += 1
+        if right & 1:
+            right -= 1
+            most[right] = whole[right] = height
+        left >>= 1
+        right >>= 1
+    for edge in (first + leaves, until - 1 + leaves):
+        node = edge >> 1
+        while node > 0:
+            most[node] = max(most[node], height)
+            node >>= 1
+
 
 MOST_FOR_GAPS = 20_000
 """Items up to which gaps are looked for; the time is quadratic."""

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from spmilp.packing.bounds import clash_of_obstacles, height_bound
-from spmilp.packing.clock import Clock
 from spmilp.packing.decide import Decider
 from spmilp.packing.heuristics import first_answers, height_of
 from spmilp.packing.instance import Instance, instance_of
 from spmilp.packing.items import PackingProblem
-from spmilp.packing.result import PackingOptions
+from spmilp.packing.result import Clock, PackingOptions
 from spmilp.packing.search.run import Outcome
 
 NODES_PER_PROOF = 20_000

@@ -8,13 +8,12 @@ import numpy as np
 
 from spmilp.packing.bounds import clash_of_obstacles, height_bound, next_height, section_bounds
 from spmilp.packing.check import check_packing
-from spmilp.packing.clock import Clock
 from spmilp.packing.decide import Decider, Verdict
 from spmilp.packing.heuristics import first_answers, height_of
 from spmilp.packing.infeasible_subset import infeasible_subset, items_of_section
 from spmilp.packing.instance import Instance, instance_of
 from spmilp.packing.items import Item, PackingProblem
-from spmilp.packing.result import Packing, PackingOptions, PackingStatistics, PackingStatus
+from spmilp.packing.result import Clock, Packing, PackingOptions, PackingStatistics, PackingStatus
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.run import Outcome
 

@@ -3,11 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.packing.conflicts import count_conflicts, list_conflicts
 from spmilp.packing.instance import Instance, apart_extents
-from spmilp.packing.obstacles import blocked_offsets, obstacles_by_section
+from spmilp.packing.obstacles import (
+    blocked_offsets,
+    count_conflicts,
+    list_conflicts,
+    obstacles_by_section,
+)
 from spmilp.packing.search.arrays import Ints, Shorts, Tables
-from spmilp.packing.search.fit import fill_lowest
+from spmilp.packing.search.place import fill_lowest
 
 MOST_CONFLICTS = 40_000_000
 """Directed pairs up to which the search is tried; it keeps them all in memory."""

@@ -4,7 +4,7 @@
     strides, union               the shape of a copy; bytes of a buffer that tasks read
     builder, named, assemble     problems built by hand, by names
     read, write, model           ``problem.json``
-    documents, columns, schema   what versioned JSON files share; validation; the JSON Schema
+    documents, schema            what versioned JSON files share; the JSON Schema
     convert                      problems from other formats
 A problem holds integers alone, and refers to its parts by index.
 """

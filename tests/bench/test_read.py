@@ -8,7 +8,7 @@ import pytest
 from spmilp.bench.read import list_suites, load_suite, read_suite, solvers_named
 from spmilp.bench.suite import SOLVE, Built, Generated, ModelOnMachine, ProblemFile, Suite, Tiles
 from spmilp.errors import FileError, SpmilpError
-from spmilp.machine.scaled import Scale
+from spmilp.machine.changed import Scale
 from spmilp.problem.objective import Quantity
 
 ROOT = Path(__file__).parents[2]

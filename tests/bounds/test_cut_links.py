@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.bounds.cut_links import least_rate
+from spmilp.machine.changed import Scale
 from spmilp.machine.machine import Link
 from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
-from spmilp.machine.scaled import Scale
 
 
 def links_of(*ends: tuple[str, str, int]) -> list[Link]:

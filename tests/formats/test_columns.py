@@ -12,8 +12,7 @@ from formats.instances import plans
 from spmilp.plan.model import PlanModel
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_document, plan_text
-from spmilp.problem.columns import validate_columns
-from spmilp.problem.documents import Lines
+from spmilp.problem.documents import Lines, validate_columns
 
 BAD: list[tuple[str, int, dict[str, Any], str]] = [
     ("residencies", 3, {"offset": -64}, r"residencies\.3\.offset: .* equal to 0; got -64"),

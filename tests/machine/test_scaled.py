@@ -7,9 +7,9 @@ import yaml
 
 from spmilp.errors import FileError
 from spmilp.lowering.rates import dram_rate
+from spmilp.machine.changed import AS_IT_IS, Scale
 from spmilp.machine.machine import ByteRange, Machine
 from spmilp.machine.read import list_presets, load_machine, read_machine
-from spmilp.machine.scaled import AS_IT_IS, Scale
 from tests.machine.small import content
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)

@@ -1,1 +1,7 @@
-"""Do command lists keep a plan's order, whatever the delays? Independent of how they were made."""
+"""Do command lists keep a plan's order, whatever the delays? Independent of how they were made.
+
+check        the one way to ask
+structure    the lists run the plan's tasks and transfers, each once
+execution    the lists run without times, with vector clocks
+conflicts    accesses of the same bytes are ordered as in the plan
+"""

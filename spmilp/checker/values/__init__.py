@@ -1,9 +1,10 @@
-"""The value replay: plans run on real numbers.
+"""The value replay: a plan run on real numbers, through the bytes of its memories.
 
-replay, delays     a plan run by its times; its command lists run with random delays
-with_model         a plan against the model of its problem; ``compare``: differences of outputs
-state, memory      memories as bytes while a plan runs
-addresses, inputs  boxes of tensors and their addresses; inputs and constants
-tasks, kernels     the values that a task computes; kernels by operator
-errors             errors of the replay
+with_model, compare    against onnxruntime on the model that the problem was made from
+replay, delays         tasks and transfers in time, or with random delays
+inputs                 the values at the beginning
+tasks, kernels         what a task computes
+state, memory          memories as arrays of bytes
+addresses              where the values of a plan lie
+errors                 what a replay has to say when it cannot go on
 """

@@ -4,8 +4,7 @@ import numpy as np
 
 from spmilp.compiled import part
 from spmilp.packing.search.arrays import Frames, Memo, Settings, State, Tables
-from spmilp.packing.search.fit import highest_floor, items_sections_fit
-from spmilp.packing.search.place import bar, take_back
+from spmilp.packing.search.place import bar, highest_floor, items_sections_fit, take_back
 from spmilp.packing.search.rules import (
     AGENDA_HEAD,
     CANONICAL,

@@ -8,9 +8,8 @@ them, and the order of preference learnt from failures.
 
 from spmilp.compiled import kernel, part
 from spmilp.packing.search.arrays import Agenda, Frames, Memo, Settings, State, Tables
-from spmilp.packing.search.fit import sections_fit
 from spmilp.packing.search.frames import choice_failed, next_choice, open_frame, remember
-from spmilp.packing.search.place import lift_neighbours, put
+from spmilp.packing.search.place import lift_neighbours, put, sections_fit
 from spmilp.packing.search.rules import (
     AGENDA_HEAD,
     DEPTH,

@@ -5,9 +5,9 @@ from random import Random
 
 from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, check_packing, minimise
 from spmilp.packing.bounds import clash_of_obstacles, height_bound
-from spmilp.packing.clock import Clock
 from spmilp.packing.decide import Decider
 from spmilp.packing.instance import instance_of
+from spmilp.packing.result import Clock
 from spmilp.packing.search.rules import ALL_RULES
 from spmilp.packing.search.run import Outcome
 from tests.packing.oracle import can_be_packed

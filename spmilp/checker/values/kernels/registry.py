@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.checker.values.kernels import elementwise, moves, normalisation, pool, reduce
+from spmilp.checker.values.kernels import elementwise, moves, pool, reductions
 from spmilp.checker.values.kernels.call import Array, Call
+from spmilp.checker.values.kernels.elementwise import dequantise, quantise
 from spmilp.checker.values.kernels.moves import resize
 from spmilp.checker.values.kernels.products import (
     SUMS,
@@ -18,7 +19,6 @@ from spmilp.checker.values.kernels.products import (
     finish,
     integer_scales,
 )
-from spmilp.checker.values.kernels.quantise import dequantise, quantise
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.elementwise import BINARY, UNARY, VARIADIC
 from spmilp.frontend.operators.reduce import EACH
@@ -28,11 +28,11 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     **dict.fromkeys(UNARY, elementwise.unary),
     **dict.fromkeys(BINARY, elementwise.binary),
     **dict.fromkeys(VARIADIC, elementwise.variadic),
-    **dict.fromkeys(EACH, reduce.reduce),
+    **dict.fromkeys(EACH, reductions.reduce),
     "AveragePool": pool.average_pool,
-    "BatchNormalization": normalisation.batch_normalization,
+    "BatchNormalization": reductions.batch_normalization,
     "Concat": moves.concat,
-    "CumSum": reduce.cumulative_sum,
+    "CumSum": reductions.cumulative_sum,
     "DepthToSpace": moves.depth_to_space,
     "DequantizeLinear": lambda call: call.array(0),
     "Expand": moves.expand,
@@ -40,21 +40,21 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     "Gather": moves.gather,
     "GlobalAveragePool": pool.global_average_pool,
     "GlobalMaxPool": pool.global_max_pool,
-    "GroupNormalization": normalisation.group_normalization,
-    "InstanceNormalization": normalisation.group_normalization,
-    "LRN": reduce.lrn,
-    "LayerNormalization": normalisation.layer_normalization,
-    "LogSoftmax": normalisation.log_softmax,
+    "GroupNormalization": reductions.group_normalization,
+    "InstanceNormalization": reductions.group_normalization,
+    "LRN": reductions.lrn,
+    "LayerNormalization": reductions.layer_normalization,
+    "LogSoftmax": reductions.log_softmax,
     "LpPool": pool.lp_pool,
     "MaxPool": pool.max_pool,
     "Mod": elementwise.modulo,
     "Pad": moves.pad,
     "QuantizeLinear": lambda call: call.array(0),
-    "RMSNormalization": normalisation.rms_normalization,
+    "RMSNormalization": reductions.rms_normalization,
     "Reshape": moves.reshape,
     "Resize": resize,
     "Slice": moves.slice_,
-    "Softmax": normalisation.softmax,
+    "Softmax": reductions.softmax,
     "SpaceToDepth": moves.space_to_depth,
     "Squeeze": moves.reshape,
     "Tile": moves.tile,
