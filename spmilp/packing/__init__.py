@@ -1,15 +1,16 @@
 """Offsets for given lifetimes: exact, with proofs, and fast.
 
-items, result                   the problem; options, limits and the answer
-portfolio                       the front: bounds, heuristics, search and CP-SAT in turn
-check                           the independent check
-groups, instance, obstacles     from a problem to scaled integers: merged items, conflicts
-bounds                          lower bounds on the height
-heuristics, orders              constructive packings
-decide, restarts, tables, search, cliques
-                                the exact decision at one capacity: search and CP-SAT
-infeasible_subset               few items out of a proof that there is no packing
-minimalloc, columns             MiniMalloc's CSV files
+    items, result                   the problem; options, limits and the answer
+    portfolio                       the front: bounds, heuristics, search and CP-SAT in turn
+    check                           the independent check
+    groups, instance, obstacles     from a problem to scaled integers: merged items, conflicts
+    bounds                          lower bounds on the height
+    heuristics, orders              constructive packings
+    decide, restarts, tables, search, cliques
+                                    the exact decision at one capacity: search and CP-SAT
+    infeasible_subset               few items out of a proof that there is no packing
+    minimalloc, columns             MiniMalloc's CSV files
+A packing is offsets in one memory; nothing here knows networks or machines.
 """
 
 from spmilp.packing.check import PackingViolation, check_packing
