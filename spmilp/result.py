@@ -309,7 +309,7 @@ class Result:
         """
         import pandas as pd
 
-        from spmilp.checker.values.with_model import replay_plan
+        from spmilp.checker.values.compare import replay_plan
 
         plan = self._there()
         model, dim = self._model(model, dim)

@@ -63,7 +63,7 @@ def replay(
     Exit code 7 when an output differs by more than the tolerance, when the plan
     reads bytes that are not there, or when delays change an output.
     """
-    from spmilp.checker.values.with_model import replay_plan
+    from spmilp.checker.values.compare import replay_plan
     from spmilp.plan.read import open_pair
 
     delay_seeds = range(0) if delays is None else range(delays, delays + runs)

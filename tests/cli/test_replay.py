@@ -67,7 +67,7 @@ def test_an_output_that_delays_change_has_the_same_exit_code(
         )
         return replace(lists, cores=cores)
 
-    monkeypatch.setattr("spmilp.checker.values.with_model.build_commands", without_waits)
+    monkeypatch.setattr("spmilp.checker.values.compare.build_commands", without_waits)
     ended = run("replay", plan_file, "--model", MODEL, "--delays", "0")
 
     assert (ended.code, ended.out) == (7, "")
@@ -91,7 +91,7 @@ def test_an_output_outside_the_tolerance_has_its_exit_code(
     def shifted(model: Path, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {name: values + 100 for name, values in reference_outputs(model, inputs).items()}
 
-    monkeypatch.setattr("spmilp.checker.values.with_model.reference_outputs", shifted)
+    monkeypatch.setattr("spmilp.checker.values.compare.reference_outputs", shifted)
     ended = run("replay", plan_file, "--model", MODEL)
 
     assert ended.code == 7

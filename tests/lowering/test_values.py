@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from spmilp.checker.values.addresses import Addresses
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.memory import raw
 from spmilp.checker.values.replay import compute_network
+from spmilp.checker.values.state import raw
 from spmilp.checker.values.tasks import compute_task
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Claim, Plan

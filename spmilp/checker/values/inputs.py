@@ -9,8 +9,7 @@ import numpy as np
 from spmilp.checker.values.addresses import Addresses
 from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.memory import raw
-from spmilp.checker.values.state import State
+from spmilp.checker.values.state import State, raw
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import slices

@@ -20,8 +20,7 @@ from spmilp.checker.values.delays import Actor, Event, Step, delayed_events, tim
 from spmilp.checker.values.errors import ReplayError, ValuesError
 from spmilp.checker.values.inputs import write_what_is_given
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.memory import raw
-from spmilp.checker.values.state import State
+from spmilp.checker.values.state import State, raw
 from spmilp.checker.values.tasks import compute_task, evaluate
 from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Network

@@ -8,7 +8,7 @@ from spmilp.checker.values.addresses import Addresses, Piece, gather
 from spmilp.checker.values.errors import ReplayError
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.kernels.registry import complete, compute, partial
-from spmilp.checker.values.memory import raw
+from spmilp.checker.values.state import raw
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import contains, slices, starts
 from spmilp.frontend.operators.registry import family_of

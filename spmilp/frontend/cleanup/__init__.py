@@ -1,7 +1,6 @@
 """Passes over the ONNX model, in the order that ``clean`` writes out.
 
-    clean          the order, and the smallest passes: operator set, shapes, empty parts
-    dimensions     dynamic lengths become numbers
+    clean          the order, and the smallest passes: operator set, dynamic lengths, shapes
     constants      constant folding, and weights without values
     functions      QLinear operators, and those that ONNX defines by others, as simpler nodes
     recurrent      LSTM and GRU as one set of nodes per time step
