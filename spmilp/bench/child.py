@@ -123,12 +123,12 @@ class Workers:
         """
         limit = request.options.time_limit if isinstance(request, RunRequest) else None
         with self._started(request) as (worker, errors):
-            said = _listen(worker, _Clock(limit))
+            conversation = _listen(worker, _Clock(limit))
         if self._closed:
             raise CancelledError
-        if said.outcome is None and not said.reason:
-            said.status, said.reason = _how_it_ended(worker.returncode, errors)
-        return said
+        if conversation.outcome is None and not conversation.reason:
+            conversation.status, conversation.reason = _how_it_ended(worker.returncode, errors)
+        return conversation
 
     def end_all(self) -> None:
         """End every worker, and let no other one start."""
@@ -202,7 +202,7 @@ PHASES = {"started": "solving", "solved": "checking"}
 
 def _listen(worker: Worker, clock: _Clock) -> Conversation:
     """Collect the messages of a worker until it ends or has taken too long."""
-    said = Conversation()
+    conversation = Conversation()
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(worker, lines), daemon=True).start()
     threading.Thread(target=_end_what_is_left, args=(worker,), daemon=True).start()
@@ -210,21 +210,21 @@ def _listen(worker: Worker, clock: _Clock) -> Conversation:
         try:
             line = lines.get(timeout=clock.left())
         except queue.Empty:
-            said.status, said.reason = "overrun", clock.overrun()
-            return said
+            conversation.status, conversation.reason = "overrun", clock.overrun()
+            return conversation
         if not line:
             worker.wait()
-            return said
+            return conversation
         event: dict[str, Any] = json.loads(line)
         name = event.pop("event")
         if name == "moment":
-            said.history.append(Moment(**event))
+            conversation.history.append(Moment(**event))
         elif name in PHASES:
             clock.enter(PHASES[name])
         elif name in ("skipped", "failed"):
-            said.status, said.reason = event.get("status", name), event["reason"]
+            conversation.status, conversation.reason = event.get("status", name), event["reason"]
         else:
-            said.outcome = event
+            conversation.outcome = event
 
 
 def _read_lines(worker: Worker, lines: "queue.Queue[bytes]") -> None:

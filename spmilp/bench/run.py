@@ -29,7 +29,7 @@ PROBLEMS = "problems.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BenchSettings:
     """Settings for running the rows.
 
     Parameters
@@ -40,7 +40,7 @@ class Plan:
         The folder for problems that are made from data.
     jobs
         Rows that run at one time; with more than one, they disturb each other's clocks.
-    anew
+    again
         Repeat runs that are recorded already.
     keep_problems
         Write ``problems/ROW.json``.
@@ -49,18 +49,18 @@ class Plan:
     folder: Path
     data: Path | None = None
     jobs: int = 1
-    anew: bool = False
+    again: bool = False
     keep_problems: bool = False
 
 
 def run_rows(
-    rows: Sequence[Row], plan: Plan, say: Callable[[str], None] = lambda text: None
+    rows: Sequence[Row], settings: BenchSettings, report: Callable[[str], None] = lambda text: None
 ) -> Records:
     """Run what is not recorded yet; records and tables are written after each run.
 
     Parameters
     ----------
-    say
+    report
         Called with a line for each step.
 
     Raises
@@ -70,10 +70,10 @@ def run_rows(
     SpmilpError
         If the folder cannot be used.
     """
-    with appending(plan.folder) as file, tempfile.TemporaryDirectory() as scratch:
-        benchmark = _Benchmark(plan, Path(scratch), file, say)
+    with appending(settings.folder) as file, tempfile.TemporaryDirectory() as scratch:
+        benchmark = _Benchmark(settings, Path(scratch), file, report)
         write_tables(benchmark.records)
-        with ThreadPoolExecutor(plan.jobs) as pool, benchmark.ended_on_error():
+        with ThreadPoolExecutor(settings.jobs) as pool, benchmark.ended_on_error():
             for done in [pool.submit(benchmark.run_row, row) for row in rows]:
                 done.result()
         return benchmark.records
@@ -81,16 +81,16 @@ def run_rows(
 
 class _Benchmark:
     def __init__(
-        self, plan: Plan, scratch: Path, file: IO[str], say: Callable[[str], None]
+        self, settings: BenchSettings, scratch: Path, file: IO[str], report: Callable[[str], None]
     ) -> None:
-        self.records = Records(plan.folder)
-        self._plan = plan
+        self.records = Records(settings.folder)
+        self._settings = settings
         self._scratch = scratch
         self._file = file
-        self._say = say
+        self._report = report
         self._workers = Workers(scratch)
         self._lock = threading.Lock()
-        self._statistics = _known_statistics(plan.folder)
+        self._statistics = _known_statistics(settings.folder)
         self._problems = 0
 
     @contextmanager
@@ -108,7 +108,7 @@ class _Benchmark:
         statistics = self._statistics.get(key) if key else None
         if statistics is not None and not list(self._missing(row, statistics)):
             return
-        self._say(f"{row.name}: making the problem")
+        self._report(f"{row.name}: making the problem")
         with self._lock:
             self._problems += 1
             pickled = self._scratch / f"problem{self._problems}"
@@ -119,26 +119,26 @@ class _Benchmark:
         statistics = ProblemStatistics(**made.outcome["statistics"])
         self._remember(key, statistics)
         for solver, seed in self._missing(row, statistics):
-            self._say(f"{row.name}: {solver}" + (f", seed {seed}" if len(row.seeds) > 1 else ""))
-            said = self._workers.ask(_run_request(row, statistics, pickled, solver, seed))
-            self._note(_record(row, statistics, solver, seed, said))
+            self._report(f"{row.name}: {solver}" + (f", seed {seed}" if len(row.seeds) > 1 else ""))
+            conversation = self._workers.ask(_run_request(row, statistics, pickled, solver, seed))
+            self._note(_record(row, statistics, solver, seed, conversation))
         pickled.unlink(missing_ok=True)
 
     def _missing(self, row: Row, statistics: ProblemStatistics) -> Iterator[tuple[str, int]]:
         for solver in row.solvers:
             for seed in row.seeds:
                 key: Key = (row.name, solver, seed)
-                if self._plan.anew or not self.records.has(key, _setting(row, statistics)):
+                if self._settings.again or not self.records.has(key, _setting(row, statistics)):
                     yield solver, seed
 
     def _request_for(self, row: Row, pickled: Path) -> MakeRequest:
-        folder = self._plan.folder / "problems"
+        folder = self._settings.folder / "problems"
         return MakeRequest(
             source=row.source,
             objective=row.objective,
-            data=self._plan.data,
+            data=self._settings.data,
             pickled=pickled,
-            written=folder / f"{row.name}.json" if self._plan.keep_problems else None,
+            written=folder / f"{row.name}.json" if self._settings.keep_problems else None,
         )
 
     def _note_all(self, row: Row, made: Conversation) -> None:
@@ -157,12 +157,12 @@ class _Benchmark:
     def _key_of_statistics(self, row: Row) -> str | None:
         """Return a hash of all that a row's statistics depend on; ``None`` if it is not known."""
         hashes = files_behind(row.source)
-        if hashes is None or self._plan.keep_problems:
+        if hashes is None or self._settings.keep_problems:
             return None
         try:
             parts = [repr(row.source), repr(row.objective), version(), *hashes()]
         except SpmilpError:
-            # The file is not there: making the problem will say so.
+            # The file is not there: making the problem will report it.
             return None
         return sha256_of("\n".join(parts).encode())
 
@@ -172,7 +172,7 @@ class _Benchmark:
         with self._lock:
             self._statistics[key] = statistics
             known = {each: asdict(found) for each, found in sorted(self._statistics.items())}
-            write_atomically(self._plan.folder / PROBLEMS, json.dumps(known, indent=1) + "\n")
+            write_atomically(self._settings.folder / PROBLEMS, json.dumps(known, indent=1) + "\n")
 
 
 def _run_request(
@@ -202,7 +202,11 @@ def _setting(row: Row, statistics: ProblemStatistics | None) -> Setting:
 
 
 def _record(
-    row: Row, statistics: ProblemStatistics | None, solver: str, seed: int, said: Conversation
+    row: Row,
+    statistics: ProblemStatistics | None,
+    solver: str,
+    seed: int,
+    conversation: Conversation,
 ) -> Record:
     """Return the record of a run from the messages of its worker."""
     common: dict[str, Any] = {
@@ -215,15 +219,15 @@ def _record(
     if row.peer is not None:
         peer = row.peer
         common |= {"peer": peer.name, "peer_objective": peer.value, "peer_source": peer.source}
-    if said.outcome is None or statistics is None:
+    if conversation.outcome is None or statistics is None:
         return Record(
             statistics=statistics,
-            status=said.status,
-            reason=said.reason,
-            history=tuple(said.history),
+            status=conversation.status,
+            reason=conversation.reason,
+            history=tuple(conversation.history),
             **common,
         )
-    outcome = dict(said.outcome)
+    outcome = dict(conversation.outcome)
     own = replace(statistics, **outcome.pop("own"))
     history = tuple(Moment(**moment) for moment in outcome.pop("history"))
     return Record(statistics=own, history=history, **common, **outcome)

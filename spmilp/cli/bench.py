@@ -19,7 +19,7 @@ from spmilp.errors import ExitCode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spmilp.bench.run import Plan
+    from spmilp.bench.run import BenchSettings
     from spmilp.bench.sections import Section
     from spmilp.bench.suite import Row
 
@@ -110,7 +110,7 @@ def bench(
     What has been measured is on the disk after each run; the same command
     goes on where it was cut off. docs/benchmarks.md explains suites and tables.
     """
-    from spmilp.bench.run import Plan
+    from spmilp.bench.run import BenchSettings
 
     if against is not None and report is None:
         raise typer.BadParameter("--against goes with --report OUTDIR")
@@ -131,14 +131,14 @@ def bench(
     rows = tuple(_changed(row, changes) for row in _rows(suite, tuple(only or ())))
     if show_list:
         raise typer.Exit(_list_rows(rows, as_json=as_json))
-    plan = Plan(
+    settings = BenchSettings(
         folder=outdir or Path("out") / f"bench-{Path(suite).stem}",
         data=data,
         jobs=jobs,
-        anew=not resume,
+        again=not resume,
         keep_problems=keep_problems,
     )
-    raise typer.Exit(_run(rows, plan, as_json=as_json))
+    raise typer.Exit(_run(rows, settings, as_json=as_json))
 
 
 def _list_all(*, as_json: bool) -> ExitCode:
@@ -167,19 +167,19 @@ def _list_rows(rows: "Sequence[Row]", *, as_json: bool) -> ExitCode:
     return ExitCode.OK
 
 
-def _run(rows: "Sequence[Row]", plan: "Plan", *, as_json: bool) -> ExitCode:
+def _run(rows: "Sequence[Row]", settings: "BenchSettings", *, as_json: bool) -> ExitCode:
     """Run what is missing; print the summary of the folder; return the exit code."""
     from spmilp.bench.run import run_rows
     from spmilp.bench.tables import read_runs
 
     with interrupts_noted() as interrupts, progress_line() as progress:
         try:
-            run_rows(rows, plan, progress.say)
+            run_rows(rows, settings, progress.say)
         except KeyboardInterrupt:
             if interrupts.code is None:
                 raise
-    runs = read_runs(plan.folder)
-    code = _print_runs(runs, plan.folder, as_json=as_json)
+    runs = read_runs(settings.folder)
+    code = _print_runs(runs, settings.folder, as_json=as_json)
     if interrupts.code is not None:
         return interrupts.code
     return _nothing_ran(runs, rows) or code
@@ -220,15 +220,15 @@ def _is_wanted(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _changed(row: "Row", changes: Mapping[str, Any]) -> "Row":
-    """Return a row with what the options say instead of the suite."""
+    """Return a row with the options in place of the settings of the suite."""
     from spmilp.bench.read import fitting, solvers_named
 
-    said = {name: value for name, value in changes.items() if value is not None}
-    if "solvers" in said:
-        said["solvers"] = solvers_named(said["solvers"])
-    if said.get("time_limit") == math.inf:
-        said["time_limit"] = None
-    return fitting(replace(row, **said))
+    changed = {name: value for name, value in changes.items() if value is not None}
+    if "solvers" in changed:
+        changed["solvers"] = solvers_named(changed["solvers"])
+    if changed.get("time_limit") == math.inf:
+        changed["time_limit"] = None
+    return fitting(replace(row, **changed))
 
 
 def _print_runs(runs: "pd.DataFrame", folder: Path, *, as_json: bool) -> ExitCode:

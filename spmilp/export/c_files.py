@@ -152,19 +152,19 @@ def _sizes(subject: Subject, tables: Tables) -> Iterator[str]:
     yield f"{start}_EVENTS {tables.of('summary').rows[0][3]}U"
     used = subject.used()
     for memory in subject.problem.machine.memories:
-        who = f"{start}_MEMORY{memory.index}"
-        yield f"{who}_USED_BYTES UINT64_C({used[memory.index]}) /* {comment(memory.name)} */"
+        name = f"{start}_MEMORY{memory.index}"
+        yield f"{name}_USED_BYTES UINT64_C({used[memory.index]}) /* {comment(memory.name)} */"
         if memory.size is not None:
-            yield f"{who}_BYTES UINT64_C({memory.size})"
+            yield f"{name}_BYTES UINT64_C({memory.size})"
 
 
 def _checks(subject: Subject) -> Iterator[str]:
     start = f"{subject.prefix.upper()}_PLAN_MEMORY"
     for memory in subject.problem.machine.memories:
         if memory.size is not None:
-            who = f"{subject.prefix}_plan_fits_memory{memory.index}"
+            name = f"{subject.prefix}_plan_fits_memory{memory.index}"
             used = f"{start}{memory.index}_USED_BYTES <= {start}{memory.index}_BYTES"
-            yield f"SPMILP_ASSERT({who}, {used});"
+            yield f"SPMILP_ASSERT({name}, {used});"
 
 
 def _initialiser(prefix: str, tables: Tables, *, image_in_c: bool) -> list[str]:

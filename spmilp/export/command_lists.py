@@ -43,9 +43,9 @@ def command_lists(subject: Subject) -> dict[str, bytes]:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for number, one in enumerate(lists.lists):
-        who, channel = _owner(subject, one)
+        owner, channel = _owner(subject, one)
         for position, command in enumerate(one.commands):
-            writer.writerow((number, who, channel, position, *_cells(subject, command)))
+            writer.writerow((number, owner, channel, position, *_cells(subject, command)))
     return {"commands.csv": out.getvalue().encode()}
 
 

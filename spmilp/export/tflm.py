@@ -71,16 +71,16 @@ def _offsets(subject: Subject) -> list[int]:
 
 
 def _is_possible(buffer: Buffer, offset: Bytes, before: int) -> None:
-    who = f"tflm: buffer {buffer.index} ({comment(buffer.name)})"
+    label = f"tflm: buffer {buffer.index} ({comment(buffer.name)})"
     if before not in (AT_RUN_TIME, offset):
-        raise ExportError(f"{who} lies at {before} and later at {offset}, expected one offset")
+        raise ExportError(f"{label} lies at {before} and later at {offset}, expected one offset")
     if offset % ALIGNMENT:
         raise ExportError(
-            f"{who} lies at {offset} = {offset % ALIGNMENT} modulo {ALIGNMENT}; set "
+            f"{label} lies at {offset} = {offset % ALIGNMENT} modulo {ALIGNMENT}; set "
             f"alignment_bytes: {ALIGNMENT} for the scratchpad and solve again"
         )
     if offset > LARGEST:
-        raise ExportError(f"{who} lies at {offset} > {LARGEST}, the largest offset")
+        raise ExportError(f"{label} lies at {offset} > {LARGEST}, the largest offset")
 
 
 def _header(subject: Subject, offsets: list[int]) -> str:

@@ -16,7 +16,7 @@ from spmilp.bench.child import RunRequest
 from spmilp.bench.make import make_problem
 from spmilp.bench.read import load_suite
 from spmilp.bench.records import FILE
-from spmilp.bench.run import PROBLEMS, Plan, run_rows
+from spmilp.bench.run import PROBLEMS, BenchSettings, run_rows
 from spmilp.bench.suite import Generated
 from spmilp.bench.tables import read_runs
 from spmilp.bench.worker import main
@@ -62,7 +62,7 @@ def test_a_benchmark_that_was_killed_goes_on_where_it_was(tmp_path: Path, suite:
     with (folder / FILE).open("a") as file:
         file.write('{"instance": "gener')
     said: list[str] = []
-    records = run_rows(load_suite(str(suite)).rows, Plan(folder=folder), said.append)
+    records = run_rows(load_suite(str(suite)).rows, BenchSettings(folder=folder), said.append)
 
     after = lines(folder)
     assert after[: len(before)] == before
@@ -93,19 +93,19 @@ def _nothing_is_run_twice(suite: Path, folder: Path) -> None:
     said: list[str] = []
     rows = load_suite(str(suite)).rows
     before = lines(folder)
-    run_rows(rows, Plan(folder=folder), said.append)
+    run_rows(rows, BenchSettings(folder=folder), said.append)
     assert said == []
 
     # Without what is remembered of the problems they are made again, and found to be the same.
     (folder / PROBLEMS).write_text("[broken")
-    run_rows(rows[:1], Plan(folder=folder), said.append)
+    run_rows(rows[:1], BenchSettings(folder=folder), said.append)
     assert said == ["generated-12t-2c: making the problem"]
     assert lines(folder) == before
 
 
 def test_the_outcome_is_what_the_solver_finds_in_this_process(tmp_path: Path, suite: Path) -> None:
     row = load_suite(str(suite)).rows[0]
-    (record, other) = run_rows([row], Plan(folder=tmp_path / "out", jobs=2))
+    (record, other) = run_rows([row], BenchSettings(folder=tmp_path / "out", jobs=2))
     problem, _ = make_problem(row.source, None, None)
     plan = find_solver("greedy:contiguous/layer_by_layer").solve(problem, SolveOptions()).plan
 
@@ -124,7 +124,7 @@ rows:
   - problem: missing.json
 """
     (tmp_path / "bad.yaml").write_text(text)
-    run_rows(load_suite(str(tmp_path / "bad.yaml")).rows, Plan(folder=tmp_path / "out"))
+    run_rows(load_suite(str(tmp_path / "bad.yaml")).rows, BenchSettings(folder=tmp_path / "out"))
     runs = read_runs(tmp_path / "out").set_index("instance")
 
     assert runs["status"].to_dict() == {

@@ -151,7 +151,7 @@ def inverse(axes: Iterable[int]) -> tuple[int, ...]:
     return tuple(order.index(axis) for axis in range(len(order)))
 
 
-def gather(who: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
+def gather(reader: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
     """Return a box of a tensor from the pieces that hold it.
 
     Raises
@@ -179,7 +179,7 @@ def gather(who: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
         found[target] = True
     if result is None or not found.all():
         raise ReplayError(
-            f"{who} needs {found.size} elements of {of}, box {box}, but what it reads holds only "
+            f"{reader} needs {found.size} elements of {of}, box {box}, but what it reads holds only "
             f"{int(np.count_nonzero(found))} of them"
         )
     return result

@@ -103,7 +103,7 @@ class State:
             for memory, used in zip(problem.machine.memories, spans, strict=True)
         )
 
-    def read(self, who: str, slice_: SliceIdx, index: ResidencyIdx, cycle: Cycles) -> Array:
+    def read(self, reader: str, slice_: SliceIdx, index: ResidencyIdx, cycle: Cycles) -> Array:
         """Return the bytes of a slice in a residency, as unsigned integers.
 
         Raises
@@ -116,18 +116,18 @@ class State:
         layout, extent, item = self._shape(slice_, residency)
         if not memory.holds(residency.offset, layout, extent, item):
             raise ReplayError(
-                f"{who}: {self.where(index)} is smaller than the slice it is read for"
+                f"{reader}: {self.where(index)} is smaller than the slice it is read for"
             )
         missing = memory.missing(residency.offset, layout, extent, item)
         if missing:
             raise ReplayError(
-                f"{who} reads {self.where(index)}, but {missing} of "
+                f"{reader} reads {self.where(index)}, but {missing} of "
                 f"{self._problem.slices[slice_].bytes} B are not there at cycle {cycle}"
             )
         return memory.read(residency.offset, layout, extent, item)
 
     def compare(
-        self, who: str, slice_: SliceIdx, index: ResidencyIdx, before: Array, cycle: Cycles
+        self, reader: str, slice_: SliceIdx, index: ResidencyIdx, before: Array, cycle: Cycles
     ) -> None:
         """Make sure that the bytes of a slice are what they were.
 
@@ -144,7 +144,7 @@ class State:
         changed = int(np.count_nonzero(now != before)) * item
         if changed or lost:
             raise ReplayError(
-                f"{who} reads {self.where(index)} until cycle {cycle}, but {max(changed, lost)} of "
+                f"{reader} reads {self.where(index)} until cycle {cycle}, but {max(changed, lost)} of "
                 f"{before.nbytes} B changed while it did"
             )
 

@@ -120,7 +120,7 @@ def _copy(subject: Subject, move: Transfer, end: ResidencyIdx) -> Copy:
 def _descriptors(subject: Subject, copy: Copy, controller: Controller) -> list[Descriptor]:
     engine = subject.problem.machine.engines[copy.transfer.engine]
     for defect in defects_of(copy.block, controller):
-        raise ExportError(f"dma: {who(subject, copy.transfer, engine)}: {defect}")
+        raise ExportError(f"dma: {transfer_name(subject, copy.transfer, engine)}: {defect}")
     blocks = blocks_of(copy.block, controller)
     return [
         Descriptor(copy=copy, block=block, first=number == 0, last=number == len(blocks) - 1)
@@ -128,7 +128,7 @@ def _descriptors(subject: Subject, copy: Copy, controller: Controller) -> list[D
     ]
 
 
-def who(subject: Subject, move: Transfer, engine: Engine) -> str:
+def transfer_name(subject: Subject, move: Transfer, engine: Engine) -> str:
     """Name a transfer for messages."""
     name = subject.name(subject.plan.residencies[move.source])
     return f"transfer {move.index} of {comment(name)} by engine {comment(engine.name)}"
