@@ -179,7 +179,7 @@ def gather(reader: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
         found[target] = True
     if result is None or not found.all():
         raise ReplayError(
-            f"{reader} needs {found.size} elements of {of}, box {box}, but what it reads holds only "
-            f"{int(np.count_nonzero(found))} of them"
+            f"{reader} needs {found.size} elements of {of}, box {box}, but what it reads holds "
+            f"only {int(np.count_nonzero(found))} of them"
         )
     return result

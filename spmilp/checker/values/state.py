@@ -144,8 +144,8 @@ class State:
         changed = int(np.count_nonzero(now != before)) * item
         if changed or lost:
             raise ReplayError(
-                f"{reader} reads {self.where(index)} until cycle {cycle}, but {max(changed, lost)} of "
-                f"{before.nbytes} B changed while it did"
+                f"{reader} reads {self.where(index)} until cycle {cycle}, but {max(changed, lost)} "
+                f"of {before.nbytes} B changed while it did"
             )
 
     def write(self, index: ResidencyIdx, values: Array) -> None:
