@@ -33,17 +33,16 @@ twice at the same cost. If it ends without a complete plan there is none.
 ``tables``, ``transfer_options``
     Tables of the problem; the transfers that the machine can make.
 ``state``, ``contents``, ``capacity``
-    The state at one cycle; the contents of a memory while a step changes them; where they can lie.
-``task_starts``, ``transfer_starts``, ``advance``, ``demand``
-    The successors of a state: a task or a transfer starts, time passes; which data is still wanted.
+    The state at one cycle; the contents of a memory while a step changes them, and which of them
+    are still wanted; where they can lie.
+``task_starts``, ``transfer_starts``, ``advance``
+    The successors of a state: a task or a transfer starts, time passes.
 ``lower_bounds``
     Lower bounds on the cost to go.
 ``search``
     A*, the most promising state first.
 ``reconstruct``, ``addresses``
     From the path found to a plan.
-``reasons``
-    Why there is no plan.
 ``solver``
-    One quantity of the objective after the other.
+    One quantity of the objective after the other; or why there is no plan.
 """

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from spmilp.solvers.bruteforce.capacity import CapacityModel
-from spmilp.solvers.bruteforce.contents import Contents
-from spmilp.solvers.bruteforce.demand import Demand
+from spmilp.solvers.bruteforce.contents import Contents, Demand
 from spmilp.solvers.bruteforce.state import WAITING, LiveResidency, Node, State, TaskState
 from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx

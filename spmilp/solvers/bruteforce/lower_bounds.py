@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.bruteforce.demand import Demand
+from spmilp.solvers.bruteforce.contents import Demand
 from spmilp.solvers.bruteforce.state import WAITING, State
 from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.solvers.bruteforce.transfer_options import UNREACHABLE, TransferOptions

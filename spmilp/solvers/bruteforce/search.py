@@ -15,8 +15,7 @@ from typing import TypeAlias
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.bruteforce.advance import TimeAdvance
 from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.contents import Contents, combined
-from spmilp.solvers.bruteforce.demand import Demand
+from spmilp.solvers.bruteforce.contents import Contents, Demand, combined
 from spmilp.solvers.bruteforce.lower_bounds import NOTHING, Cost, LowerBounds
 from spmilp.solvers.bruteforce.state import (
     DONE,

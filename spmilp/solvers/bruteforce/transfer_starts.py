@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.contents import Contents, combined
-from spmilp.solvers.bruteforce.demand import Demand
+from spmilp.solvers.bruteforce.contents import Contents, Demand, combined
 from spmilp.solvers.bruteforce.state import LiveResidency, Node, RunningTransfer, State
 from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.solvers.bruteforce.transfer_options import UNREACHABLE, TransferOption, TransferOptions

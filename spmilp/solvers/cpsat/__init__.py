@@ -3,17 +3,16 @@
 The search, from the outside in:
 
 - :mod:`.solver`: the order of its steps; :mod:`.options`: its settings and switches.
-- :mod:`.plan_phase`, :mod:`.proof_phase`: the steps that find plans, and those that prove bounds.
+- :mod:`.phases`: the steps that find plans, and those that prove bounds.
 - :mod:`.runs`, :mod:`.state`: models run within a budget, and what they find.
 - :mod:`.inquiry`, :mod:`.parameters`: one run as questions with targets; CP-SAT's parameters.
-- :mod:`.reasons`: why there is no plan.
 
 What a model may decide:
 
-- :mod:`.scope`, :mod:`.restricted_scopes`: where tasks may run and which residencies there may be,
-  in the whole problem or around a plan.
-- :mod:`.structure`: which residency may come from which; :mod:`.builder` makes the structures of
-  one problem, with more residencies where a proof needs them.
+- :mod:`.scope`: where tasks may run and which residencies there may be, in the whole problem or
+  around a plan.
+- :mod:`.structure`: which residency may come from which; :mod:`.model` makes the structures of one
+  problem, with more residencies where a proof needs them.
 - :mod:`.reading`: a plan in the model's terms.
 
 The model (:mod:`.model`):

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from spmilp.solvers.cpsat.variables import Literal, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
+from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun
 
 T = TypeVar("T")
 

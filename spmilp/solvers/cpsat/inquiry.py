@@ -12,7 +12,7 @@ from spmilp.solvers.common.reports import Reports
 from spmilp.solvers.cpsat.extract import read_decisions
 from spmilp.solvers.cpsat.parameters import STRATEGIES, Limits, only_refute, solver_within
 from spmilp.solvers.cpsat.variables import Variables
-from spmilp.solvers.formulation.decisions import Decisions
+from spmilp.solvers.formulation.extraction import Decisions
 
 FIRST_LIMIT = 0.1
 """Deterministic time for the first questions."""

@@ -3,10 +3,15 @@
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.cpsat.builder import SMALL
+from spmilp.solvers.cpsat.model import SMALL
 from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.plan_phase import break_ties, improve_around, plan_in_pools, retime
-from spmilp.solvers.cpsat.proof_phase import ProofPhase
+from spmilp.solvers.cpsat.phases import (
+    ProofPhase,
+    break_ties,
+    improve_around,
+    plan_in_pools,
+    retime,
+)
 from spmilp.solvers.cpsat.runs import Budget, find_plans
 from spmilp.solvers.cpsat.state import NAME, SearchState
 from spmilp.solvers.list_scheduler.solver import ListScheduler

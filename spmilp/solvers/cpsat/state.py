@@ -1,4 +1,6 @@
-"""The state of one search: what models know, the best plan, and what proofs have shown."""
+"""The state of one search: what models know, the best plan, what is proven; why there is none."""
+
+from ortools.sat.python import cp_model
 
 from spmilp.bounds.bound import Bound
 from spmilp.machine.machine import MemoryKind
@@ -6,21 +8,57 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.incumbent import Incumbent
-from spmilp.solvers.cpsat.builder import StructureBuilder
-from spmilp.solvers.cpsat.capacity import Addressed
+from spmilp.solvers.common.solver import Incumbent
+from spmilp.solvers.cpsat.capacity import Addressed, CapacityModel
+from spmilp.solvers.cpsat.constraints import Constraints
 from spmilp.solvers.cpsat.inquiry import Found
-from spmilp.solvers.cpsat.model import Aim, Model
+from spmilp.solvers.cpsat.model import Aim, Model, StructureBuilder
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.reasons import why_infeasible
 from spmilp.solvers.cpsat.structure import Structure
+from spmilp.solvers.cpsat.variables import Variables
 from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.decisions import Decisions
-from spmilp.solvers.formulation.extraction import Item, extract
+from spmilp.solvers.formulation.extraction import Decisions, Item, extract
+from spmilp.solvers.formulation.infeasibility import what_cannot_be, what_is_short
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.units import Cycles, MemoryIdx
+from spmilp.units import Bytes, Cycles, MemoryIdx
+
+SECONDS = 10.0
+"""Deterministic time for finding out how many bytes are short."""
+
+
+def why_infeasible(tables: ProblemTables, relaxed: Structure, seed: int) -> str:
+    """Return why the relaxation has no solution: what cannot be reached, or the bytes short."""
+    ending = {key[:2] for key in relaxed.lifecycles}
+    reason = what_cannot_be(
+        tables.problem,
+        runs=lambda task: bool(relaxed.scope.pools[task]),
+        is_served=lambda task, position: bool(relaxed.servers[task, position]),
+        ends=lambda buffer, memory: (buffer, memory) in ending,
+    )
+    return reason or what_is_short(tables.problem, _bytes_short(tables, relaxed, seed))
+
+
+def _bytes_short(
+    tables: ProblemTables, relaxed: Structure, seed: int
+) -> dict[MemoryIdx, Bytes] | None:
+    """Let every memory be larger than it is, and return how much each needs at the least."""
+    model = cp_model.CpModel()
+    variables = Variables(model, tables, relaxed, relaxed.sequential_cycles(tables))
+    capacity = CapacityModel(variables, Addressed(), may_grow=True)
+    Constraints(variables, capacity).add_all()
+    memories = tables.machine.memories
+    model.minimize(sum(memories[m].alignment * more for m, more in capacity.growth.items()))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = SECONDS
+    solver.parameters.catch_sigint_signal = False
+    if solver.solve(model) != cp_model.OPTIMAL:
+        return None
+    return {m: solver.value(more) * memories[m].alignment for m, more in capacity.growth.items()}
+
 
 NAME = "cpsat"
 

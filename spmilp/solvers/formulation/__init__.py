@@ -9,8 +9,8 @@ From a problem to what a model may decide:
 
 From a solution back to a plan:
 
-- :mod:`.decisions`: what a solution decides, as plain integers.
-- :mod:`.extraction`: decisions to a plan that has times but no addresses yet.
+- :mod:`.extraction`: what a solution decides, as plain integers, to a plan that has times but no
+  addresses yet.
 - :mod:`.addresses`: addresses for such a plan, or a set of residencies that has none; by
   :mod:`.offsets` and, where both ends of transfers must be congruent,
   :mod:`.joint_packing` (the only module that imports OR-Tools, and only when it is needed).

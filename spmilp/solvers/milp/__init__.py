@@ -22,23 +22,21 @@ nothing on a real machine are left out as in the brute force: a packed buffer th
 from them exactly (:mod:`.solution`), the addresses are packed for these times, the quantities are
 measured, and the checker decides. Its bound is taken if it is proven (:mod:`.backend`).
 
-``tables``, ``windows``
+``tables``
     Tables of the problem; when a slice can be somewhere, and be of use there.
 ``structure``
     The candidate residencies, with everything that can fill and use them.
 ``program``
     Expressions and rows with whole coefficients.
-``variables``, ``constraints``, ``multicast``, ``orders``, ``resources``, ``address_model``,
-``congruence``, ``strengthen``, ``objective``
+``variables``, ``constraints``, ``resources``, ``address_model``, ``congruence``, ``strengthen``,
+``objective``
     The model, one family to a file; ``model`` puts them together.
 ``backend``, ``worker``, ``process``
     PuLP and its solvers, in a process of their own.
 ``solution``
     From a solution to decisions; :mod:`spmilp.solvers.formulation` makes plans of them.
-``reasons``
-    Why there is no plan.
 ``options``, ``solver``, ``search``
-    One quantity of the objective after the other.
+    One quantity of the objective after the other; or why there is no plan.
 ``write``
     The model as a file.
 """

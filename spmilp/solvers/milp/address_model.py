@@ -11,8 +11,8 @@ from typing import TypeAlias
 from spmilp.machine.machine import Memory
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import first_blocks
-from spmilp.solvers.milp.orders import Orders, Span
 from spmilp.solvers.milp.program import Linear, Program, total
+from spmilp.solvers.milp.resources import Orders, Span
 from spmilp.solvers.milp.structure import Origin
 from spmilp.solvers.milp.variables import NONE, ONE, Variables, name_of
 from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx, TensorIdx

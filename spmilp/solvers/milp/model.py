@@ -8,12 +8,10 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.milp.address_model import AddressModel
 from spmilp.solvers.milp.congruence import Congruences
-from spmilp.solvers.milp.constraints import Constraints
-from spmilp.solvers.milp.multicast import add_multicasts
+from spmilp.solvers.milp.constraints import Constraints, add_multicasts
 from spmilp.solvers.milp.objective import Quantities
-from spmilp.solvers.milp.orders import Orders
 from spmilp.solvers.milp.program import Linear, Program
-from spmilp.solvers.milp.resources import add_resources
+from spmilp.solvers.milp.resources import Orders, add_resources
 from spmilp.solvers.milp.strengthen import strengthen
 from spmilp.solvers.milp.structure import Structure
 from spmilp.solvers.milp.tables import MilpTables

@@ -1,4 +1,4 @@
-"""One solve: the sequence of models, the incumbent and the bound."""
+"""One solve: the sequence of models, the incumbent and the bound; or why there is no plan."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -8,21 +8,20 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.incumbent import Incumbent
+from spmilp.solvers.common.solver import Incumbent
 from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.decisions import Decisions
-from spmilp.solvers.formulation.extraction import extract
+from spmilp.solvers.formulation.extraction import Decisions, extract
+from spmilp.solvers.formulation.infeasibility import what_cannot_be, what_is_short
 from spmilp.solvers.formulation.places import SliceInMemory
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_program, refuse_structure
 from spmilp.solvers.milp.process import run
-from spmilp.solvers.milp.reasons import why_impossible
 from spmilp.solvers.milp.solution import read_decisions, repaired
 from spmilp.solvers.milp.structure import Structure, structure_of
 from spmilp.solvers.milp.tables import MilpTables
-from spmilp.units import Cycles
+from spmilp.units import Bytes, Cycles, MemoryIdx
 
 ROUNDS = 8
 """Models with open candidates built for one quantity."""
@@ -251,3 +250,40 @@ class MilpSearch:
         if position == 0:
             return self._context.is_enough(value, floor)
         return value <= floor
+
+
+def why_impossible(
+    tables: MilpTables, structure: Structure, settings: MilpOptions, backend: str, limits: Limits
+) -> str:
+    """Return the first task, read or buffer that is impossible, or how many bytes are short."""
+    reason = what_cannot_be(
+        tables.problem,
+        runs=lambda task: bool(tables.memories_of(task)),
+        is_served=lambda task, position: bool(structure.servers[task, position]),
+        ends=lambda buffer, memory: bool(structure.of(buffer, memory)),
+    )
+    return reason or what_is_short(
+        tables.problem, _bytes_short(tables, structure, settings, backend, limits)
+    )
+
+
+def _bytes_short(
+    tables: MilpTables, structure: Structure, settings: MilpOptions, backend: str, limits: Limits
+) -> dict[MemoryIdx, Bytes] | None:
+    """Let every memory grow, and return by how much each has to at the least."""
+    aim = Aim(
+        quantity=Quantity.MAKESPAN,
+        ceilings={},
+        floor=0,
+        ceiling=None,
+        horizon=cycles_in_turn(tables, structure),
+    )
+    model = Model(tables, structure, aim, growing=True)
+    outcome = run(model.program, backend, limits)
+    values = repaired(model.program, outcome.values) if outcome.values is not None else None
+    if values is None or not outcome.complete:
+        return None
+    memories = tables.machine.memories
+    return {
+        m: more.value(values) * memories[m].alignment for m, more in model.addresses.growth.items()
+    }

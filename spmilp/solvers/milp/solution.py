@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
+from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun
 from spmilp.solvers.milp.model import Model
 from spmilp.solvers.milp.program import Linear, Program
 from spmilp.solvers.milp.variables import CandidateVars

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
-from spmilp.solvers.formulation.extraction import Item
+from spmilp.solvers.formulation.extraction import Decisions, Fill, Item, TaskRun
 from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.occupancy import Addresses
 from spmilp.solvers.residency.scope import TaskSequence

@@ -11,8 +11,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.incumbent import Incumbent
-from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.common.solver import Incumbent, Solver
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.list_scheduler.solver import ListScheduler

@@ -10,8 +10,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
-from spmilp.solvers.formulation.decisions import Decisions, Fill, TaskRun
-from spmilp.solvers.formulation.extraction import TimedPlan, extract
+from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun, TimedPlan, extract
 from spmilp.solvers.formulation.places import home, overlapping_places
 from spmilp.solvers.formulation.tables import ProblemTables
 from tests.solvers.chains import chain, star

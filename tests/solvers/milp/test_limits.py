@@ -10,7 +10,7 @@ from spmilp.errors import SpmilpError
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.options import MilpOptions
-from spmilp.solvers.milp.reasons import why_impossible
+from spmilp.solvers.milp.search import why_impossible
 from spmilp.solvers.milp.solver import MilpSolver
 from spmilp.solvers.milp.structure import structure_of
 from spmilp.solvers.milp.tables import MilpTables

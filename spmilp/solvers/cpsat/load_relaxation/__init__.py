@@ -8,8 +8,6 @@ optimum is a lower bound; its proof is cheaper than that of the relaxation with 
 there are no pairs of residencies in it.
 
 - :mod:`.loads`: the variables: loads into memories, and stores to DRAM.
-- :mod:`.precedence`: what is loaded or read was somewhere before.
-- :mod:`.retention`: what a memory keeps for the tasks that will read it.
-- :mod:`.resources`: the engines and links that loads hold.
-- :mod:`.model`: the model of all that, and its objective.
+- :mod:`.constraints`: what is loaded or read was somewhere before; what a memory keeps for readers.
+- :mod:`.model`: the model of all that with the engines and links that loads hold; its objective.
 """

@@ -10,7 +10,7 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.solvers.intervals import least_free_numbers
+from spmilp.solvers.common.intervals import least_free_numbers
 from spmilp.solvers.kernels.dram import dram_addresses
 from spmilp.solvers.kernels.records import NONE, Ints, Table
 from spmilp.solvers.kernels.schedule_state import ScheduleState
