@@ -105,7 +105,7 @@ class Run:
 
     @property
     def seconds_to_best(self) -> float | None:
-        """When the plan of the answer's objective was first reported; ``None`` without a plan."""
+        """Seconds until the answer's objective was first reported; ``None`` without a plan."""
         if self.objective is None:
             return None
         return next(moment.seconds for moment in self.history if moment.objective == self.objective)

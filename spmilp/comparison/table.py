@@ -95,7 +95,7 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
     -------
     runs, plans, proven
         How many runs there were, ended with an accepted plan, and are proven optimal: the
-        objective equals the instance's bound, whoever proved it.
+        objective equals the instance's bound, from any solver.
     ratio_to_bound, ratio_to_best
         Geometric means over the runs with a plan.
     worst_ratio_to_best

@@ -1,13 +1,14 @@
 """Exports of a plan for other programs.
 
-formats, request                           registry of the formats; an export as users ask for it
-subject                                    a plan with its problem, origin and network
-names, errors                              names as safe text; errors
-tables                                     a plan as tables of integers
-c_files, c_text, binary                    these tables as C99, and as one binary file
-player                                     a player in C99 that runs them
-command_lists, dma                         command lists; descriptors of DMA controllers
-allocation, allocation_csv, allocation_md  addresses and lifetimes as rows, as CSV, as Markdown
-minimalloc, linker, tflm                   addresses for MiniMalloc, GNU ld and TFLM
-netron, perfetto                           the annotated ONNX model; a timeline
+    formats, request                           the formats; an export as users ask for it
+    subject                                    a plan with its problem, origin and network
+    names, errors                              names as safe text; errors
+    tables                                     a plan as tables of integers
+    c_files, c_text, binary                    these tables as C99, and as one binary file
+    player                                     a player in C99 that runs them
+    command_lists, dma                         command lists; descriptors of DMA controllers
+    allocation, allocation_csv, allocation_md  addresses and lifetimes as rows, as CSV, as Markdown
+    minimalloc, linker, tflm                   addresses for MiniMalloc, GNU ld and TFLM
+    netron, perfetto                           the annotated ONNX model; a timeline
+``docs/exports.md`` describes every file.
 """

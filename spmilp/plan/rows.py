@@ -1,8 +1,8 @@
 """The rows of the large tables of ``plan.json``, as text.
 
-The plan of a network has a row for each of a hundred thousand residencies and transfers, and
-whoever has asked for the end of a search waits for them. So each is written in one go, from pieces
-that are made once for all rows that share them.
+The plan of a network can have a hundred thousand residencies and transfers, and after an interrupt
+users wait for the file. So each row is written in one go, from pieces of text that are made once
+for all rows that share them.
 """
 
 import json

@@ -1,7 +1,8 @@
 """Figures of plans and models, for people.
 
-summary, answer_table  the figures of a plan as plain data; the same as rows, text and HTML
-inspection             a model before anything is solved: operators, groups, tiles, roofline
-memory_map, timeline   residencies by time and address; cores and DMA channels over time
-figures                common parts of drawings, and colours
+    summary, answer_table  the figures of a plan as plain data; the same as rows, text and HTML
+    inspection             a model before anything is solved: operators, groups, tiles, roofline
+    memory_map, timeline   residencies by time and address; cores and DMA channels over time
+    figures                common parts of drawings, and colours
+Drawing needs matplotlib.
 """

@@ -1,4 +1,4 @@
-"""What bounds a problem and how tight it is, by figures that can be followed by hand."""
+"""Classes and tightness of problems, by figures that can be followed by hand."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""What the suites of the package hold."""
+"""Contents of the suites of the package."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the tests export: the worked example of the checker, and plans of networks."""
+"""Subjects of the tests: the worked example of the checker, and plans of networks."""
 
 from dataclasses import replace
 from functools import cache

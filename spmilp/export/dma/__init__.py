@@ -1,7 +1,7 @@
 """DMA descriptors: a table for any controller, and chains for named controllers.
 
-files   the files of the export
-chains  copies as chains of descriptors, and the tables in which controllers take them
+    files   the files of the export
+    chains  copies as chains of descriptors, and the tables in which controllers take them
 
 Every other module is the encoding of one controller.
 """
