@@ -17,6 +17,7 @@ kept in ``docs/example``, and every page shows figures and pictures of that one 
 """
 
 import argparse
+import glob
 import io
 import os
 import re
@@ -26,8 +27,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,24 +116,49 @@ class Session:
         return printed.getvalue()
 
     def _of_shell(self, example: Example) -> str:
-        scripts = Path(sys.executable).parent
-        environment = {
-            **os.environ,
-            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "COLUMNS": "200",
-        }
+        """Run commands one by one, those of spmilp in this process: it has loaded its libraries."""
+        printed = ""
+        for line in example.content.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            is_own = words[:1] == ["spmilp"] and not {"|", "<", ">", "&&"} & set(words)
+            output, code = self._of_command(words[1:]) if is_own else self._of_bash(line)
+            if code != 0 and example.printed is None:
+                raise RuntimeError(f"{line} ended with {code}:\n{output}")
+            printed += output
+        return printed
+
+    def _of_command(self, words: list[str]) -> tuple[str, int]:
+        from spmilp.cli.main import main
+
+        printed, failed = io.StringIO(), io.StringIO()
+        code: str | int | None = 0
+        with chdir(self._folder), redirect_stdout(printed), redirect_stderr(failed):
+            found = [sorted(glob.glob(word)) or [word] for word in words]
+            before, sys.argv = sys.argv, ["spmilp", *chain.from_iterable(found)]
+            width, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "200"
+            try:
+                main()
+            except SystemExit as ended:
+                code = ended.code
+            finally:
+                sys.argv = before
+                if width is None:
+                    del os.environ["COLUMNS"]
+                else:
+                    os.environ["COLUMNS"] = width
+        return printed.getvalue() + failed.getvalue(), int(code or 0)
+
+    def _of_bash(self, line: str) -> tuple[str, int]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
-            ["bash", "-ec", example.content],
+            ["bash", "-ec", line],
             cwd=self._folder,
-            env=environment,
+            env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             check=False,
         )
-        if done.returncode != 0 and example.printed is None:
-            raise RuntimeError(f"{example.content}ended with {done.returncode}:\n{done.stderr}")
-        return done.stdout + done.stderr
+        return done.stdout + done.stderr, done.returncode
 
 
 def without_times(text: str) -> list[str]:

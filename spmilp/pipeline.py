@@ -15,9 +15,8 @@ from typing import TypeVar
 
 from spmilp.amounts import duration, share
 from spmilp.errors import ArgumentError
+from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
-from spmilp.frontend.load import load_network
-from spmilp.frontend.read import LIGHT_PREFIX, find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.plan.plan import Plan
@@ -229,6 +228,9 @@ def load(
     dim: Mapping[str, int] | None = None,
 ) -> tuple[Network, MachineFile]:
     """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
+    # It loads libraries that take a second, which a problem does not need.
+    from spmilp.frontend.load import load_network
+
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     return load_network(find_model(str(model)), dim or {}, target.machine.kinds), target
 

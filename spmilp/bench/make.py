@@ -11,7 +11,7 @@ from spmilp.bench.suite import Built, Generated, ModelOnMachine, ProblemFile, So
 from spmilp.bounds.roofline import roofline
 from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import sha256_of
-from spmilp.frontend.read import find_model
+from spmilp.frontend.find import find_model
 from spmilp.machine.read import load_machine, machine_bytes
 from spmilp.pipeline import tiled_problem
 from spmilp.problem.objective import Objective, Quantity

@@ -1,7 +1,7 @@
 """From a model file to a network of fused groups.
 
     load                      the whole line
-    read, cleanup             the file; passes that make shapes static and nodes few
+    find, read, cleanup       the file; passes that make shapes static and nodes few
     convert, node, rules      nodes become operators with explicit attributes
     unfused                   operators and tensors before they are fused
     quantise, patterns        quantised patterns become integer operators

@@ -6,12 +6,13 @@ from pathlib import Path
 from spmilp.errors import FileError
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
+from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.outputs import settle_outputs
 from spmilp.frontend.quantise import integerise
-from spmilp.frontend.read import find_model, read_model
+from spmilp.frontend.read import read_model
 from spmilp.frontend.unfused import UnfusedNetwork, without_dead
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem

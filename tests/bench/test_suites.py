@@ -7,7 +7,7 @@ import pytest
 
 from spmilp.bench.read import list_suites, load_suite
 from spmilp.bench.suite import SOLVE, ModelOnMachine, ProblemFile
-from spmilp.frontend.read import find_model
+from spmilp.frontend.find import find_model
 from spmilp.machine.read import load_machine
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.find import find_model, light_models
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.load import load_network
-from spmilp.frontend.read import find_model, light_models
 from spmilp.frontend.regions import network_macs
 from tests.frontend.running import given, kinds_of, network_outputs, onnxruntime_outputs
 

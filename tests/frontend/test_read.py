@@ -8,7 +8,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 from spmilp.errors import FileError
-from spmilp.frontend.read import find_model, light_models, read_model
+from spmilp.frontend.find import find_model, light_models
+from spmilp.frontend.read import read_model
 from tests.frontend.running import model_of, saved
 
 CONV = """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from spmilp.frontend.find import find_model
 from spmilp.frontend.load import load_network
-from spmilp.frontend.read import find_model
 from spmilp.lowering.fit import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine

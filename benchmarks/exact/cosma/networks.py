@@ -4,10 +4,10 @@ from math import prod
 from random import Random
 
 from benchmarks.exact.cosma.setting import Network, Operator
+from spmilp.frontend.find import find_model
 from spmilp.frontend.graph import Network as Graph
 from spmilp.frontend.graph import Operator as Node
 from spmilp.frontend.load import load_network
-from spmilp.frontend.read import find_model
 
 WINDOW = 4
 

@@ -1,0 +1,24 @@
+"""What all tests have in common."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROBLEMS = Path(__file__).parents[1] / "instances" / "problems"
+INSTANCE = PROBLEMS / "residual-8t-2c-crossbar-verytight-balanced.json"
+COMPILED = """
+import sys
+import spmilp
+
+for solver, objective in (("lns", "makespan"), ("residency", "dram_traffic")):
+    spmilp.solve(sys.argv[1], solver=solver, objective=objective, time_limit=0.5)
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile once what every process of a run of all tests would compile for itself."""
+    is_parent = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
+    if is_parent and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        subprocess.run([sys.executable, "-c", COMPILED, str(INSTANCE)], check=False)
