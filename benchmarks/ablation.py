@@ -46,8 +46,7 @@ from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.search import Candidate, Search
-from spmilp.solvers.lns.solver import LnsSolver
+from spmilp.solvers.lns.solver import Candidate, LnsSolver, Search
 from spmilp.solvers.local_search.solver import LocalSearch
 
 HERE = Path(__file__).parent

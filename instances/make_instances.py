@@ -15,7 +15,7 @@ from pieces import piece, tilings
 from small_machines import machine_of
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.fit import working_set
+from spmilp.lowering.limits import working_set
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile
 from spmilp.plan.measures import compulsory_dram_traffic

@@ -60,9 +60,8 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.plan.read import read_plan
     from spmilp.plan.write import write_plan
     from spmilp.solvers.kernels.schedule_state import Stop
-    from spmilp.solvers.kernels.serial.extract import plan_of
+    from spmilp.solvers.kernels.serial.extract import Scorer, plan_of
     from spmilp.solvers.kernels.serial.run import Runner
-    from spmilp.solvers.kernels.serial.score import Scorer
     from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS

@@ -1,20 +1,36 @@
-"""All bounds on a problem, and the best of them."""
+"""All proven lower bounds on the quantities of every valid plan of a problem, and the best."""
 
-from spmilp.bounds.bound import Bound
+from dataclasses import dataclass
+
 from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
-from spmilp.bounds.energy import energy_bound
-from spmilp.bounds.fractional_assignment import fractional_assignment_bound
+from spmilp.bounds.distances import energy_bound
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.occupancy import occupancy_bound
 from spmilp.bounds.paths import paths_of
 from spmilp.bounds.spills import spill_bound
-from spmilp.bounds.stages.program import stages_bound
+from spmilp.bounds.stages import stages_bound
 from spmilp.bounds.traffic import traffic_bound
-from spmilp.bounds.work import work_bound
-from spmilp.bounds.working_set import peak_bound
+from spmilp.bounds.work import fractional_assignment_bound, work_bound
+from spmilp.bounds.working_set import occupancy_bound, peak_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No valid plan has less.
+
+    Parameters
+    ----------
+    name
+        Of the argument that proves it.
+    quantity
+        What is bounded, in its own unit.
+    """
+
+    name: str
+    quantity: Quantity
+    value: int
 
 
 def all_bounds(problem: Problem) -> tuple[Bound, ...]:

@@ -1,4 +1,7 @@
-"""Least cycles and energy of bringing a value from some memories to others, over any transfers."""
+"""Least cycles and energy of bringing a value from some memories to others, over any transfers.
+
+And the energy bound: tasks on their most frugal kinds, and each byte over its cheapest chain.
+"""
 
 from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
@@ -9,6 +12,7 @@ from typing import TypeAlias
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Routes, transfer_rate
 from spmilp.problem.problem import Problem, Task
+from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, MemoryIdx
 
 MOST_MEMORIES = 48
@@ -182,3 +186,51 @@ def _least(distances: Table, sources: Iterable[MemoryIdx], targets: Collection[M
     """Return the least distance; 0 where there is none, for then no plan exists anyway."""
     least = min(distances[a][b] for a in sources for b in targets)
     return least if least < FAR else 0
+
+
+def energy_bound(problem: Problem) -> Femtojoules:
+    """Return the energy that no plan can do without.
+
+    A task takes at least what its most frugal kind takes, of those that can run it and have cores;
+    what is not stated counts nothing. Each byte that is read of a buffer which lies in DRAM at
+    first comes from there to some reader's memory; a buffer that must end in DRAM gets there from
+    its writer's; and what a task reads of another one's result gets from a memory of the one to a
+    memory of the other. A byte takes at least the energy of its cheapest chain of transfers.
+    Different buffers move by different transfers, so their energies add up; of one buffer the
+    largest demand counts.
+    """
+    present = {core.kind for core in problem.machine.cores}
+    total = 0
+    for task in problem.tasks:
+        able = [kind for kind in present if task.cycles[kind] is not None]
+        if task.energy and able:
+            total += min(task.energy[kind] or 0 for kind in able)
+    return total + _movement(problem)
+
+
+def _movement(problem: Problem) -> Femtojoules:
+    distances = Distances(problem)
+    writers = problem.writers()
+    # Most tasks read from the same memories: sets of them are collected, not memories.
+    readable: dict[BufferIdx, set[frozenset[MemoryIdx]]] = {}
+    least: dict[BufferIdx, Femtojoules] = {}
+    for task in problem.tasks:
+        for read in task.reads:
+            slice_ = problem.slices[read]
+            readable.setdefault(slice_.buffer, set()).add(distances.readable(task))
+            writer = writers[slice_.buffer]
+            if writer is not None:
+                sources = distances.writable(problem.tasks[writer])
+                moved = distances.energy(sources, distances.readable(task), slice_.bytes)
+                least[slice_.buffer] = max(moved, least.get(slice_.buffer, 0))
+    for buffer, size in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
+        start, end, writer = buffer.starts_in, buffer.ends_in, writers[buffer.index]
+        if start is not None and size > 0:
+            targets = frozenset[MemoryIdx]().union(*readable[buffer.index])
+            least[buffer.index] = distances.energy((start,), targets, size)
+        if writer is not None and end is not None:
+            stored = distances.energy(
+                distances.writable(problem.tasks[writer]), (end,), buffer.bytes
+            )
+            least[buffer.index] = max(stored, least.get(buffer.index, 0))
+    return sum(least.values())

@@ -1,14 +1,17 @@
-"""Prices for the rows of linear relaxations, found by ascent on their Lagrangian duals.
+"""Prices for the rows of linear relaxations: by ascent on Lagrangian duals, or from a dual simplex.
 
 By weak duality a bound follows from whatever prices, so they need not be the best ones, nor exact.
-They are returned as fractions, with which the bounds are then computed in exact numbers. The method
-is that of Held, Wolfe, Crowder, "Validation of subgradient optimization", Mathematical Programming
-6, 1974. No solver's library is loaded: those for linear programs and OR-Tools each bring a HiGHS of
-their own and cannot live in one process.
+
+Those of the ascent are returned as fractions, with which the bounds are then computed in exact
+numbers. The method is that of Held, Wolfe, Crowder, "Validation of subgradient optimization",
+Mathematical Programming 6, 1974. It loads no solver's library. A :class:`LinearProgram` is solved
+by SciPy, and what its prices prove is returned, less all that rounding may have added.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from typing import TypeAlias
 
 import numpy as np
@@ -129,3 +132,91 @@ def _cover_value(
 
 def _price(value: float) -> Fraction:
     return Fraction(max(0, int(value * GRAIN)), GRAIN)
+
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass
+class LinearProgram:
+    """Minimise ``cost @ x`` with ``matrix @ x >= least`` and ``0 <= x <= most``.
+
+    Variables and rows are added one by one and named by their number.
+    """
+
+    cost: list[float] = field(default_factory=list)
+    most: list[float] = field(default_factory=list)
+    least: list[float] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+
+    def variable(self, most: float, cost: float = 0.0) -> int:
+        """Add a variable between 0 and ``most``, which is finite."""
+        self.cost.append(cost)
+        self.most.append(most)
+        return len(self.cost) - 1
+
+    def at_least(self, least: float, terms: list[tuple[int, float]]) -> None:
+        """Add a row: the sum of factor times variable is ``least`` or more."""
+        self.rows.extend([len(self.least)] * len(terms))
+        self.columns.extend(variable for variable, _ in terms)
+        self.factors.extend(factor for _, factor in terms)
+        self.least.append(least)
+
+
+def proven_minimum(program: LinearProgram, iterations: int) -> int:
+    """Return a whole number that no solution of the program is below; 0 if none is found.
+
+    The dual simplex of HiGHS solves the program. What it says of the rows' prices is taken as any
+    other prices would be: for all prices ``y >= 0``,
+
+        sum y * least + sum min(0, d) * most  with  d = cost - y @ matrix
+
+    is at most the minimum (weak duality). Every rounding error of that sum is bounded and taken off
+    (A. Neumaier, O. Shcherbina, "Safe bounds in linear and mixed-integer linear programming",
+    Mathematical Programming 99, 2004).
+
+    Parameters
+    ----------
+    iterations
+        Of the simplex at most; past them there is no bound.
+    """
+    prices = _prices(program, iterations)
+    return 0 if prices is None else max(0, ceil(_value_of(program, prices)))
+
+
+def _value_of(program: LinearProgram, prices: Floats) -> float:
+    """Return the bound that the prices prove, less all that rounding may have added to it."""
+    rows, columns = np.array(program.rows, np.int64), np.array(program.columns, np.int64)
+    cost = np.array(program.cost)
+    earned = prices * np.array(program.least)
+    paid = prices[rows] * np.array(program.factors)
+    reduced = cost - np.bincount(columns, paid, cost.size)
+    terms = np.bincount(columns, minlength=cost.size)
+    sizes = np.abs(cost) + np.bincount(columns, np.abs(paid), cost.size)
+    errors = (terms + 2) * EPSILON * sizes
+    lost = np.minimum(0.0, reduced - errors) * np.array(program.most)
+    total = float(earned.sum() + lost.sum())
+    size = float(np.abs(earned).sum() + np.abs(lost).sum())
+    return float(total - (earned.size + lost.size + 4) * EPSILON * size)
+
+
+def _prices(program: LinearProgram, iterations: int) -> Floats | None:
+    # SciPy's HiGHS lives in one process with that of OR-Tools; highspy's does not.
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    shape = (len(program.least), len(program.cost))
+    matrix = csr_array((program.factors, (program.rows, program.columns)), shape=shape)
+    answer = linprog(
+        program.cost,
+        A_ub=-matrix,
+        b_ub=-np.array(program.least),
+        bounds=np.column_stack((np.zeros(len(program.most)), program.most)),
+        method="highs-ds",
+        options={"maxiter": iterations},
+    )
+    if answer.status != 0:
+        return None
+    return np.maximum(0.0, -np.asarray(answer.ineqlin.marginals, np.float64))

@@ -9,7 +9,7 @@ from spmilp.cli import options as read
 from spmilp.cli import output as out
 
 if TYPE_CHECKING:
-    from spmilp.bounds.bound import Bound
+    from spmilp.bounds.best import Bound
     from spmilp.problem.problem import Problem
 
 
@@ -44,8 +44,7 @@ def bound(
     For a model also the roofline, which holds for every tiling.
     """
     from spmilp import pipeline
-    from spmilp.bounds.best import all_bounds
-    from spmilp.bounds.bound import Bound
+    from spmilp.bounds.best import Bound, all_bounds
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
 

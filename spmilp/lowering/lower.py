@@ -6,14 +6,12 @@ from itertools import groupby
 import numpy as np
 
 from spmilp.frontend.graph import Network, Tensor
-from spmilp.lowering.fit import FitTest
 from spmilp.lowering.grid import Grid
 from spmilp.lowering.groups import PARTIAL_ITEM
-from spmilp.lowering.initial import InitialGrids, whole_below
-from spmilp.lowering.limits import dma_limits
+from spmilp.lowering.limits import FitTest, dma_limits
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.slices import SliceTable
-from spmilp.lowering.storage import Storage, Value
+from spmilp.lowering.storage import InitialGrids, Storage, Value, whole_below
 from spmilp.lowering.tasks import TaskMaker, TiledGroup, tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine

@@ -1,10 +1,10 @@
 """Tile sizes: what is considered, what it is expected to cost, and a search that evaluates plans.
 
     first_choice        a choice for all groups jointly, by the estimate
-    search              a search from there on; the list scheduler evaluates the problems
+    search              a plan in the first seconds, and a search from there on; the list scheduler
+                        evaluates the problems
     refine, trials      its neighbourhoods, and the tilings that were tried
-    fast_initial        tilings for a plan in the first seconds, without comparing any
-    fused_bands, waves  bands of operators in a row; a batch part by part
+    waves               a batch part by part
 
     candidate_space     the candidates of all groups
     candidates          those of one group: cut along few axes until they fit
@@ -13,7 +13,7 @@
 
     estimate            cycles of a group, and of all groups one after another
     operand_traffic     bytes that memories take in of one operand
-    residence           tensors that are expected to stay in scratchpads
+    residence           tensors expected to stay in scratchpads; bands of operators for the others
     cost_parameters     guesses of the estimate, and alternatives to them
 
     tiled_problem       the result: a problem with the schedule that its tiles were evaluated by

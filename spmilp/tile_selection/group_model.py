@@ -11,8 +11,8 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.lowering.cost import cycles_by_kind
 from spmilp.lowering.groups import PARTIAL_ITEM, Computation, reduction_length, splittable_axes
-from spmilp.lowering.initial import whole_below
 from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.reads import AxisReads, Reads

@@ -10,7 +10,7 @@ from spmilp.lowering.tiling import Tiling
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import FirstChoice, Tilings
-from spmilp.tile_selection.fused_bands import FusedBands
+from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
 from spmilp.tile_selection.waves import in_waves
 
@@ -68,7 +68,7 @@ def refine_tilings(
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
     The first tilings are evaluated first, then bands where results do not fit
-    (:mod:`spmilp.tile_selection.fused_bands`) and what estimates with very different parameters
+    (:mod:`spmilp.tile_selection.residence`) and what estimates with very different parameters
     choose. From the best on, these neighbourhoods are searched in turn, those that pay more often,
     until nothing in them is better:
 

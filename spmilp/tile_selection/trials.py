@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.operator_selection import ByCredit

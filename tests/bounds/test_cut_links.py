@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.bounds.cut_links import least_rate
+from spmilp.bounds.movement import least_rate
 from spmilp.machine.changed import Scale
 from spmilp.machine.machine import Link
 from spmilp.machine.read import load_machine

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.tile_selection.cost_parameters import (
     ALTERNATIVES,

@@ -4,7 +4,7 @@ import pytest
 
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.frontend.graph import Network
-from spmilp.lowering.fit import groups_that_do_not_fit, working_set
+from spmilp.lowering.limits import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling

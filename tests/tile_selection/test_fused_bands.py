@@ -3,12 +3,12 @@
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.fit import groups_that_do_not_fit
+from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
-from spmilp.tile_selection.fused_bands import FusedBands
 from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.residence import FusedBands
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15

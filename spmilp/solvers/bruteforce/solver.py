@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import Measures, claim_of, measure
 from spmilp.plan.plan import Plan

@@ -7,8 +7,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from spmilp.bounds.best import best_bound, fast_bound
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound, best_bound, fast_bound
 from spmilp.checker.check import Verdict
 from spmilp.machine.routes import Routes
 from spmilp.plan.measures import claimed

@@ -2,7 +2,7 @@
 
 from ortools.sat.python import cp_model
 
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.machine.machine import Memory
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Residency

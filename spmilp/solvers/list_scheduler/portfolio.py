@@ -9,8 +9,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.kernels.serial.extract import Scorer
 from spmilp.solvers.kernels.serial.run import Runner
-from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
 from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS, RuleMixture

@@ -6,7 +6,7 @@ And a quick evaluation of problems that differ in their tiles, by a few of the r
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext

@@ -1,9 +1,9 @@
 """Large-neighbourhood search: shortens a plan as a partial-order schedule.
 
-- ``solver``: the solver, its ``options``, and the ``search`` from ``initial_solutions`` on.
+- ``solver``: the solver with its ``options``: the search, from initial solutions on.
 - ``steps``: which step comes next, on one thread or several.
 - ``perturbation``: some activities wait, or some loads are advanced.
 - ``window_search``: CP-SAT decides the times in a ``window``, chosen by one of the
-  ``neighbourhoods``; ``window_model`` is its model.
+  ``neighbourhoods``.
 - ``reassignment``: tasks change cores.
 """

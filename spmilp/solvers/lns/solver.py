@@ -1,14 +1,258 @@
-"""Large-neighbourhood search as a solver."""
+"""Large-neighbourhood search as a solver: initial solutions, then steps from the best of them."""
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from spmilp.errors import DoesNotFitError
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.search import Search
+from spmilp.solvers.lns.steps import Helpers, Steps
+from spmilp.solvers.partial_order.context import ScheduleContext, context_of
+from spmilp.solvers.partial_order.repacking import (
+    TRIES_AT_ONCE,
+    FillLimits,
+    justified,
+    justified_by_capacity,
+    repacked,
+    with_addresses,
+)
+from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.partial_order.to_plan import plan_of
+from spmilp.solvers.partial_order.transfer_options import OptionTables
+from spmilp.units import Cycles
 
-PATIENCE = 1.0
+LIST_SHARE = 0.2
+"""Of the time, at most, for the list scheduler."""
+
+
+class InitialSolutions:
+    """The best schedule of each of the list scheduler's rules.
+
+    The makespan of a schedule does not say how short it becomes in the end: on networks with tight
+    memory, one that is a tenth longer than the best at first may be a tenth shorter then.
+    """
+
+    def __init__(self, context: SearchContext) -> None:
+        self._bound = context.bound
+        self._clock = context.clock
+        self._schedules = Schedules.of(context)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no schedule, where there is none."""
+        return self._schedules.reason
+
+    def makespans(self) -> Iterator[int]:
+        """Try the rules one after another; yield the makespan of each schedule."""
+        for found in self._schedules:
+            if found is not None:
+                yield found.score[0]
+            if self._schedules.kept and self._clock.is_over(LIST_SHARE):
+                return
+
+    def plans(self) -> Iterator[Plan]:
+        """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
+        rank: Counter[str] = Counter()
+        order: list[tuple[int, int]] = []
+        kept = self._schedules.kept
+        for position, found in enumerate(kept):
+            family = found.trial.assignment.split()[0]
+            order.append((rank[family], position))
+            rank[family] += 1
+        for _, position in sorted(order):
+            with suppress(DoesNotFitError):
+                yield self._schedules.plan(kept[position], self._bound)
+
+
+NAME = "lns"
+
+SECONDS_TO_FINISH = 1e-4
+"""For each activity: to build the plan and to check it."""
+
+FIRST_ROUNDS = 2
+"""Double justifications of each initial solution, before one is chosen."""
+
+SHARE_OF_CHOICE = 0.45
+"""Of the time, at most, until an initial solution is chosen."""
+
+ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
+"""Without a time limit there are so many steps that about so many activities are moved."""
+
+WORTH_PACKING = 0.001
+"""Share of the makespan to be saved with open addresses before addresses are looked for."""
+
+PATIENCE = 12
+"""Steps without any gain before addresses are looked for, for less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A plan's schedule with addresses, and how short it becomes with all addresses open."""
+
+    context: ScheduleContext
+    fill: FillLimits
+    addressed: TimedSchedule
+    opened: TimedSchedule
+
+    def with_addresses(self, found: TimedSchedule) -> "Candidate":
+        """Return the same with another schedule that has addresses."""
+        return replace(self, addressed=found, opened=found)
+
+
+class Search:
+    """Looks for a plan of the least makespan until the time is over or nothing is left to try."""
+
+    def __init__(self, context: SearchContext, settings: LnsOptions) -> None:
+        self._context = context
+        self._clock = context.clock
+        self._settings = settings
+        self._hint = context.valid_hint
+        self._bound = context.bound
+        self._initial = InitialSolutions(context)
+        self._reported: Cycles | None = None
+        self._best: Candidate | None = None
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether anything has been found."""
+        return self._reported is not None
+
+    def run(self) -> None:
+        """Choose between the initial solutions, and improve the best."""
+        if self._hint is not None:
+            self._report(self._hint.claim.makespan, "hint")
+        for makespan in self._initial.makespans():
+            self._report(makespan, "list")
+            if self._is_done():
+                return
+        candidates = self._candidates()
+        if not self._settings.repacking:
+            return
+        for candidate in sorted(candidates, key=lambda one: one.opened.makespan):
+            if self._is_done() or candidate.opened.makespan >= self._makespan():
+                break
+            self._repack(candidate)
+        if self._best is not None and self._settings.steps:
+            self._step_by_step(self._best)
+
+    def result(self) -> SolverResult:
+        """Return the best plan that the checker accepts."""
+        if self._best is not None:
+            plan: Plan | None = self._plan_of(self._best)
+        else:
+            plans = [*self._initial.plans()] if self._hint is None else [self._hint]
+            plan = min(plans, key=lambda plan: plan.claim.makespan, default=None)
+        if plan is None:
+            return self._context.unknown(self._initial.reason)
+        return self._context.found(plan, solver=NAME)
+
+    def _plan_of(self, best: Candidate) -> Plan:
+        """Return the plan of a schedule; the one that it was made from where that is not valid."""
+        try:
+            plan = self._context.labelled(plan_of(best.context, best.addressed), solver=NAME)
+        except DoesNotFitError:
+            return best.context.plan
+        return plan if self._context.accepts(plan) else best.context.plan
+
+    def _candidates(self) -> list[Candidate]:
+        """Return what the initial solutions promise; each is justified and offered."""
+        found: list[Candidate] = []
+        options: OptionTables | None = None
+        hints = [] if self._hint is None else [self._hint]
+        for plan in (*hints, *self._initial.plans()):
+            if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
+                break
+            if found and not self._settings.several_initial_solutions:
+                break
+            context, first = context_of(
+                self._context.problem,
+                plan,
+                options,
+                drops_transfers=self._settings.redundant_transfers,
+                bypasses_dram=self._settings.dram_bypass,
+                changes_cores=self._settings.reassignment,
+            )
+            options, fill = context.options, FillLimits(context)
+            self._clock.reserve(SECONDS_TO_FINISH * first.start.size)
+            addressed = justified(context, first)
+            memories = fill.memories()
+            opened = justified_by_capacity(context, addressed, memories, self._clock, FIRST_ROUNDS)
+            candidate = Candidate(context, fill, addressed, opened)
+            self._offer(candidate, "justified")
+            found.append(candidate)
+        return found
+
+    def _repack(self, one: Candidate) -> None:
+        for found in repacked(one.context, one.addressed, one.fill, self._clock, one.opened):
+            if found is not None:
+                self._offer(one.with_addresses(found), "repacked")
+            if self._is_done():
+                return
+
+    def _step_by_step(self, best: Candidate) -> None:
+        """Go on from the best plan with open addresses; now and then look for addresses."""
+        context, fill, options = best.context, best.fill, self._context.options
+        own, *others = (
+            Steps(context, fill, self._clock, self._settings, options.seed + helper)
+            for helper in range(options.workers)
+        )
+        current = justified_by_capacity(context, best.addressed, fill.memories(), self._clock)
+        steps = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
+        idle = 0
+        with Helpers(others, current) as helpers:
+            while not self._is_done() and (self._clock.is_limited or steps > 0):
+                steps -= 1
+                before = current.makespan
+                current = helpers.exchanged(own.take(current))
+                idle = 0 if current.makespan < before else idle + 1
+                gain = self._makespan() - current.makespan
+                is_due = idle % PATIENCE == PATIENCE - 1 or steps == 0
+                if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
+                    current = self._settle(best, current)
+                    helpers.begin_again(current)
+
+    def _settle(self, best: Candidate, current: TimedSchedule) -> TimedSchedule:
+        """Offer a schedule with addresses; return what to go on from."""
+        context, fill = best.context, best.fill
+        for _ in range(TRIES_AT_ONCE):
+            found = with_addresses(context, current, fill, self._clock)
+            if found is not None:
+                self._offer(best.with_addresses(found), "improved")
+                return found
+            if self._is_done():
+                break
+            current = justified_by_capacity(context, current, fill.memories(), self._clock)
+        return current if self._best is None else self._best.addressed
+
+    def _offer(self, candidate: Candidate, source: str) -> None:
+        if candidate.addressed.makespan < self._makespan():
+            self._best = candidate
+            self._report(candidate.addressed.makespan, source)
+
+    def _makespan(self) -> Cycles:
+        return 2**62 if self._best is None else self._best.addressed.makespan
+
+    def _report(self, makespan: Cycles, source: str) -> None:
+        if self._reported is None or makespan < self._reported:
+            self._reported = makespan
+            self._context.report(makespan, self._bound.value, f"{NAME} {source}")
+
+    def _is_done(self) -> bool:
+        if self._clock.is_over():
+            return True
+        reported = self._reported
+        return reported is not None and self._context.is_enough(reported, self._bound.value)
+
+
+SECONDS_TO_STOP = 1.0
 """Seconds for the step at hand after an interrupt."""
 
 
@@ -38,7 +282,7 @@ class LnsSolver(Solver):
 
         def has_plan_in_the_end() -> bool:
             context.clock.stop()
-            work.ended.wait(PATIENCE)
+            work.ended.wait(SECONDS_TO_STOP)
             return search.has_plan
 
         with context.until_interrupted(has_plan_in_the_end):

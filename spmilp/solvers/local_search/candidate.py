@@ -14,8 +14,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER, Ints, Rows
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.kernels.serial.extract import Scorer
 from spmilp.solvers.kernels.serial.run import Runner
-from spmilp.solvers.kernels.serial.score import Scorer
 from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 

@@ -5,7 +5,7 @@ from threading import Event, Lock
 
 import numpy as np
 
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.operator_selection import ByProbability
 from spmilp.solvers.local_search.candidate import Candidate, Evaluated, Evaluator

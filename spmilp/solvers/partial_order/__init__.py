@@ -1,7 +1,7 @@
 """Plans as partial-order schedules: arrays that compiled passes read, and what shortens them.
 
-- ``schedule``: the arrays, without times and with; ``from_plan`` and ``to_plan`` convert.
-- ``reuse_order``: which residencies follow each other on the same bytes.
+- ``schedule``: the arrays, without times and with; ``to_plan`` converts back.
+- ``from_plan``: the arrays of a plan, and which residencies follow each other on the same bytes.
 - ``context``: what stays the same while a plan's times and addresses change.
 - ``profiles``: what resources carry and memories hold over time, as step functions.
 - ``forward`` and ``backward``: the passes of serial schedule generation, with addresses as they

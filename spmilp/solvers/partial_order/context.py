@@ -8,11 +8,12 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Rows, numbers
-from spmilp.solvers.partial_order.from_plan import partial_order_of, starts_of
-from spmilp.solvers.partial_order.reuse_order import (
+from spmilp.solvers.partial_order.from_plan import (
     followers_at_places,
     home_tensors,
+    partial_order_of,
     reuse_order_of,
+    starts_of,
 )
 from spmilp.solvers.partial_order.schedule import (
     Flags,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from benchmarks.exact.cosma.setting import Network, Operator, problem_of
-from spmilp.bounds.bound import Bound
+from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
 from spmilp.problem.objective import Quantity

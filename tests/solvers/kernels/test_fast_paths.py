@@ -10,10 +10,13 @@ from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Weights
-from spmilp.solvers.kernels.serial.open_core import earliest_finish_core, end_of_predecessors
 from spmilp.solvers.kernels.serial.residencies import residency_in
 from spmilp.solvers.kernels.serial.run import Runner
-from spmilp.solvers.kernels.serial.transfers import cycles_on_idle_hardware
+from spmilp.solvers.kernels.serial.transfers import (
+    cycles_on_idle_hardware,
+    earliest_finish_core,
+    end_of_predecessors,
+)
 from spmilp.solvers.list_scheduler.assignments import (
     _able,
     _along_the_chip,

@@ -16,7 +16,7 @@ from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
 from spmilp.solvers.lns.reassignment.move import snapshot
 from spmilp.solvers.lns.reassignment.steps import overfull
 from spmilp.solvers.lns.window import Claim, Cut, Window, handovers
-from spmilp.solvers.lns.window_model import WindowModel
+from spmilp.solvers.lns.window_search import WindowModel
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits

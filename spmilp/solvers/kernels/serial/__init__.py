@@ -8,12 +8,9 @@ deadlock, and a plan comes out whenever each task's working set fits.
 
 run          one run on tables that grow until they are large enough
 generate     the scheme itself, task by task
-open_core    the core of a task for which none has been chosen
-fetch        loads of what a task reads, stores of outputs
-prefetch     bytes set aside for a load long before its reader's turn
+fetch        loads of what a task reads, in its turn or long before; stores of outputs
 eviction     which addresses to clear, and how
 residencies  which tasks need a residency, and when next
-transfers    engine, channel and cycles of one transfer
-score        the value of a finished schedule
-extract      tables in, plan in the project's own terms out
+transfers    engine, channel and cycles of one transfer; the core of a task that has none
+extract      tables in, the value of the schedule and a plan in the project's own terms out
 """

@@ -16,9 +16,7 @@ from spmilp.solvers.kernels.schedule_state import (
     ScheduleState,
 )
 from spmilp.solvers.kernels.serial.eviction import Request, allocate, cheapest_range, evict
-from spmilp.solvers.kernels.serial.fetch import fetch, send_towards
-from spmilp.solvers.kernels.serial.open_core import earliest_finish_core, end_of_predecessors
-from spmilp.solvers.kernels.serial.prefetch import load_prefetched, prefetch
+from spmilp.solvers.kernels.serial.fetch import fetch, load_prefetched, prefetch, send_towards
 from spmilp.solvers.kernels.serial.residencies import (
     close,
     close_idle_copies,
@@ -28,6 +26,7 @@ from spmilp.solvers.kernels.serial.residencies import (
     residency_in,
     settle_at,
 )
+from spmilp.solvers.kernels.serial.transfers import earliest_finish_core, end_of_predecessors
 
 
 @kernel

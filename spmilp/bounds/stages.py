@@ -1,4 +1,8 @@
-"""The linear program of the stages, and the bound that it proves."""
+"""A bound from the stages that a network must pass one after another: a linear program.
+
+Each stage has its own work, traffic and bytes: what it loads ahead for later ones has to lie
+somewhere until then.
+"""
 
 from collections import defaultdict
 from fractions import Fraction
@@ -7,9 +11,16 @@ from typing import TypeAlias
 
 from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.stages.demands import Demands, Kept, Load, Store, demands_of
-from spmilp.bounds.stages.dual import LinearProgram, proven_minimum
-from spmilp.bounds.stages.milestones import Stages, stages_along
+from spmilp.bounds.prices import LinearProgram, proven_minimum
+from spmilp.bounds.stage_demands import (
+    Demands,
+    Kept,
+    Load,
+    Stages,
+    Store,
+    demands_of,
+    stages_along,
+)
 from spmilp.bounds.work import unions
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles
