@@ -36,8 +36,8 @@ from spmilp.plan.measures import claimed
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.solvers.auto import solver as auto
-from spmilp.solvers.auto.solver import members_for
+from spmilp.solvers import auto
+from spmilp.solvers.auto import members_for
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext

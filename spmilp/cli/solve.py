@@ -139,7 +139,7 @@ def solve(
 
 
 def _write_model(problem: "Problem", file: Path) -> None:
-    from spmilp.solvers.milp.write import write_model
+    from spmilp.solvers.milp.solver import write_model
 
     write_model(problem, file)
 

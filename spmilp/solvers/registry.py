@@ -8,7 +8,7 @@ from spmilp.solvers.common.solver import Solver
 
 
 def _auto() -> Solver:
-    from spmilp.solvers.auto.solver import Auto
+    from spmilp.solvers.auto import Auto
 
     return Auto()
 

@@ -19,7 +19,7 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
 from spmilp.problem.problem import Problem
-from spmilp.solvers.auto.solver import Auto
+from spmilp.solvers.auto import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.common.context import SearchContext

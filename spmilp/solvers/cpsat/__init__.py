@@ -3,8 +3,8 @@
 The search, from the outside in:
 
 - :mod:`.solver`: the order of its steps; :mod:`.options`: its settings and switches.
-- :mod:`.phases`: the steps that find plans, and those that prove bounds.
-- :mod:`.runs`, :mod:`.state`: models run within a budget, and what they find.
+- :mod:`.phases`: the steps that find plans, and those that prove bounds, each within a budget.
+- :mod:`.state`: what they have found.
 - :mod:`.inquiry`, :mod:`.parameters`: one run as questions with targets; CP-SAT's parameters.
 
 What a model may decide:

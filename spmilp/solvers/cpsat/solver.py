@@ -6,13 +6,14 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.model import SMALL
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.phases import (
+    Budget,
     ProofPhase,
     break_ties,
+    find_plans,
     improve_around,
     plan_in_pools,
     retime,
 )
-from spmilp.solvers.cpsat.runs import Budget, find_plans
 from spmilp.solvers.cpsat.state import NAME, SearchState
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 

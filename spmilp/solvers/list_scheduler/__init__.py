@@ -1,7 +1,6 @@
 """A list scheduler: many rules for the order and the cores of tasks, one schedule from each.
 
 orders       in which order tasks are placed
-fused_bands  an order that fuses operators whose results do not fit
 assignments  on which cores tasks run
 rules        orders by name, which rules are tried first, and mixtures of several
 portfolio    all rules in turn, scheduled by ``kernels.serial``

@@ -7,10 +7,10 @@ import numpy as np
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState
-from spmilp.solvers.list_scheduler.fused_bands import fused_bands
 from spmilp.solvers.list_scheduler.orders import (
     critical_path,
     depth_first,
+    fused_bands,
     layer_by_layer,
     operand_stationary,
     round_robin,

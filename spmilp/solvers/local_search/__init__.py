@@ -6,9 +6,8 @@ the incumbent's critical chain touches.
 
 candidate            a point of the search space, and the way to its schedule with its value
 problem_index        the problem as arrays that moves ask
-initial_solutions    a hint, the list scheduler's portfolio, its best with prefetched loads
 neighbourhood_state  the current schedule as moves see it, with the tasks that hold it up
 moves                moves to other cores, orders, leads and weights, by name
 run                  one run of the search, and what several share
-solver               the solver ``search``
+solver               the solver ``search``, and its initial solutions
 """

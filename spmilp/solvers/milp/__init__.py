@@ -31,12 +31,10 @@ measured, and the checker decides. Its bound is taken if it is proven (:mod:`.ba
 ``variables``, ``constraints``, ``resources``, ``address_model``, ``congruence``, ``strengthen``,
 ``objective``
     The model, one family to a file; ``model`` puts them together.
-``backend``, ``worker``, ``process``
-    PuLP and its solvers, in a process of their own.
+``backend``, ``worker``, ``process``, ``messages``
+    PuLP and its solvers, in a process of their own, and what is sent to it and back.
 ``solution``
     From a solution to decisions; :mod:`spmilp.solvers.formulation` makes plans of them.
 ``options``, ``solver``, ``search``
-    One quantity of the objective after the other; or why there is no plan.
-``write``
-    The model as a file.
+    One quantity of the objective after the other; or why there is no plan; or the model as a file.
 """

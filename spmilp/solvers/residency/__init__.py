@@ -10,5 +10,5 @@ whatever the cycles; its times are made short at the end.
 - :mod:`.use_points`: the steps at which a slice may have a reason to be in a memory.
 - :mod:`.model`, from :mod:`.variables`, :mod:`.constraints` and :mod:`.occupancy` (what may lie in
   a memory at a step, and where).
-- :mod:`.extract`, :mod:`.plans`: from its solution to decisions, and to a plan with short times.
+- :mod:`.extract`: from its solution to decisions, and to a plan with short times.
 """

@@ -1,14 +1,30 @@
-"""From the solver's values to decisions, one thing after the other in time."""
+"""From the solver's values to decisions, one thing after the other in time, and on to a plan.
+
+The plan gets addresses, then short times.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from spmilp.bounds.best import Bound
+from spmilp.errors import DoesNotFitError
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.extraction import Decisions, Fill, Item, TaskRun
+from spmilp.solvers.formulation.extraction import Decisions, Fill, Item, TaskRun, TimedPlan, extract
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.kernels.dram import dram_addresses
+from spmilp.solvers.partial_order.context import ScheduleContext, context_of
+from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
+from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.partial_order.to_plan import plan_of
 from spmilp.solvers.residency.model import Model
-from spmilp.solvers.residency.occupancy import Addresses
+from spmilp.solvers.residency.occupancy import Offsets
 from spmilp.solvers.residency.scope import TaskSequence
 from spmilp.solvers.residency.use_points import BEGINNING, Location
 from spmilp.solvers.residency.variables import PointVars, Source
@@ -167,7 +183,7 @@ class _Reader:
                 step = pair.run.slot.step
                 yield pair.run.task, self._key_at[pair.old, step], self._key_at[pair.new, step]
 
-    def _offsets(self, addresses: Addresses) -> Iterator[tuple[Item, Bytes]]:
+    def _offsets(self, addresses: Offsets) -> Iterator[tuple[Item, Bytes]]:
         memories = self._tables.machine.memories
         for (location, step), key in self._key_at.items():
             block = self._value(addresses.offset(location, step))
@@ -176,3 +192,67 @@ class _Reader:
             if self._value(self._vars.runs[run]):
                 memory = self._tables.pools[run.slot.pool].memory
                 yield run.task, self._value(first) * memories[memory].alignment
+
+
+NAME = "residency"
+
+
+def plan_from(tables: ProblemTables, solution: Solution, bound: Bound) -> Plan | ConflictSet | None:
+    """Return the plan of a solution, one thing after the other.
+
+    Without addresses in the solution they are looked for; a conflict set has none. ``None`` where
+    the DRAM is too small for what is stored.
+    """
+    timed = extract(tables, solution.decisions)
+    if solution.offsets is None:
+        found = find_addresses(tables, timed, low=False)
+        if isinstance(found, ConflictSet):
+            return found
+    else:
+        try:
+            found = _addressed(tables.problem, timed, solution.offsets)
+        except DoesNotFitError:
+            return None
+    return found.plan(tables, timed, bound, NAME)
+
+
+def _addressed(problem: Problem, timed: TimedPlan, offsets: Mapping[Item, Bytes]) -> Addresses:
+    on_chip = [
+        replace(one, offset=offsets.get(item, 0))
+        for one, item in zip(timed.residencies, timed.items, strict=True)
+    ]
+    tensors, residencies = dram_addresses(problem, on_chip)
+    return Addresses(residencies=tuple(residencies), tensors=tensors)
+
+
+def shortened(context: SearchContext, plan: Plan) -> Plan:
+    """Return a plan with the same decisions and addresses, and times as short as they allow.
+
+    The plan itself where the checker has something against that.
+    """
+    fixed, timed = context_of(context.problem, plan)
+    return _with(context, fixed, justified(fixed, timed))
+
+
+def repacked_plan(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
+    """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
+
+    Parameters
+    ----------
+    seconds
+        Wall time; ``None`` for no limit.
+    """
+    fixed, best = context_of(context.problem, plan)
+    for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
+        if found is not None and found.makespan < best.makespan:
+            best = found
+    return _with(context, fixed, best)
+
+
+def _with(context: SearchContext, fixed: ScheduleContext, timed: TimedSchedule) -> Plan:
+    """Return the plan at these times; the one that there was where they are of no use."""
+    try:
+        other = plan_of(fixed, timed)
+    except DoesNotFitError:
+        return fixed.plan
+    return other if context.accepts(other) else fixed.plan

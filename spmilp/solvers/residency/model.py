@@ -14,7 +14,7 @@ from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.residency.constraints import Constraints
-from spmilp.solvers.residency.occupancy import Addresses, Occupancies
+from spmilp.solvers.residency.occupancy import Occupancies, Offsets
 from spmilp.solvers.residency.use_points import UsePoints
 from spmilp.solvers.residency.variables import CheapestTransfers, Variables
 
@@ -28,7 +28,7 @@ class Model:
         self.variables = Variables(self.cp, use_points)
         occupancies = Occupancies(self.variables)
         Constraints(self.variables, occupancies).add_all()
-        self.addresses = Addresses(self.variables, occupancies) if addresses else None
+        self.addresses = Offsets(self.variables, occupancies) if addresses else None
         self._costs = [*self._costs_of_transfers(), *self._costs_of_tasks()]
         # The first quantity comes in steps of the greatest common divisor.
         self._grain = gcd(*(cost for cost, _ in self._costs)) or 1

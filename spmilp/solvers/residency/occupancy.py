@@ -94,7 +94,7 @@ class Occupancies:
                 occupants.append(Occupant(location, point, point.kept_after))
 
 
-class Addresses:
+class Offsets:
     """The first block of each slice at each use point.
 
     Attributes

@@ -11,8 +11,8 @@ from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.solvers.auto import solver as module
-from spmilp.solvers.auto.solver import SMALL, Auto, Member, members_for
+from spmilp.solvers import auto as module
+from spmilp.solvers.auto import SMALL, Auto, Member, members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common import context as context_module
 from spmilp.solvers.common.context import SearchContext

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.fused_bands import fused_bands
-from spmilp.solvers.list_scheduler.orders import round_robin
+from spmilp.solvers.list_scheduler.orders import fused_bands, round_robin
 from tests.solvers.chains import chain, star
 
 LAYERS, STRIPS = 3, 20

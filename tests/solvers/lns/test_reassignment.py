@@ -14,9 +14,8 @@ from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.lns.reassignment.components import Components
 from spmilp.solvers.lns.reassignment.move import Reassigner, Reassignment, snapshot
-from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps, with_unplaced
+from spmilp.solvers.lns.reassignment.steps import Components, ReassignmentSteps, with_unplaced
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses

@@ -25,9 +25,9 @@ from spmilp.solvers.local_search.candidate import (
     leads_by_share,
     steps_of,
 )
-from spmilp.solvers.local_search.initial_solutions import candidate_of
 from spmilp.solvers.local_search.neighbourhood_state import critical_tasks
 from spmilp.solvers.local_search.problem_index import ProblemIndex, problem_index
+from spmilp.solvers.local_search.solver import candidate_of
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 

@@ -9,8 +9,7 @@ import pytest
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.milp.options import MilpOptions
-from spmilp.solvers.milp.solver import MilpSolver
-from spmilp.solvers.milp.write import write_model
+from spmilp.solvers.milp.solver import MilpSolver, write_model
 from tests.solvers.tiny_problems import tiny_problem
 
 SOLVE = """

@@ -101,7 +101,7 @@ class Auto(Solver):
 
     It returns the best of their plans, and the best of their bounds, so it is never worse than any
     of them, nor than a valid hint. A time limit is shared out
-    (:mod:`~spmilp.solvers.auto.solver`); what a member leaves of its share goes to the next ones.
+    (:func:`members_for`); what a member leaves of its share goes to the next ones.
     Without one each works to its own end. All share one context, so that none computes again what
     another has found out about the problem.
     """
