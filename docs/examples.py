@@ -48,6 +48,7 @@ BLOCK = re.compile(
     r"(?:\n```text\n(?P<printed>.*?)```\n)?",
     flags=re.DOTALL,
 )
+FIRST = re.compile(r"(The first one ends with\n\n```text\n).*?(```)", flags=re.DOTALL)
 TIMES = re.compile(r"[\d.]+ (s|ms|µs)\b")
 
 
@@ -197,7 +198,10 @@ def run_the_first_command() -> None:
     )
     shutil.rmtree(KEPT / "resnet8", ignore_errors=True)
     shutil.copytree(ROOT / "out" / "resnet8", KEPT / "resnet8")
-    (KEPT / "printed.txt").write_text(done.stdout, encoding="utf-8")
+    printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    (KEPT / "printed.txt").write_text(printed, encoding="utf-8")
+    shown = FIRST.sub(lambda found: found[1] + printed + found[2], readme)
+    (ROOT / "README.md").write_text(shown, encoding="utf-8")
 
 
 def draw() -> None:
