@@ -1,5 +1,6 @@
 """What tests of solvers share."""
 
+import gc
 import signal
 from collections.abc import Iterator
 
@@ -10,5 +11,8 @@ import pytest
 def interruptible() -> Iterator[None]:
     """Let SIGINT raise a ``KeyboardInterrupt``, also where pytest's workers do not."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # hypothesis is called at every collection, and an interrupt that comes there is lost.
+    gc.disable()
     yield
+    gc.enable()
     signal.signal(signal.SIGINT, before)
