@@ -186,9 +186,12 @@ class _Search:
                     incumbent.prove(context.bound)
         finally:
             incumbent.stop()
-        if incumbent.best is None:
+        best = incumbent.best
+        if best is None:
             return context.unknown(self._reason, incumbent.bound)
-        return self._result_of(incumbent.best)
+        # After an interrupt the thread that found it may not have reported it yet.
+        context.report(best.score[0], incumbent.bound.value, best.source)
+        return self._result_of(best)
 
     def _is_late(self) -> bool:
         return self._incumbent.is_over() and self._incumbent.best is not None
