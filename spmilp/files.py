@@ -2,11 +2,16 @@
 
 import hashlib
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from spmilp.commit import finish, place_of, replace_together
 from spmilp.errors import FileError
+
+READS = 100
+"""Attempts to read files of one moment, while others write them."""
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -17,48 +22,74 @@ def read_bytes(path: Path | str) -> bytes:
     FileError
         If the file is missing, a folder or unreadable.
     """
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
+    (content,) = read_together([Path(path)])
+    return content
+
+
+def read_together(paths: Sequence[Path]) -> list[bytes]:
+    """Return the bytes of files as they were at one moment, whoever writes them meanwhile.
+
+    What :func:`write_together` could not finish is finished first, where that can be done.
+
+    Raises
+    ------
+    FileError
+        If one is missing, a folder or unreadable.
+    """
+    for folder in {path.parent for path in paths}:
+        with suppress(OSError, ValueError):
+            finish(folder)
+    for _ in range(READS):
+        with ExitStack() as opened:
+            files = [opened.enter_context(_opened(path)) for path in paths]
+            if all(map(_is_still_at, files, paths)):
+                return [_content(path, file) for path, file in zip(paths, files, strict=True)]
+    raise FileError(f"{paths[0]}: cannot be read: another process writes it again and again")
 
 
 def write_atomically(path: Path | str, content: str | bytes) -> None:
     """Write a file as a whole or not at all; an older one stays until the new one is complete.
 
-    The bytes go to a temporary file in the same folder, to the disk, and are then renamed. A
-    missing folder is made. Text is written as UTF-8 with its line ends as they are.
+    A missing folder is made. Text is written as UTF-8 with its line ends as they are.
 
     Raises
     ------
     FileError
         If the folder or the file cannot be written.
     """
-    write_all_atomically({Path(path): content})
+    target = Path(path)
+    write_together(target.parent, {target.name: content})
 
 
-def write_all_atomically(contents: Mapping[Path, str | bytes]) -> None:
-    """Write several files, each as in :func:`write_atomically`, all of them or none.
+def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[Path, ...]:
+    """Write files of a folder by their names, all of them or none, and return their paths.
 
-    The first is renamed only when the bytes of all are on the disk, so that no lack of room or of
-    rights leaves a part of them.
+    Whatever ends the process, :func:`read_together` finds all of the new ones or all of the old
+    ones. See :mod:`spmilp.commit`.
 
     Raises
     ------
     FileError
         If one of them cannot be written.
     """
-    staged: list[tuple[Path, Path]] = []
+    targets = tuple(folder / name for name in contents)
+    where = targets[0] if len(targets) == 1 else folder
     try:
-        for target, content in contents.items():
-            temporary = _temporary_beside(target)
-            staged.append((temporary, target))
-            _fill(temporary, target, content)
-        for temporary, target in staged:
-            _rename(temporary, target)
-    finally:
-        for temporary, _ in staged:
-            temporary.unlink(missing_ok=True)
+        for target in targets:
+            if target.exists() and not target.is_file():
+                # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
+                what = "Is a directory" if target.is_dir() else "is no ordinary file"
+                raise FileError(f"{target}: cannot be written: {what}")
+        replace_together(
+            folder,
+            {
+                name: content.encode() if isinstance(content, str) else content
+                for name, content in contents.items()
+            },
+        )
+    except (OSError, ValueError) as error:
+        raise FileError(f"{where}: cannot be written: {_reason(error)}") from error
+    return targets
 
 
 def sha256_of(what: Path | str | bytes) -> str:
@@ -73,44 +104,29 @@ def sha256_of(what: Path | str | bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _temporary_beside(target: Path) -> Path:
-    """Make an empty file beside a target that can be written."""
+def _opened(path: Path) -> BinaryIO:
     try:
-        if target.exists() and not target.is_file():
-            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
-            what = "Is a directory" if target.is_dir() else "is no ordinary file"
-            raise FileError(f"{target}: cannot be written: {what}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
+        try:
+            return place_of(path).open("rb")
+        except FileNotFoundError:  # perhaps moved to its place just now
+            return path.open("rb")
     except (OSError, ValueError) as error:
-        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
-    return Path(name)
+        raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
 
 
-def _fill(temporary: Path, target: Path, content: str | bytes) -> None:
+def _is_still_at(file: BinaryIO, path: Path) -> bool:
+    """Whether a path still leads to the file that was opened by it."""
     try:
-        with temporary.open("wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(_mode_of_new_files())
-    except OSError as error:
-        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
+        return os.path.samestat(place_of(path).stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
-def _rename(temporary: Path, target: Path) -> None:
+def _content(path: Path, file: BinaryIO) -> bytes:
     try:
-        temporary.replace(target)
+        return file.read()
     except OSError as error:
-        raise FileError(f"{target}: cannot be written: {_reason(error)}") from error
-
-
-def _mode_of_new_files() -> int:
-    """Return the permissions of an ordinary new file; temporary ones are private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+        raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

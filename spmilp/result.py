@@ -12,7 +12,7 @@ from spmilp.errors import FileError, NoPlanError
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair
-from spmilp.plan.write import PLAN_FILE, write_pair
+from spmilp.plan.write import write_pair
 from spmilp.problem.problem import Problem
 from spmilp.report import answer_table
 from spmilp.report.summary import Summary, summarise
@@ -484,9 +484,7 @@ def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
     >>> result = spmilp.read("out/net")
     >>> result.replay("net.onnx")
     """
-    given = Path(path)
-    plan_file = given / PLAN_FILE if given.is_dir() else given
-    opened, plan = open_pair(plan_file, None if problem is None else Path(problem))
+    opened, plan = open_pair(Path(path), None if problem is None else Path(problem))
     claim = plan.claim
     value = claimed(claim).of(opened.objective.first)
     answer = SolverResult(

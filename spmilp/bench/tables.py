@@ -11,7 +11,7 @@ from spmilp.bench.records import FILE, Record, Records
 from spmilp.bench.sections import markdown, sections_of, settings_of
 from spmilp.comparison.run import Moment
 from spmilp.errors import FileError
-from spmilp.files import write_all_atomically
+from spmilp.files import write_together
 
 MIB = 2**20
 
@@ -224,12 +224,11 @@ def write_tables(records: Records) -> None:
     """
     runs = runs_frame(records)
     tables = {"runs.csv": runs, "progress.csv": progress_frame(records)}
-    contents: dict[Path, str | bytes] = {
-        records.folder / name: table.to_csv(index=False, lineterminator="\n")
-        for name, table in tables.items()
+    contents = {
+        name: table.to_csv(index=False, lineterminator="\n") for name, table in tables.items()
     }
     page = markdown(list(sections_of(runs)), "Benchmark", settings_of(runs))
-    write_all_atomically({**contents, records.folder / "summary.md": page})
+    write_together(records.folder, {**contents, "summary.md": page})
 
 
 def read_runs(folder: Path) -> pd.DataFrame:

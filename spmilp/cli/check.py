@@ -14,7 +14,8 @@ from spmilp.errors import ExitCode
 
 def check(
     plan: Annotated[
-        Path, typer.Argument(metavar="PLAN.json", help="The plan.", show_default=False)
+        Path,
+        typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False),
     ],
     problem: Annotated[
         Path | None,

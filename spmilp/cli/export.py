@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def export(
     plan: Annotated[
-        Path, typer.Argument(metavar="PLAN.json", help="The plan.", show_default=False)
+        Path,
+        typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False),
     ],
     formats: Annotated[
         list[str] | None,

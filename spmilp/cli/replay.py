@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def replay(
     plan: Annotated[
-        Path, typer.Argument(metavar="PLAN.json", help="The plan.", show_default=False)
+        Path,
+        typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False),
     ],
     model: Annotated[
         str,

@@ -22,7 +22,7 @@ from spmilp.export import (
 from spmilp.export.dma import files as dma_files
 from spmilp.export.player import files as player_files
 from spmilp.export.subject import Subject
-from spmilp.files import sha256_of, write_all_atomically
+from spmilp.files import sha256_of, write_together
 
 MANIFEST = "export.json"
 """Name of the list of a call's files; it has the origin of those that can have no head."""
@@ -186,9 +186,7 @@ def write_export(exported: Exported, folder: Path) -> tuple[Path, ...]:
     FileError
         If one cannot be written.
     """
-    contents = {folder / name: content for name, content in exported.files.items()}
-    write_all_atomically(contents)
-    return tuple(contents)
+    return write_together(folder, exported.files)
 
 
 def _entry(name: str, file: str, content: bytes) -> dict[str, object]:

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from spmilp.commit import place_of
 from spmilp.errors import FileError
-from spmilp.files import read_bytes
+from spmilp.files import read_bytes, read_together
 from spmilp.plan.model import (
     FORMAT,
     VERSION,
@@ -16,17 +17,16 @@ from spmilp.plan.model import (
     TransferModel,
 )
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.plan.write import PROBLEM_FILE, plan_document
+from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE, plan_document
 from spmilp.problem.documents import as_text, collector_paused, read_document
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
+from spmilp.problem.read import problem_from
 from spmilp.problem.write import problem_sha256
 
 _NOT_READ = {"tool", "tool_version", "gap", "format_version"}
 """Fields that say nothing of the plan."""
 
 
-@collector_paused()
 def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     """Read a plan. Whether it is valid, the checker decides.
 
@@ -43,7 +43,11 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
         If the file cannot be read, breaks the format, answers another problem, or contradicts
         itself.
     """
-    data = read_bytes(path)
+    return _plan_from(path, read_bytes(path), problem)
+
+
+@collector_paused()
+def _plan_from(path: Path | str, data: bytes, problem: Problem | None) -> Plan:
     plan = _plan(path, read_document(path, data, PlanModel, FORMAT, VERSION))
     if problem is not None:
         _answers(path, plan, problem)
@@ -51,23 +55,30 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     return plan
 
 
-def open_pair(plan_file: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
+def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
     """Read a plan and its problem, by default the ``problem.json`` beside it.
+
+    Parameters
+    ----------
+    path
+        Of the plan, or of the folder whose ``plan.json`` it is.
 
     Raises
     ------
     FileError
         If one cannot be read, or the plan was made for another problem.
     """
+    plan_file = path / PLAN_FILE if path.is_dir() else path
     beside = problem_file or plan_file.with_name(PROBLEM_FILE)
-    if not plan_file.exists():
+    if not place_of(plan_file).exists():
         raise FileError(f"{plan_file}: no such file")
-    if not beside.exists():
+    if not place_of(beside).exists():
         raise FileError(
             f"{beside}: no such file; a plan is read with its problem: name it with --problem"
         )
-    problem = read_problem(beside)
-    return problem, read_plan(plan_file, problem)
+    problem_data, plan_data = read_together([beside, plan_file])
+    problem = problem_from(beside, problem_data)
+    return problem, _plan_from(plan_file, plan_data, problem)
 
 
 def _plan(path: Path | str, model: PlanModel) -> Plan:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spmilp.files import write_atomically
+from spmilp.files import sha256_of, write_atomically, write_together
 from spmilp.machine.fields import what_is_wrong
 from spmilp.plan import derived
 from spmilp.plan.model import FORMAT, VERSION, PlanModel
@@ -16,7 +16,7 @@ from spmilp.problem.documents import Lines, Rows, as_text, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256 as hash_of_problem
-from spmilp.problem.write import write_problem
+from spmilp.problem.write import problem_text
 from spmilp.version import __version__
 
 PROBLEM_FILE = "problem.json"
@@ -46,7 +46,7 @@ def write_plan(
 
 
 def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
-    """Write ``problem.json`` and ``plan.json`` into a folder, and return their paths.
+    """Write ``problem.json`` and ``plan.json`` into a folder, both or none; return their paths.
 
     Raises
     ------
@@ -55,10 +55,13 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
     FileError
         If the folder cannot be written.
     """
-    problem_file, plan_file = folder / (prefix + PROBLEM_FILE), folder / (prefix + PLAN_FILE)
-    sha256 = write_problem(problem, problem_file)
-    write_plan(plan, problem, plan_file, problem_sha256=sha256)
-    return problem_file, plan_file
+    problem_file = problem_text(problem).encode()
+    plan_file = plan_text(plan, problem, sha256_of(problem_file)).encode()
+    names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
+    problem_path, plan_path = write_together(
+        folder, dict(zip(names, (problem_file, plan_file), strict=True))
+    )
+    return problem_path, plan_path
 
 
 @collector_paused()

@@ -32,7 +32,6 @@ from spmilp.problem.problem import (
 from spmilp.units import Bytes
 
 
-@collector_paused()
 def read_problem(path: Path | str) -> Problem:
     """Read a problem, complete and consistent.
 
@@ -41,7 +40,13 @@ def read_problem(path: Path | str) -> Problem:
     FileError
         If the file cannot be read, breaks the format, or describes no consistent problem.
     """
-    model = read_document(path, read_bytes(path), ProblemModel, FORMAT, VERSION)
+    return problem_from(path, read_bytes(path))
+
+
+@collector_paused()
+def problem_from(path: Path | str, data: bytes) -> Problem:
+    """Return the problem that the bytes of a file describe; for errors see :func:`read_problem`."""
+    model = read_document(path, data, ProblemModel, FORMAT, VERSION)
     try:
         return _problem(model)
     except ValueError as error:
