@@ -1,6 +1,6 @@
 """Arithmetic of boxes: half-open intervals of elements along each axis."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from spmilp.units import Box, Extents
@@ -44,6 +44,13 @@ def contains(outer: Box, inner: Box) -> bool:
         outer_start <= start and stop <= outer_stop
         for (outer_start, outer_stop), (start, stop) in zip(outer, inner, strict=True)
     )
+
+
+def covering_ranges(positions: Iterable[Sequence[int]]) -> Box | None:
+    """Return the least box with all positions along each axis; ``None`` if an axis has none."""
+    found = [(min(along), max(along) + 1) if len(along) else None for along in positions]
+    box = tuple(interval for interval in found if interval is not None)
+    return box if len(box) == len(found) else None
 
 
 def slices(box: Box, origin: Sequence[int]) -> tuple[slice, ...]:

@@ -1,9 +1,8 @@
 """Convolutions, transposed ones too: grouped, depthwise, dilated, strided, padded; 1-D to 3-D."""
 
-from collections.abc import Mapping, Sequence
 from math import prod
 
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import integer, integers
 from spmilp.frontend.operators.base import (
     Base,
@@ -14,8 +13,9 @@ from spmilp.frontend.operators.base import (
     work_dtype,
 )
 from spmilp.frontend.operators.boxes import extents, volume, whole
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors, Work
 from spmilp.frontend.operators.windows import (
+    data_box,
     transposed_pairs,
     transposed_reads,
     window_reads,
@@ -43,13 +43,9 @@ class Conv(Base):
     kinds = frozenset({"Conv"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return ``(N, M, spatial...)``."""
-        data = required(operator, inputs, 0).shape
-        weight = required(operator, inputs, 1).shape
-        group = integer(operator, "group")
-        if len(data) < 3 or len(weight) != len(data):
-            raise ValueError(f"input of shape {data}, weight of shape {weight}: ranks do not fit")
+        data, weight, group = _data_weight_and_group(operator, inputs)
         if weight[1] * group != data[1] or weight[0] % group != 0:
             raise ValueError(
                 f"{data[1]} input and {weight[0]} output channels do not fit a weight of "
@@ -60,46 +56,28 @@ class Conv(Base):
             raise ValueError(f"kernel_shape does not fit a weight of shape {weight}")
         return (data[0], weight[0], *map(windows_fit, windows, data[2:]))
 
-    def reduction(self, operator: Operator, tensors: Mapping[str, Tensor]) -> int:
+    def reduction(self, operator: Operator, tensors: Tensors) -> int:
         """Length of the reduction: input channels when there is one group."""
         return input_shape(operator, tensors, 0)[1] if integer(operator, "group") == 1 else 1
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the boxes of data, weight and bias."""
         shape, weight = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
-        windows = windows_of(operator, len(shape) - 2)
-        spatial = [
-            window_reads(window, outputs, length)
-            for window, outputs, length in zip(windows, box[2:], shape[2:], strict=True)
-        ]
-        channels, slice_of_weight = self._channels(operator, tensors, box[1], reduction)
-        found = tuple(interval for interval in spatial if interval is not None)
-        data = (box[0], channels, *found) if len(found) == len(spatial) else None
+        channels, slice_of_weight = self._channels(operator, tensors, box[1], part)
+        data = data_box(operator, shape, (box[0], channels), box[2:], window_reads)
         boxes = [data, (box[1], slice_of_weight, *whole(weight[2:]))]
         if has_input(operator, 2):
-            last = reduction is None or reduction[1] == self.reduction(operator, tensors)
+            last = part is None or part[1] == self.reduction(operator, tensors)
             boxes.append((box[1],) if last else None)
         return tuple(boxes)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the exact number of MACs, and the bias and requantisation as vector work."""
         weight = input_shape(operator, tensors, 1)
         groups, per_group = self._groups(operator, weight[0], box[1])
-        _, (first, end) = self._channels(operator, tensors, box[1], reduction)
+        _, (first, end) = self._channels(operator, tensors, box[1], part)
         spatial, kernel = extents(box)[2:], weight[2:]
-        last = reduction is None or reduction[1] == self.reduction(operator, tensors)
+        last = part is None or part[1] == self.reduction(operator, tensors)
         vector = requantisation(operator, box) + volume(box) * has_input(operator, 2) if last else 0
         return Work(
             loops=(
@@ -117,17 +95,13 @@ class Conv(Base):
         )
 
     def _channels(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        outputs: tuple[int, int],
-        reduction: tuple[int, int] | None,
+        self, operator: Operator, tensors: Tensors, outputs: tuple[int, int], part: Part
     ) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the channels of data, and of the weight, for a range of output channels."""
         weight, group = input_shape(operator, tensors, 1), integer(operator, "group")
         if group == 1:
-            part = reduction or (0, weight[1])
-            return part, part
+            channels = part or (0, weight[1])
+            return channels, channels
         size = weight[0] // group
         first, last = outputs[0] // size, (outputs[1] - 1) // size
         return (first * weight[1], (last + 1) * weight[1]), (0, weight[1])
@@ -141,6 +115,14 @@ class Conv(Base):
         if box[0] % size == 0 and box[1] % size == 0:
             return count // size, size
         return count, 1
+
+
+def _data_weight_and_group(operator: Operator, inputs: Inputs) -> tuple[Extents, Extents, int]:
+    """Return the shapes of data and weight, and the number of groups."""
+    data, weight = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
+    if len(data) < 3 or len(weight) != len(data):
+        raise ValueError(f"input of shape {data}, weight of shape {weight}: ranks do not fit")
+    return data, weight, integer(operator, "group")
 
 
 class ConvTranspose(Base):
@@ -158,13 +140,9 @@ class ConvTranspose(Base):
     kinds = frozenset({"ConvTranspose"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return ``(N, M, spatial...)``."""
-        data = required(operator, inputs, 0).shape
-        weight = required(operator, inputs, 1).shape
-        group = integer(operator, "group")
-        if len(data) < 3 or len(weight) != len(data):
-            raise ValueError(f"input of shape {data}, weight of shape {weight}: ranks do not fit")
+        data, weight, group = _data_weight_and_group(operator, inputs)
         if weight[0] != data[1] or data[1] % group != 0:
             raise ValueError(
                 f"{data[1]} input channels do not fit a weight of {weight[0]} in {group} groups"
@@ -180,39 +158,20 @@ class ConvTranspose(Base):
             raise ValueError(f"output of spatial shape {tuple(spatial)} is empty")
         return (data[0], weight[1] * group, *spatial)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the boxes of data, weight and bias."""
         shape, weight = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
-        spatial = [
-            transposed_reads(window, outputs, length)
-            for window, outputs, length in zip(
-                windows_of(operator, len(shape) - 2), box[2:], shape[2:], strict=True
-            )
-        ]
         first, last = self._groups(operator, weight, box[1])
         size = weight[0] // integer(operator, "group")
         channels = (first * size, (last + 1) * size)
         own = (0, weight[1])
         if first == last:
             own = (box[1][0] - first * weight[1], box[1][1] - first * weight[1])
-        found = tuple(interval for interval in spatial if interval is not None)
-        data = (box[0], channels, *found) if len(found) == len(spatial) else None
+        data = data_box(operator, shape, (box[0], channels), box[2:], transposed_reads)
         boxes = [data, (channels, own, *whole(weight[2:]))]
         return (*boxes, (box[1],)) if has_input(operator, 2) else tuple(boxes)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return MACs, and the bias and requantisation as vector work."""
         weight = input_shape(operator, tensors, 1)
         group = integer(operator, "group")

@@ -13,22 +13,18 @@ Sum, Max, Min and Mean take any number of inputs. Where takes condition, X, Y. P
 broadcasts like any input. Identity is a copy (a network output that no operator computes).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.base import (
-    DEQUANTISE,
     DIVISION,
     ERROR_FUNCTION,
     EXPONENTIAL,
-    REQUANTISE,
-    Base,
+    VectorOperator,
     required,
-    vector_work,
-    work_dtype,
 )
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 _SIGMOID = EXPONENTIAL + 1 + DIVISION
@@ -95,13 +91,13 @@ VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
 """Kinds with any number of inputs: one operation per output element and further input."""
 
 
-class Elementwise(Base):
+class Elementwise(VectorOperator):
     """All of them; the table above has their costs and the module's docstring their attributes."""
 
     kinds = frozenset({*UNARY, *BINARY, *VARIADIC, "Where"})
     fusion = Fusion.ELEMENTWISE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape to which all inputs broadcast."""
         present = [required(operator, inputs, position) for position in range(len(inputs))]
         expected = self._arity(operator.kind)
@@ -109,29 +105,15 @@ class Elementwise(Base):
             raise ValueError(f"{len(present)} inputs, expected {expected}")
         return broadcast_shape([tensor.shape for tensor in present])
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the same box of every input; broadcast axes are read whole."""
         return tuple([broadcast_box(tensors[name].shape, box) for name in operator.inputs])
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
         kind = operator.kind
         each = UNARY.get(kind) or BINARY.get(kind) or max(1, len(operator.inputs) - 1)
-        each += DIVISION * (kind == "Mean")
-        reads = self.reads(operator, tensors, box)
-        return vector_work(operator, tensors, box, reads, each * volume(box))
+        return (each + DIVISION * (kind == "Mean")) * volume(box)
 
     def _arity(self, kind: str) -> int | None:
         if kind in VARIADIC:
@@ -139,7 +121,7 @@ class Elementwise(Base):
         return 1 if kind in UNARY else 2 if kind in BINARY else 3
 
 
-class Quantise(Base):
+class Quantise(VectorOperator):
     """QuantizeLinear, DequantizeLinear.
 
     Input: X alone. Scale and zero point are constants in ``operator.quantisation``: for
@@ -152,7 +134,7 @@ class Quantise(Base):
     kinds = frozenset({"QuantizeLinear", "DequantizeLinear"})
     fusion = Fusion.ELEMENTWISE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         given = operator.quantisation
@@ -168,23 +150,10 @@ class Quantise(Base):
             )
         return shape
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the same box."""
         return (box,)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        each = REQUANTISE if operator.kind == "QuantizeLinear" else DEQUANTISE
-        return Work(vector=each * volume(box), dtype=work_dtype(operator, tensors))
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Nothing but what all quantised operators do."""
+        return 0

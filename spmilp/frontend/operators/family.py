@@ -6,10 +6,22 @@ Lowering, costs and value replay all ask the families; none of them knows an ope
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.units import Box, Extents
+
+Tensors: TypeAlias = Mapping[str, Tensor]
+"""Tensors by their names."""
+
+Inputs: TypeAlias = Sequence[Tensor | None]
+"""The inputs of an operator; ``None`` for one that is left out."""
+
+Reads: TypeAlias = tuple[Box | None, ...]
+"""For each input, what is read of it; ``None`` for nothing."""
+
+Part: TypeAlias = tuple[int, int] | None
+"""A part of a reduction, half-open; ``None`` for all of it."""
 
 
 class Fusion(Enum):
@@ -56,7 +68,7 @@ class Family(Protocol):
     kinds: frozenset[str]
     fusion: Fusion
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of the output.
 
         Raises
@@ -66,35 +78,23 @@ class Family(Protocol):
         """
         ...
 
-    def tiled_axes(self, operator: Operator, tensors: Mapping[str, Tensor]) -> tuple[bool, ...]:
+    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
         """For each axis of the output, whether tiles may split it."""
         ...
 
-    def reduction(self, operator: Operator, tensors: Mapping[str, Tensor]) -> int:
+    def reduction(self, operator: Operator, tensors: Tensors) -> int:
         """Length of the reduction that tasks may split into partial sums; 1 if none."""
         ...
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """For each input, the box that the output's ``box`` depends on.
 
         The box is exact wherever the dependence is a box, else the least box that covers it; it is
         clipped to the tensor (padding is not read). ``None`` for an input that is left out or of
-        which nothing is read. ``reduction`` limits the reads to a part of the reduction.
+        which nothing is read. ``part`` limits the reads to a part of the reduction.
         """
         ...
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the work to compute ``box`` of the output, or a part of its reduction."""
         ...

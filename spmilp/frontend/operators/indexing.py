@@ -1,11 +1,10 @@
 """Operators that take positions along the axes of their input: Slice, Gather and Pad."""
 
-from collections.abc import Mapping, Sequence
-
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import axis_of, has, integer, integers, number, text
 from spmilp.frontend.operators.base import has_input, input_shape, required
-from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.boxes import covering_ranges
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.frontend.operators.moves import Moves
 from spmilp.units import Box, Extents
 
@@ -21,7 +20,7 @@ class Slice(Moves):
     kinds = frozenset({"Slice"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the number of elements taken along each axis."""
         shape = required(operator, inputs, 0).shape
         taken = tuple(len(positions) for positions in slice_ranges(operator, shape))
@@ -29,13 +28,7 @@ class Slice(Moves):
             raise ValueError(f"the result of shape {taken} is empty")
         return taken
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the range of the positions along each axis."""
         ranges = slice_ranges(operator, input_shape(operator, tensors, 0))
         ends = (
@@ -77,7 +70,7 @@ class Gather(Moves):
     kinds = frozenset({"Gather"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X with the axis replaced by the shape of the indices."""
         shape = required(operator, inputs, 0).shape
         axis = axis_of(operator, len(shape))
@@ -92,13 +85,7 @@ class Gather(Moves):
             taken = required(operator, inputs, 1).shape
         return (*shape[:axis], *taken, *shape[axis + 1 :])
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the boxes of the table and of the indices."""
         shape, axis = input_shape(operator, tensors, 0), integer(operator, "axis")
         rank = len(box) - len(shape) + 1
@@ -131,7 +118,7 @@ class Pad(Moves):
     kinds = frozenset({"Pad"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the padded shape."""
         shape = required(operator, inputs, 0).shape
         pads, rank = integers(operator, "pads", 2 * len(shape)), len(shape)
@@ -148,22 +135,14 @@ class Pad(Moves):
             raise ValueError(f"the result of shape {result} is empty")
         return result
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the range of the source positions along each axis."""
         shape = input_shape(operator, tensors, 0)
-        ranges = []
-        for axis, interval in enumerate(box):
-            inside = [p for p in pad_positions(operator, shape, axis, interval) if p is not None]
-            if not inside:
-                return (None,)
-            ranges.append((min(inside), max(inside) + 1))
-        return (tuple(ranges),)
+        inside = [
+            [p for p in pad_positions(operator, shape, axis, interval) if p is not None]
+            for axis, interval in enumerate(box)
+        ]
+        return (covering_ranges(inside),)
 
 
 def pad_positions(

@@ -1,41 +1,21 @@
 """Operators that only move elements: their base, and Concat, Expand, Tile and Trilu."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import axis_of, integer, integers
-from spmilp.frontend.operators.base import Base, input_shape, required, vector_work
+from spmilp.frontend.operators.base import VectorOperator, input_shape, required
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 
-class Moves(Base, ABC):
+class Moves(VectorOperator):
     """Moves elements without arithmetic: a view costs nothing, else 1 per output element."""
 
     fusion: Fusion
 
-    @abstractmethod
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
-        """For each input, the least box that holds what ``box`` of the output needs."""
-
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        count = 0 if self.fusion is Fusion.VIEW else volume(box)
-        return vector_work(operator, tensors, box, self.reads(operator, tensors, box), count)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        return 0 if self.fusion is Fusion.VIEW else volume(box)
 
 
 class Concat(Moves):
@@ -44,7 +24,7 @@ class Concat(Moves):
     kinds = frozenset({"Concat"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape with the lengths along the axis added."""
         shapes = [required(operator, inputs, position).shape for position in range(len(inputs))]
         axis = axis_of(operator, len(shapes[0]))
@@ -54,13 +34,7 @@ class Concat(Moves):
         total = sum(shape[axis] for shape in shapes)
         return (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return what of each input falls into the box."""
         axis = integer(operator, "axis")
         boxes: list[Box | None] = []
@@ -81,17 +55,11 @@ class Expand(Moves):
     kinds = frozenset({"Expand"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the broadcast shape."""
         return broadcast_shape((required(operator, inputs, 0).shape, integers(operator, "shape")))
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the part that broadcasts to the box."""
         return (broadcast_box(input_shape(operator, tensors, 0), box),)
 
@@ -102,7 +70,7 @@ class Tile(Moves):
     kinds = frozenset({"Tile"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape times the repeats."""
         shape = required(operator, inputs, 0).shape
         repeats = integers(operator, "repeats", len(shape))
@@ -110,13 +78,7 @@ class Tile(Moves):
             raise ValueError(f"repeats are {repeats}, expected positive integers")
         return tuple(length * count for length, count in zip(shape, repeats, strict=True))
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return, along each axis, the interval in one copy, or all when it touches two."""
         shape = input_shape(operator, tensors, 0)
         return (
@@ -138,7 +100,7 @@ class Trilu(Moves):
     kinds = frozenset({"Trilu"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         integer(operator, "upper")
@@ -147,12 +109,6 @@ class Trilu(Moves):
             raise ValueError(f"input of shape {shape}, expected a matrix at least")
         return shape
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the same box."""
         return (box,)

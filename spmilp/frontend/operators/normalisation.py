@@ -1,25 +1,23 @@
 """Normalisations by constants, groups, layers or neighbouring channels, and Softmax."""
 
-from collections.abc import Mapping, Sequence
-from math import prod
-
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import axis_of, integer, number
 from spmilp.frontend.operators.base import (
     DIVISION,
     EXPONENTIAL,
-    Base,
+    AlongAxis,
+    VectorOperator,
+    elements,
     has_input,
     input_shape,
     required,
-    vector_work,
 )
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume, whole
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 
-class BatchNormalization(Base):
+class BatchNormalization(VectorOperator):
     """BatchNormalization at inference: ``(x - mean) / sqrt(var + epsilon) * scale + bias``.
 
     Inputs: X ``(N, C, ...)``, scale, bias, mean, var, each ``(C)``. Attributes: ``epsilon``.
@@ -30,39 +28,31 @@ class BatchNormalization(Base):
     kinds = frozenset({"BatchNormalization"})
     fusion = Fusion.ELEMENTWISE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
-        shape = required(operator, inputs, 0).shape
-        number(operator, "epsilon")
-        for position in range(1, 5):
-            given = required(operator, inputs, position).shape
-            if len(shape) < 2 or given != (shape[1],):
-                raise ValueError(f"input {position} of shape {given} for data of shape {shape}")
-        return shape
+        return _shape_with_parameters(operator, inputs, 4)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the same box of X and its channels of the others."""
         return (box, *((box[1],) for _ in range(4)))
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        count = 2 * volume(box) + (2 * DIVISION + 4) * (box[1][1] - box[1][0])
-        return vector_work(operator, tensors, box, self.reads(operator, tensors, box), count)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        return 2 * volume(box) + (2 * DIVISION + 4) * (box[1][1] - box[1][0])
 
 
-class GroupNormalization(Base):
+def _shape_with_parameters(operator: Operator, inputs: Inputs, count: int) -> Extents:
+    """Return the shape of X ``(N, C, ...)``, which ``count`` inputs of shape ``(C)`` follow."""
+    shape = required(operator, inputs, 0).shape
+    number(operator, "epsilon")
+    for position in range(1, count + 1):
+        given = required(operator, inputs, position).shape
+        if len(shape) < 2 or given != (shape[1],):
+            raise ValueError(f"input {position} of shape {given} for data of shape {shape}")
+    return shape
+
+
+class GroupNormalization(VectorOperator):
     """InstanceNormalization, GroupNormalization (opset 21: scale and bias per channel).
 
     Inputs: X ``(N, C, ...)``, scale ``(C)``, bias ``(C)``. Attributes: ``epsilon``;
@@ -75,52 +65,33 @@ class GroupNormalization(Base):
     kinds = frozenset({"InstanceNormalization", "GroupNormalization"})
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
-        shape = required(operator, inputs, 0).shape
-        number(operator, "epsilon")
-        for position in (1, 2):
-            given = required(operator, inputs, position).shape
-            if len(shape) < 2 or given != (shape[1],):
-                raise ValueError(f"input {position} of shape {given} for data of shape {shape}")
+        shape = _shape_with_parameters(operator, inputs, 2)
         if shape[1] % self._groups(operator, shape) != 0:
             raise ValueError(f"{shape[1]} channels in {self._groups(operator, shape)} groups")
         return shape
 
-    def tiled_axes(self, operator: Operator, tensors: Mapping[str, Tensor]) -> tuple[bool, ...]:
+    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
         """The batch, and channels that are groups."""
         shape = tensors[operator.output].shape
         alone = self._groups(operator, shape) == shape[1]
         return (True, alone, *(False for _ in shape[2:]))
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return whole groups of X, and the channels of scale and bias."""
         shape = input_shape(operator, tensors, 0)
         size = shape[1] // self._groups(operator, shape)
         channels = (box[1][0] // size * size, -(-box[1][1] // size) * size)
         return (box[0], channels, *whole(shape)[2:]), (box[1],), (box[1],)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        reads = self.reads(operator, tensors, box)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
         data = reads[0] or box
         shape = input_shape(operator, tensors, 0)
         size = shape[1] // self._groups(operator, shape)
         groups = (data[0][1] - data[0][0]) * (data[1][1] - data[1][0]) // size
-        count = EACH_NORMALISED * volume(data) + 2 * DIVISION * groups
-        return vector_work(operator, tensors, box, reads, count)
+        return EACH_NORMALISED * volume(data) + 2 * DIVISION * groups
 
     def _groups(self, operator: Operator, shape: Extents) -> int:
         if operator.kind == "InstanceNormalization":
@@ -132,7 +103,7 @@ EACH_NORMALISED = 7
 """Element operations: mean, difference, square and its sum, division, scale, bias."""
 
 
-class LayerNormalization(Base):
+class LayerNormalization(VectorOperator):
     """LayerNormalization and RMSNormalization over the axes from ``axis`` on.
 
     Inputs: X, scale, and for LayerNormalization an optional bias; both broadcast to X.
@@ -144,7 +115,7 @@ class LayerNormalization(Base):
     kinds = frozenset({"LayerNormalization", "RMSNormalization"})
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         axis_of(operator, len(shape))
@@ -155,18 +126,12 @@ class LayerNormalization(Base):
             raise ValueError(f"scale or bias of shapes {others} do not broadcast to {shape}")
         return shape
 
-    def tiled_axes(self, operator: Operator, tensors: Mapping[str, Tensor]) -> tuple[bool, ...]:
+    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
         """The axes before the normalised ones."""
         first = integer(operator, "axis")
         return tuple(axis < first for axis in range(len(tensors[operator.output].shape)))
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return whole rows of X, and the box of scale and bias."""
         axis = integer(operator, "axis")
         shape = input_shape(operator, tensors, 0)
@@ -178,23 +143,13 @@ class LayerNormalization(Base):
             )
         return tuple(boxes)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        axis = integer(operator, "axis")
-        rows = volume(box[:axis])
-        elements = rows * prod(input_shape(operator, tensors, 0)[axis:])
-        reads = self.reads(operator, tensors, box)
-        count = EACH_NORMALISED * elements + 2 * DIVISION * rows
-        return vector_work(operator, tensors, box, reads, count)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        rows = volume(box[: integer(operator, "axis")])
+        return EACH_NORMALISED * elements(reads[:1]) + 2 * DIVISION * rows
 
 
-class LRN(Base):
+class LRN(VectorOperator):
     """LRN across channels; attributes ``size``, ``alpha``, ``beta``, ``bias``.
 
     Each channel reads ``floor((size - 1) / 2)`` channels before it and ``ceil((size - 1) / 2)``
@@ -205,7 +160,7 @@ class LRN(Base):
     kinds = frozenset({"LRN"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         integer(operator, "size")
@@ -215,34 +170,20 @@ class LRN(Base):
             raise ValueError(f"input of shape {shape}, expected batch and channels at least")
         return shape
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the box with the neighbouring channels."""
         size, channels = integer(operator, "size"), input_shape(operator, tensors, 0)[1]
         start, stop = box[1]
         wider = (max(0, start - (size - 1) // 2), min(channels, stop + size // 2))
         return ((box[0], wider, *box[2:]),)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        reads = self.reads(operator, tensors, box)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
         each = integer(operator, "size") + 2 * EXPONENTIAL + DIVISION + 2
-        count = sum(volume(read) for read in reads if read is not None) + each * volume(box)
-        return vector_work(operator, tensors, box, reads, count)
+        return elements(reads) + each * volume(box)
 
 
-class Softmax(Base):
+class Softmax(AlongAxis):
     """Softmax, LogSoftmax along one axis (the meaning since opset 13).
 
     Attributes: ``axis`` (not negative).
@@ -255,38 +196,13 @@ class Softmax(Base):
     kinds = frozenset({"Softmax", "LogSoftmax"})
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of the input."""
         shape = required(operator, inputs, 0).shape
         axis_of(operator, len(shape))
         return shape
 
-    def tiled_axes(self, operator: Operator, tensors: Mapping[str, Tensor]) -> tuple[bool, ...]:
-        """All axes but the one that is normalised."""
-        own = integer(operator, "axis")
-        return tuple(axis != own for axis in range(len(tensors[operator.output].shape)))
-
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
-        """Return the box with the whole of the axis."""
-        axis = integer(operator, "axis")
-        length = input_shape(operator, tensors, 0)[axis]
-        return ((*box[:axis], (0, length), *box[axis + 1 :]),)
-
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
         each = EXPONENTIAL + 3 + (DIVISION if operator.kind == "Softmax" else 1)
-        reads = self.reads(operator, tensors, box)
-        count = sum(each * volume(read) for read in reads if read is not None)
-        return vector_work(operator, tensors, box, reads, count)
+        return each * elements(reads)

@@ -1,8 +1,6 @@
 """Products of matrices: MatMul, Gemm and Einsum."""
 
-from collections.abc import Mapping, Sequence
-
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import integer, number, text
 from spmilp.frontend.operators.base import (
     Base,
@@ -13,7 +11,7 @@ from spmilp.frontend.operators.base import (
     work_dtype,
 )
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors, Work
 from spmilp.units import Box, Extents
 
 
@@ -28,7 +26,7 @@ class MatMul(Base):
     kinds = frozenset({"MatMul"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the batch axes, then rows and columns where the operands have them."""
         left, right = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
         if not left or not right:
@@ -41,20 +39,14 @@ class MatMul(Base):
         columns = right[-1:] if len(right) > 1 else ()
         return (*batch, *rows, *columns)
 
-    def reduction(self, operator: Operator, tensors: Mapping[str, Tensor]) -> int:
+    def reduction(self, operator: Operator, tensors: Tensors) -> int:
         """Length of the reduction."""
         return input_shape(operator, tensors, 0)[-1]
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the boxes of both operands."""
         left, right = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
-        part = reduction or (0, left[-1])
+        part = part or (0, left[-1])
         batch, rows, columns = _split(box, left, right)
         if len(right) == 1:
             right_box: Box = (part,)
@@ -62,16 +54,10 @@ class MatMul(Base):
             right_box = (*broadcast_box(right[:-2], batch), part, *columns)
         return (*broadcast_box(left[:-2], batch), *rows, part), right_box
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the exact number of MACs, and requantisation as vector work."""
         left, right = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
-        part = reduction or (0, left[-1])
+        part = part or (0, left[-1])
         batch, rows, columns = _split(box, left, right)
         own = volume(broadcast_box(right[:-2], batch)) if len(right) > 2 else 1
         return Work(
@@ -109,7 +95,7 @@ class Gemm(Base):
     kinds = frozenset({"Gemm"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return ``(rows, columns)``."""
         left, right = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
         _scales_are_plain(operator)
@@ -125,20 +111,14 @@ class Gemm(Base):
             raise ValueError(f"C of shape {added.shape} does not broadcast to {result}")
         return result
 
-    def reduction(self, operator: Operator, tensors: Mapping[str, Tensor]) -> int:
+    def reduction(self, operator: Operator, tensors: Tensors) -> int:
         """Length of the reduction: the columns of A'."""
         return input_shape(operator, tensors, 0)[0 if integer(operator, "transA") else 1]
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the boxes of A, B and C."""
         length = self.reduction(operator, tensors)
-        part = reduction or (0, length)
+        part = part or (0, length)
         left, right = (box[0], part), (part, box[1])
         boxes: list[Box | None] = [
             left[::-1] if integer(operator, "transA") else left,
@@ -149,16 +129,10 @@ class Gemm(Base):
             boxes.append(broadcast_box(shape, box) if part[1] == length else None)
         return tuple(boxes)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the exact number of MACs; scaling, C and requantisation as vector work."""
         length = self.reduction(operator, tensors)
-        part = reduction or (0, length)
+        part = part or (0, length)
         vector = 0
         if part[1] == length:
             added = has_input(operator, 2)
@@ -192,7 +166,7 @@ class Einsum(Base):
     kinds = frozenset({"Einsum"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the length of each letter of the result."""
         operands, result = letters(operator)
         if len(operands) != len(inputs):
@@ -207,25 +181,13 @@ class Einsum(Base):
                     raise ValueError(f"letter {letter} is {lengths[letter]} and {length} long")
         return tuple(lengths[letter] for letter in result)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the box of each operand; summed letters are read whole."""
         intervals = self._intervals(operator, tensors, box)
         operands, _ = letters(operator)
         return tuple(tuple(intervals[letter] for letter in operand) for operand in operands)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the MACs of the loop nest, and requantisation as vector work."""
         intervals = self._intervals(operator, tensors, box)
         _, result = letters(operator)
@@ -237,7 +199,7 @@ class Einsum(Base):
         )
 
     def _intervals(
-        self, operator: Operator, tensors: Mapping[str, Tensor], box: Box
+        self, operator: Operator, tensors: Tensors, box: Box
     ) -> dict[str, tuple[int, int]]:
         operands, result = letters(operator)
         intervals = {

@@ -1,19 +1,20 @@
 """Reductions over whole axes, and the running sum along one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import axis_of, integer, integers
 from spmilp.frontend.operators.base import (
     DIVISION,
     EXPONENTIAL,
-    Base,
+    AlongAxis,
+    VectorOperator,
+    elements,
     input_shape,
     required,
-    vector_work,
 )
 from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 EACH: Mapping[str, int] = {
@@ -39,7 +40,7 @@ LAST: Mapping[str, int] = {
 """Element operations per output element, where there are any."""
 
 
-class Reduce(Base):
+class Reduce(VectorOperator):
     """ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2 and their like.
 
     Input: X. Attributes: ``axes`` (all of the reduced axes, not negative, sorted; none for a copy),
@@ -51,7 +52,7 @@ class Reduce(Base):
     kinds = frozenset(EACH)
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape without the reduced axes, or with length 1 there."""
         shape = required(operator, inputs, 0).shape
         axes = integers(operator, "axes")
@@ -61,13 +62,7 @@ class Reduce(Base):
             return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
         return tuple(length for axis, length in enumerate(shape) if axis not in axes)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the box with the reduced axes whole."""
         shape, axes = input_shape(operator, tensors, 0), integers(operator, "axes")
         kept = [axis for axis in range(len(shape)) if axis not in axes]
@@ -77,21 +72,12 @@ class Reduce(Base):
             own[axis] = box[position]
         return (tuple(own),)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        reads = self.reads(operator, tensors, box)
-        count = sum(EACH[operator.kind] * volume(read) for read in reads if read is not None)
-        count += LAST.get(operator.kind, 0) * volume(box)
-        return vector_work(operator, tensors, box, reads, count)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        return EACH[operator.kind] * elements(reads) + LAST.get(operator.kind, 0) * volume(box)
 
 
-class CumSum(Base):
+class CumSum(AlongAxis):
     """CumSum; attributes ``axis`` (not negative), ``exclusive``, ``reverse`` (0 or 1).
 
     The axis is not tiled. Costs 1 per element read.
@@ -100,7 +86,7 @@ class CumSum(Base):
     kinds = frozenset({"CumSum"})
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         axis_of(operator, len(shape))
@@ -108,31 +94,6 @@ class CumSum(Base):
         integer(operator, "reverse")
         return shape
 
-    def tiled_axes(self, operator: Operator, tensors: Mapping[str, Tensor]) -> tuple[bool, ...]:
-        """All axes but the one that is summed."""
-        own = integer(operator, "axis")
-        return tuple(axis != own for axis in range(len(tensors[operator.output].shape)))
-
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
-        """Return the box with the whole of the axis."""
-        axis = integer(operator, "axis")
-        length = input_shape(operator, tensors, 0)[axis]
-        return ((*box[:axis], (0, length), *box[axis + 1 :]),)
-
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        reads = self.reads(operator, tensors, box)
-        count = sum(volume(read) for read in reads if read is not None)
-        return vector_work(operator, tensors, box, reads, count)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        return elements(reads)

@@ -1,15 +1,14 @@
 """The same elements in other axes: Reshape and its kin, Transpose, DepthToSpace, SpaceToDepth."""
 
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import integer, integers, text
 from spmilp.frontend.operators.base import input_shape, output_shape_of, required
-from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.frontend.operators.moves import Moves
 from spmilp.units import Box, Extents
 
@@ -28,7 +27,7 @@ class Reshape(Moves):
     kinds = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the new shape."""
         shape = required(operator, inputs, 0).shape
         result = self._shape(operator, shape)
@@ -36,13 +35,7 @@ class Reshape(Moves):
             raise ValueError(f"{shape} cannot be reshaped to {result}")
         return result
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the least box that covers the elements."""
         source = input_shape(operator, tensors, 0)
         target = output_shape_of(operator, tensors)
@@ -147,7 +140,7 @@ class Transpose(Moves):
     kinds = frozenset({"Transpose"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the permuted shape."""
         shape = required(operator, inputs, 0).shape
         perm = integers(operator, "perm", len(shape))
@@ -155,13 +148,7 @@ class Transpose(Moves):
             raise ValueError(f"perm is {perm}, no permutation of {len(shape)} axes")
         return tuple(shape[axis] for axis in perm)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the box with its axes permuted back."""
         perm = integers(operator, "perm", len(box))
         return (tuple(box[perm.index(axis)] for axis in range(len(box))),)
@@ -179,7 +166,7 @@ class DepthToSpace(Moves):
     kinds = frozenset({"DepthToSpace", "SpaceToDepth"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of the rearranged tensor."""
         shape = required(operator, inputs, 0).shape
         block = integer(operator, "blocksize")
@@ -194,13 +181,7 @@ class DepthToSpace(Moves):
             raise ValueError(f"{channels} channels in blocks of {block} x {block}")
         return (batch, channels // (block * block), rows * block, columns * block)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the least covering box."""
         source, target = input_shape(operator, tensors, 0), output_shape_of(operator, tensors)
         split, perm = split_and_permutation(operator, source)

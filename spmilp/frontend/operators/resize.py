@@ -1,6 +1,5 @@
 """Resize, and how it interpolates along one axis (ONNX operator specification, Resize)."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -8,11 +7,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import integer, integers, number, numbers, text
-from spmilp.frontend.operators.base import Base, input_shape, required, vector_work
-from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.base import VectorOperator, input_shape, required
+from spmilp.frontend.operators.boxes import covering_ranges, volume
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 COORDINATES = (
@@ -161,7 +160,7 @@ def _cubic(
     return positions, weights.astype(np.float32)
 
 
-class Resize(Base):
+class Resize(VectorOperator):
     """Resize (an Upsample is one with ``asymmetric`` coordinates).
 
     Input: X. Attributes: ``sizes`` (lengths of the result, all axes), ``scales`` (all axes: those
@@ -177,7 +176,7 @@ class Resize(Base):
     kinds = frozenset({"Resize"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return ``sizes``."""
         shape = required(operator, inputs, 0).shape
         sizes = integers(operator, "sizes", len(shape))
@@ -196,40 +195,23 @@ class Resize(Base):
             raise ValueError(f"sizes are {sizes}, expected positive integers")
         return sizes
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the range of the positions that have a weight, along each axis."""
         shape = input_shape(operator, tensors, 0)
-        ranges = []
-        for axis, interval in enumerate(box):
-            used = taps(axis_rule(operator, shape, axis), interval)
-            positions = used.positions[used.weights != 0]
-            if positions.size == 0:
-                return (None,)
-            ranges.append((int(positions.min()), int(positions.max()) + 1))
-        return (tuple(ranges),)
+        along = (
+            taps(axis_rule(operator, shape, axis), interval) for axis, interval in enumerate(box)
+        )
+        return (covering_ranges([used.positions[used.weights != 0].tolist() for used in along]),)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
         shape = input_shape(operator, tensors, 0)
         used = [
             taps(axis_rule(operator, shape, axis), interval).positions.shape[0]
             for axis, interval in enumerate(box)
         ]
         each = 1 if text(operator, "mode") == "nearest" else 2 * prod(used)
-        reads = self.reads(operator, tensors, box)
-        return vector_work(operator, tensors, box, reads, each * volume(box))
+        return each * volume(box)
 
 
 def axis_rule(operator: Operator, shape: Extents, axis: int) -> Axis:

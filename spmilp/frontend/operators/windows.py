@@ -1,15 +1,22 @@
 """Sliding windows along one axis, which inputs a range of outputs depends on, and pooling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import TypeAlias
 
-from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import integer, integers
-from spmilp.frontend.operators.base import DIVISION, Base, input_shape, required, vector_work
+from spmilp.frontend.operators.base import (
+    DIVISION,
+    VectorOperator,
+    elements,
+    input_shape,
+    required,
+)
 from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 
@@ -35,6 +42,10 @@ class Window:
     def span(self) -> int:
         """Elements from the first to the last position of the window."""
         return (self.kernel - 1) * self.dilation + 1
+
+
+WindowReads: TypeAlias = Callable[[Window, tuple[int, int], int], tuple[int, int] | None]
+"""The range of inputs of a range of outputs along an axis of so many inputs."""
 
 
 @lru_cache(maxsize=1 << 10)
@@ -123,7 +134,27 @@ def transposed_pairs(window: Window, outputs: tuple[int, int], length: int) -> i
     return pairs
 
 
-class Pool(Base):
+def data_box(
+    operator: Operator, shape: Extents, leading: Box, outputs: Box, reads: WindowReads
+) -> Box | None:
+    """Return what windows over data of ``shape`` read; ``None`` where all fall on padding.
+
+    Parameters
+    ----------
+    leading
+        Of the axes before the spatial ones.
+    outputs
+        Of the spatial axes of the result.
+    reads
+        What a range of outputs depends on along one axis.
+    """
+    windows = windows_of(operator, len(outputs))
+    intervals = list(map(reads, windows, outputs, shape[2:]))
+    found = tuple(interval for interval in intervals if interval is not None)
+    return (*leading, *found) if len(found) == len(intervals) else None
+
+
+class Pool(VectorOperator):
     """MaxPool (values only), AveragePool, LpPool.
 
     Input: X ``(N, C, spatial...)``.
@@ -137,7 +168,7 @@ class Pool(Base):
     kinds = frozenset({"MaxPool", "AveragePool", "LpPool"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return ``(N, C, spatial...)``."""
         shape = required(operator, inputs, 0).shape
         if len(shape) < 3:
@@ -150,40 +181,20 @@ class Pool(Base):
         ]
         return (shape[0], shape[1], *counts)
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the box of the input."""
         shape = input_shape(operator, tensors, 0)
-        intervals = [
-            window_reads(window, outputs, length)
-            for window, outputs, length in zip(
-                windows_of(operator, len(shape) - 2), box[2:], shape[2:], strict=True
-            )
-        ]
-        found = tuple(interval for interval in intervals if interval is not None)
-        return ((*box[:2], *found) if len(found) == len(intervals) else None,)
+        return (data_box(operator, shape, box[:2], box[2:], window_reads),)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
         windows = windows_of(operator, len(box) - 2)
         each = prod(window.kernel for window in windows)
         each += 0 if operator.kind == "MaxPool" else DIVISION
-        reads = self.reads(operator, tensors, box)
-        return vector_work(operator, tensors, box, reads, each * volume(box))
+        return each * volume(box)
 
 
-class GlobalPool(Base):
+class GlobalPool(VectorOperator):
     """GlobalAveragePool, GlobalMaxPool: X ``(N, C, spatial...)`` to ``(N, C, 1...)``.
 
     No attributes. Costs 1 per input element, 4 more per output element of the average.
@@ -192,33 +203,19 @@ class GlobalPool(Base):
     kinds = frozenset({"GlobalAveragePool", "GlobalMaxPool"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Sequence[Tensor | None]) -> Extents:
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return ``(N, C, 1...)``."""
         shape = required(operator, inputs, 0).shape
         if len(shape) < 2:
             raise ValueError(f"input of shape {shape}, expected batch and channels at least")
         return (*shape[:2], *(1 for _ in shape[2:]))
 
-    def reads(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> tuple[Box | None, ...]:
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """Return the box of the input: all of its spatial axes."""
         shape = input_shape(operator, tensors, 0)
         return ((*box[:2], *((0, length) for length in shape[2:])),)
 
-    def work(
-        self,
-        operator: Operator,
-        tensors: Mapping[str, Tensor],
-        box: Box,
-        reduction: tuple[int, int] | None = None,
-    ) -> Work:
-        """Return the vector work."""
-        reads = self.reads(operator, tensors, box)
-        count = sum(volume(read) for read in reads if read is not None)
-        count += DIVISION * volume(box) if operator.kind == "GlobalAveragePool" else 0
-        return vector_work(operator, tensors, box, reads, count)
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        last = DIVISION if operator.kind == "GlobalAveragePool" else 0
+        return elements(reads) + last * volume(box)
