@@ -11,9 +11,9 @@ import onnx_ir as ir
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import is_shape_only
-from spmilp.frontend.cleanup.nodes import name_of, reason_of
+from spmilp.frontend.cleanup.nodes import origin_of, reason_of
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
-from spmilp.frontend.node import Node, numpy_dtype, static_shape
+from spmilp.frontend.node import Node, has_elements, numpy_dtype, static_shape
 from spmilp.frontend.operators.registry import find_family
 from spmilp.frontend.rules import ONE_INPUT, RULES, positive_axis
 from spmilp.frontend.unfused import UnfusedNetwork, unique_names
@@ -31,7 +31,10 @@ def convert(model: ir.Model) -> UnfusedNetwork:
     """
     conversion = _Conversion(model)
     if conversion.problems:
-        raise UnsupportedOperatorError(tuple(conversion.problems))
+        nodes = sorted(conversion.problems.items())
+        raise UnsupportedOperatorError(
+            tuple((name, kind, reason) for (_, name, kind), reason in nodes)
+        )
     names = unique_names([operator.name for operator in conversion.operators])
     return UnfusedNetwork(
         operators=tuple(map(_renamed, conversion.operators, names)),
@@ -47,14 +50,15 @@ class _Conversion:
     def __init__(self, model: ir.Model) -> None:
         self.operators: list[Operator] = []
         self.tensors: dict[str, Tensor] = {}
-        self.problems: list[tuple[str, str, str]] = []
+        # By place in the model, name and operator type; inputs come first.
+        self.problems: dict[tuple[int, str, str], str] = {}
         self._unknown: set[str] = set()
         self._opset = model.graph.opset_imports.get("", 0)
         for value in (*model.graph.inputs, *model.graph.initializers.values()):
             try:
                 self.tensors[str(value.name)] = _tensor(value)
             except ValueError as error:
-                self.problems.append((str(value.name), "input", str(error)))
+                self.problems[-1, str(value.name), "input"] = str(error)
                 self._unknown.add(str(value.name))
         for node in model.graph:
             self._visit(node)
@@ -64,23 +68,29 @@ class _Conversion:
         if all(value.const_value is not None for value in node.outputs):
             self._take_inferred_outputs(node)
             return
-        # What follows from an earlier problem is not reported again.
-        if any(value is not None and value.name in self._unknown for value in node.inputs):
-            self._take_inferred_outputs(node)
-            return
         try:
+            _is_lowerable(node)
+            # What follows from an earlier problem is not reported again.
+            if any(value is not None and value.name in self._unknown for value in node.inputs):
+                self._take_inferred_outputs(node)
+                return
             self._lower(node)
         except ValueError as error:
-            self.problems.append((name_of(node), node.op_type, str(error)))
+            # The nodes that stand for one of the model's are reported as that one, once.
+            self.problems.setdefault(origin_of(node), str(error))
             self._take_inferred_outputs(node)
 
     def _lower(self, node: ir.Node) -> None:
-        _is_lowerable(node)
         view = Node(node, self._opset)
         results = {str(value.name): value for value in node.outputs}
+        for value in node.outputs:
+            if (value.uses() or value.is_graph_output()) and value.shape and 0 in value.shape.dims:
+                static_shape(value)
         for plain in normalise(view):
             operator = with_scales(view, plain)
             inputs = [self.tensors[name] if name else None for name in operator.inputs]
+            for tensor in filter(None, inputs):
+                has_elements(tensor.name, tensor.shape)
             family = find_family(operator.kind)
             if family is None:
                 raise ValueError("the operator is not supported")
@@ -113,11 +123,19 @@ def _is_lowerable(node: ir.Node) -> None:
     if reason is not None:
         raise ValueError(reason)
     if node.op_type in CONTROL_FLOW:
-        raise ValueError("control flow that depends on data is not supported")
+        raise ValueError(
+            "control flow that depends on data is not supported; export the model with its "
+            "conditions and numbers of steps fixed"
+        )
     if node.domain not in ("", "ai.onnx"):
-        raise ValueError(f"operators of domain {node.domain} are not supported")
+        raise ValueError(
+            f"operator {node.op_type} of domain {node.domain} is not supported; give the model its "
+            f"definition as an ONNX function, or export it with operators of ONNX"
+        )
     if node.op_type != "Split" and find_family(node.op_type) is None:
-        raise ValueError("the operator is not supported")
+        raise ValueError(
+            "the operator is not supported; export the model with others, or cut this one off"
+        )
 
 
 def _tensor(value: ir.Value) -> Tensor:
@@ -169,7 +187,7 @@ def _split(node: Node) -> tuple[Operator, ...]:
     axis = positive_axis(node.integer("axis"), len(node.shape(0)))
     ends = [0]
     for position in range(len(node.outputs())):
-        ends.append(ends[-1] + node.output_shape(position)[axis])
+        ends.append(ends[-1] + node.output_length(position, axis))
     return tuple(
         Operator(
             name=f"{node.name}:{position}",

@@ -49,6 +49,10 @@ class Node:
         """Return the shape of an output."""
         return static_shape(self._node.outputs[position])
 
+    def output_length(self, position: int, axis: int) -> int:
+        """Return the length of an output along an axis; 0 for one without elements."""
+        return known_shape(self._node.outputs[position])[axis]
+
     def dtype(self, position: int) -> np.dtype[np.generic]:
         """Return the type of an input."""
         return numpy_dtype(self._value(position))
@@ -72,7 +76,9 @@ class Node:
         """Return the values of an input that must be constant."""
         value = self._value(position)
         if value.const_value is None:
-            raise ValueError(f"input {position} ({value.name}) is not constant")
+            raise ValueError(
+                f"input {position} ({value.name}) is not constant; export the model with its values"
+            )
         return cast(NDArray[np.generic], value.const_value.numpy())
 
     def is_constant(self, position: int) -> bool:
@@ -146,19 +152,40 @@ TYPES = frozenset(
 
 
 def static_shape(value: ir.Value) -> Extents:
-    """Return the shape of a value.
+    """Return the shape of a value, which has elements.
 
     Raises
     ------
     ValueError
-        If it is not known, or empty.
+        If it is not known, or there are none.
+    """
+    shape = known_shape(value)
+    has_elements(str(value.name), shape)
+    return shape
+
+
+def known_shape(value: ir.Value) -> Extents:
+    """Return the shape of a value, which may be without elements.
+
+    Raises
+    ------
+    ValueError
+        If it is not known.
     """
     if value.shape is None or not value.shape.is_static():
-        raise ValueError(f"the shape of {value.name} depends on data")
-    shape = tuple(int(length) for length in value.shape.numpy())
+        raise ValueError(
+            f"the shape of {value.name} depends on data; export the model with fixed shapes"
+        )
+    return tuple(int(length) for length in value.shape.numpy())
+
+
+def has_elements(name: str, shape: Extents) -> None:
+    """Raise a ``ValueError`` if a tensor has none."""
     if 0 in shape:
-        raise ValueError(f"{value.name} of shape {list(shape)} is empty")
-    return shape
+        raise ValueError(
+            f"{name} of shape {list(shape)} has no elements, so there is nothing to compute; give "
+            f"its dimension of length 0 another length, or leave out what reads it"
+        )
 
 
 def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:

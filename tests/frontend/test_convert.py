@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spmilp.errors import UnsupportedOperatorError
+from spmilp.errors import SpmilpError, UnsupportedOperatorError
 from spmilp.frontend.graph import Operator
 from tests.frontend.running import (
     given,
@@ -186,6 +186,99 @@ def test_what_follows_from_an_unsupported_node_is_not_reported_again(tmp_path: P
     with pytest.raises(UnsupportedOperatorError) as raised:
         loaded(tmp_path, graph)
     assert [kind for _, kind, _ in raised.value.nodes] == ["NonZero"]
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+def test_nodes_behind_unsupported_ones_are_reported_too(tmp_path: Path, opset: int) -> None:
+    graph = """
+    agraph (float[4,8] x) => (float[4,8] y, float[4,8] u)
+    {
+        [first] a = Magic(x)
+        [second] b = mystery.Trick(a)
+        [third] r = Relu(b)
+        [fourth] y = Wonder(r)
+        [fifth] u = Sqrt(x)
+    }
+    """
+    model = model_of(graph, opset)
+    model.opset_import.add(domain="mystery", version=1)
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        loaded(tmp_path, model)
+    reported = [(name, kind) for name, kind, _ in raised.value.nodes]
+    assert reported == [("first", "Magic"), ("second", "Trick"), ("fourth", "Wonder")]
+    assert all("export" in reason for _, _, reason in raised.value.nodes)
+
+
+def test_an_operator_that_is_replaced_by_others_is_reported_by_its_own_name(
+    tmp_path: Path,
+) -> None:
+    graph = """
+    agraph (float[4] x, float[1,2,3] s) => (float[4] y, float[4] z, float[1,1,2,4] l)
+    <float[1,16,3] w = {W}, float[1,16,4] r = {R}, float[1,12] p = {P}>
+    {
+        [noisy] y = Bernoulli<seed=1.0>(x)
+        z = Relu(x)
+        [memory] l, h, c = LSTM<hidden_size=4>(s, w, r, , , , , p)
+    }
+    """
+    for letter, count in (("W", 48), ("R", 64), ("P", 12)):
+        graph = graph.replace(f"{{{letter}}}", f"{{{', '.join(['0.5'] * count)}}}")
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        loaded(tmp_path, graph)
+    reported = [(name, kind) for name, kind, _ in raised.value.nodes]
+    assert reported == [("noisy", "Bernoulli"), ("memory", "LSTM")]
+
+
+def test_a_tensor_without_elements_has_a_message_of_its_own(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[4,8] x) => (float[4,0] y, float[4,8] z)
+    <int64[1] none = {0}, int64[1] axis = {1}>
+    { e = Slice(x, none, none, axis) y = Relu(e) z = Relu(x) }
+    """
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        loaded(tmp_path, graph)
+    ((name, kind, reason),) = raised.value.nodes
+    assert (name, kind) == ("e", "Slice")
+    assert "e of shape [4, 0] has no elements" in reason
+
+
+def test_an_input_without_elements_has_a_message_of_its_own(tmp_path: Path) -> None:
+    graph = "agraph (float[4,0] x) => (float[4,0] y) { y = Relu(x) }"
+    with pytest.raises(SpmilpError, match=r"x of shape \[4, 0\] has no elements.* --dim x\.1=1"):
+        loaded(tmp_path, graph)
+
+
+ROTARY = {
+    "whole": ("float[1,2,4,8] x, float[1,4,4] c, float[1,4,4] s", "RotaryEmbedding(x, c, s)"),
+    "positions": (
+        "float[1,2,4,8] x, float[16,4] c, float[16,4] s",
+        "RotaryEmbedding(x, c, s, p)",
+    ),
+    "part": (
+        "float[1,2,4,8] x, float[16,2] c, float[16,2] s",
+        "RotaryEmbedding<rotary_embedding_dim=4>(x, c, s, p)",
+    ),
+    "interleaved": (
+        "float[1,4,16] x, float[1,4,4] c, float[1,4,4] s",
+        "RotaryEmbedding<num_heads=2, interleaved=1>(x, c, s)",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ROTARY, ids=list(ROTARY))
+def test_rotary_embedding_computes_what_onnxruntime_does(tmp_path: Path, form: str) -> None:
+    declared, call = ROTARY[form]
+    constants = "<int64[1,4] p = {3, 0, 15, 7}>"
+    model = model_of(f"agraph ({declared}) => (float[?] y) {constants} {{ y = {call} }}", 23)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    shapes = {
+        value.name: tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
+        for value in model.graph.input
+    }
+    inputs = given(shapes)
+    expected = onnxruntime_outputs(model, inputs)["y"]
+    found = network_outputs(loaded(tmp_path, model), inputs)["y"]
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_indices_of_pooling_are_reported(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import onnx_ir as ir
 import onnx_ir.passes.common as passes
 from onnxscript import version_converter
 
-from spmilp.errors import SpmilpError, UnsupportedOperatorError
+from spmilp.errors import SpmilpError
 from spmilp.frontend.cleanup.batch_norm import fold_batch_norms
 from spmilp.frontend.cleanup.constants import (
     fold_constants,
@@ -22,7 +22,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.functions import expand_functions, expand_qlinear
-from spmilp.frontend.cleanup.nodes import name_of, quiet_libraries
+from spmilp.frontend.cleanup.nodes import mark_origins, quiet_libraries
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 
 
@@ -46,6 +46,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         passes.InlinePass()(model)
         mark_missing_values(model)
         upgrade_opset(model)
+        mark_origins(model)
         bind_dimensions(model, dims)
         forget_shapes(model)
         infer_shapes(model)
@@ -54,6 +55,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         fold_constants(model)
         infer_shapes(model)
         expand_qlinear(model)
+        infer_shapes(model)
         unroll_recurrences(model)
         model = expand_functions(model, known)
         infer_shapes(model)
@@ -100,32 +102,35 @@ OLDEST = 18
 """The first operator set in which axes, sizes, steps and splits are inputs everywhere."""
 
 
+UNKNOWN = "spmilp.unknown"
+"""The domain of nodes that ONNX does not know, while it converts the others."""
+
+
 def upgrade_opset(model: ir.Model) -> None:
     """Bring a model to operator set 18 at least; newer ones stay as they are.
 
+    Nodes of which ONNX knows nothing stay as they are, too.
+
     Raises
     ------
-    UnsupportedOperatorError
-        If it has nodes of which ONNX knows nothing, so that they cannot be converted.
     SpmilpError
-        If the ONNX version converter cannot do it for another reason.
+        If the ONNX version converter cannot do it.
     """
     version = model.graph.opset_imports.get("", model.graph.opset_imports.get("ai.onnx"))
     if version is None or version >= OLDEST:
         return
-    unknown = tuple(
-        (name_of(node), node.op_type, "the operator is not supported")
-        for node in model.graph
-        if not onnx.defs.has(node.op_type, version, node.domain)
-    )
-    if unknown:
-        raise UnsupportedOperatorError(unknown)
+    for node in model.graph.all_nodes():
+        if node.domain == "" and not onnx.defs.has(node.op_type, version):
+            node.domain = UNKNOWN
+            model.graph.opset_imports[UNKNOWN] = 1
     marked = {value.name for value in model.graph.inputs if is_shape_only(value)}
     version_converter.convert_version(model, OLDEST, fallback=True)
     # The converter makes new values, without the marks of the old.
     for value in model.graph.inputs:
         if value.name in marked:
             mark_shape_only(value)
+    for node in model.graph.all_nodes():
+        node.domain = "" if node.domain == UNKNOWN else node.domain
     reached = model.graph.opset_imports[""]
     if reached < OLDEST:
         raise SpmilpError(
@@ -152,6 +157,12 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
         if length <= 0:
             raise SpmilpError(f"dimension {name} is {length}, expected > 0")
     missing = [name for name in known if name not in dims]
+    for value in model.graph.inputs:
+        if set(missing).intersection(_names(value)) and value.shape and 0 in value.shape.dims:
+            raise SpmilpError(
+                f"input {value.name} of shape {list(value.shape.dims)} has no elements; give its "
+                f"axes of length 0 a length, for example --dim {missing[0]}=1"
+            )
     if missing:
         options = " ".join(f"--dim {name}=..." for name in missing)
         raise SpmilpError(f"the length of {', '.join(missing)} is not known; give {options}")

@@ -1,6 +1,6 @@
 """Operators that others define, by ONNX itself or as QLinear ones, are replaced by those."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import inliner
 from onnx_ir.tape import Tape
 
-from spmilp.frontend.cleanup.nodes import name_of, set_reason
+from spmilp.frontend.cleanup.nodes import ORIGIN, inherit_origin, name_of, replace_node, set_reason
 
 LARGE = 1024
 """Bytes from which a constant is large."""
@@ -63,11 +63,27 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
         return model
     # A body refers to attributes by name; ONNX's inliner does not know their defaults.
     passes.AddDefaultAttributesPass()(model)
+    expanded = {value.name: node for node in model.graph for value in node.outputs}
     with parked_constants(model) as restore:
         proto = inliner.inline_selected_functions(
             ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
         )
-        return restore(ir.from_proto(proto))
+        new = restore(ir.from_proto(proto))
+    _note_origins_of_bodies(new, expanded)
+    return new
+
+
+def _note_origins_of_bodies(model: ir.Model, expanded: Mapping[str | None, ir.Node]) -> None:
+    """Let the nodes of a body, which end with an output of the operator, stand for it."""
+    body: list[ir.Node] = []
+    for node in model.graph:
+        if ORIGIN in node.metadata_props:
+            continue
+        body.append(node)
+        operator = next((expanded[v.name] for v in node.outputs if v.name in expanded), None)
+        if operator is not None:
+            inherit_origin(body, operator)
+            body = []
 
 
 PLAIN = {"QLinearConv": "Conv", "QLinearMatMul": "MatMul"}
@@ -102,7 +118,7 @@ def _expand(graph: ir.Graph, node: ir.Node) -> None:
     attributes = {key: attribute.value for key, attribute in node.attributes.items()}
     real = tape.op(PLAIN[node.op_type], reals, attributes, name=name)
     result = tape.op("QuantizeLinear", [real, y_scale, y_zero], name=f"{name}/y")
-    ir.convenience.replace_nodes_and_values(graph, node, [node], tape.nodes, node.outputs, [result])
+    replace_node(graph, node, tape.nodes, [result])
 
 
 def _bias_scale(*scales: ir.Value | None) -> NDArray[np.float32]:

@@ -1,8 +1,9 @@
-"""Helpers of the passes: names of nodes, reasons against them, new nodes, quiet libraries."""
+"""Helpers of the passes: what users call a node, reasons against it, new nodes, quiet libraries."""
 
 import logging
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -26,6 +27,44 @@ def set_reason(node: ir.Node, reason: str) -> None:
 def reason_of(node: ir.Node) -> str | None:
     """Return what has been noted of a node, if anything."""
     return node.metadata_props.get(KEY)
+
+
+ORIGIN = "spmilp.origin"
+
+
+def mark_origins(model: ir.Model) -> None:
+    """Note at every node its place, operator type and name, before others come in its place."""
+    for place, node in enumerate(model.graph.all_nodes()):
+        node.metadata_props.setdefault(ORIGIN, f"{place} {node.op_type} {name_of(node)}")
+
+
+def origin_of(node: ir.Node) -> tuple[int, str, str]:
+    """Return place, name and operator type of the node in the file that a node stands for.
+
+    A node of which nothing has been noted stands for itself, behind all others.
+    """
+    noted = node.metadata_props.get(ORIGIN)
+    if noted is None:
+        return sys.maxsize, name_of(node), node.op_type
+    place, kind, name = noted.split(" ", 2)
+    return int(place), name, kind
+
+
+def inherit_origin(nodes: Iterable[ir.Node], node: ir.Node) -> None:
+    """Let nodes stand for what ``node`` stands for."""
+    for new in nodes:
+        if ORIGIN in node.metadata_props:
+            new.metadata_props[ORIGIN] = node.metadata_props[ORIGIN]
+
+
+def replace_node(
+    graph: ir.Graph, node: ir.Node, nodes: Sequence[ir.Node], outputs: Sequence[ir.Value]
+) -> None:
+    """Put nodes in place of one; ``outputs`` take the place of its outputs."""
+    inherit_origin(nodes, node)
+    ir.convenience.replace_nodes_and_values(
+        graph, node, [node], nodes, node.outputs[: len(outputs)], outputs
+    )
 
 
 class Builder:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from spmilp.frontend.cleanup.nodes import Builder, name_of, set_reason
+from spmilp.frontend.cleanup.nodes import Builder, name_of, replace_node, set_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +184,7 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> None:
     new = [_history(build, histories, sizes.layout), _stacked(build, finals, sizes.layout)]
     if node.op_type == "LSTM":
         new.append(_stacked(build, [cell for cell in cells if cell is not None], sizes.layout))
-    ir.convenience.replace_nodes_and_values(
-        graph, node, [node], build.tape.nodes, node.outputs, new[: len(node.outputs)]
-    )
+    replace_node(graph, node, build.tape.nodes, new[: len(node.outputs)])
 
 
 def _sizes(node: ir.Node, inputs: Inputs) -> Sizes:
