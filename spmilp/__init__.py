@@ -19,8 +19,22 @@
 :class:`SpmilpError`
     The base of all errors that say that something given cannot be used.
 
-The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`. Names are imported
-when they are first used.
+The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`; along it lie
+
+    frontend        ONNX models: clean-up, shapes, fusion, operators
+    machine         descriptions of machines, presets, topologies and routes
+    lowering        from operators to tasks, slices and cycles
+    tile_selection  which tiles and waves: first choice, cost model, search
+    problem, plan   what is decided, and what has been decided
+    bounds          what no plan can beat
+    solvers         from problems to plans
+    packing         offsets for lifetimes, by itself and within solvers
+    checker         is a plan valid, free of races, right in its values?
+    commands        command lists with events, from plans
+    export, report  tables for firmware, timelines and memory maps
+    comparison, bench, cli    solvers side by side, suites, the command line
+
+and small modules that serve them all. Names are imported when they are first used.
 """
 
 from importlib import import_module

@@ -1,0 +1,18 @@
+"""Solvers: from problems to plans; each is a :class:`spmilp.solvers.common.solver.Solver`.
+
+base            what every solver takes and returns
+registry        solvers by name
+common          what every solver needs whatever its method
+auto            the portfolio: which solvers a problem gets, in turn, for how long
+
+list_scheduler  schedules built task by task under many rules
+local_search    changes of order, cores and loads, each evaluated by a whole schedule
+lns             large-neighbourhood search on a plan as a partial order
+residency       what stays in which memory, for little DRAM traffic or energy
+cpsat, milp     the joint decision, exactly, by constraint programming and by a MILP
+bruteforce      the oracle for tiny problems
+
+formulation     what the exact solvers share: candidate residencies, transfer options, extraction
+kernels         compiled tables, timelines and serial schedule generation for the heuristics
+partial_order   partial-order schedules: justification, packing anew, redundant transfers
+"""

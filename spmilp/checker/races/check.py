@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from spmilp.checker.check import listed
 from spmilp.checker.races.conflicts import Conflicts
-from spmilp.checker.races.execution import Execution, Spot
+from spmilp.checker.races.execution import Execution, ProgramPoint
 from spmilp.checker.races.structure import command_lists, command_name, list_name
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
@@ -29,8 +29,8 @@ def _violations(case: Case, lists: CommandLists) -> Iterator[Violation]:
     yield from _number_of_events(case, lists)
     execution = Execution(lists, case.machine.event_maximum)
     conflicts = Conflicts(case, execution)
-    for spot, command in execution.run():
-        yield from conflicts.at_start(spot, command)
+    for point, command in execution.run():
+        yield from conflicts.at_start(point, command)
     yield from _deadlock(case, lists, execution)
     yield from _events(case, lists, execution)
 
@@ -43,8 +43,8 @@ def _number_of_events(case: Case, lists: CommandLists) -> Iterator[Violation]:
 
 
 def _deadlock(case: Case, lists: CommandLists, execution: Execution) -> Iterator[Violation]:
-    for spot, command, value in execution.stuck():
-        who = _where(case, lists, spot)
+    for point, command, value in execution.stuck():
+        who = _where(case, lists, point)
         message = f"{who}, {command_name(case, command)}, never ends: the event stays at {value}"
         yield Violation("deadlock", (who, f"event {command.event}"), message)
 
@@ -57,12 +57,12 @@ def _events(case: Case, lists: CommandLists, execution: Execution) -> Iterator[V
             "that waits may get the wrong signals"
         )
         yield Violation("event_order", (f"event {event}", *names), message)
-    for event, spot in execution.overfull:
-        who = _where(case, lists, spot)
+    for event, point in execution.overfull:
+        who = _where(case, lists, point)
         limit = case.machine.event_maximum
         message = f"{who} may take event {event} above {limit}, which {case.machine.name} counts to"
         yield Violation("event_limits", (f"event {event}", who), message)
 
 
-def _where(case: Case, lists: CommandLists, spot: Spot) -> str:
-    return f"command {spot.position} of {list_name(case, lists.lists[spot.list])}"
+def _where(case: Case, lists: CommandLists, point: ProgramPoint) -> str:
+    return f"command {point.position} of {list_name(case, lists.lists[point.list])}"

@@ -7,7 +7,7 @@ from operator import add
 
 import numpy as np
 
-from spmilp.checker.races.execution import Execution, Spot
+from spmilp.checker.races.execution import Execution, ProgramPoint
 from spmilp.checker.races.structure import command_name
 from spmilp.checker.rules.case import Case
 from spmilp.checker.violation import Violation
@@ -93,7 +93,7 @@ class Touch:
     """An access by a task or transfer: who, where in the lists, and when in the plan."""
 
     command: Run | Move
-    spot: Spot
+    point: ProgramPoint
     start: Cycles
     end: Cycles
     access: Access
@@ -181,31 +181,31 @@ class Conflicts:
         self._execution = execution
         self._bytes = [ByteShadow() for _ in case.machine.memories]
         self._boxes = {tensor: BoxShadow(boxes) for tensor, boxes in boxes_touched(case).items()}
-        self._tasks: dict[int, Spot] = {}
+        self._tasks: dict[int, ProgramPoint] = {}
 
-    def at_start(self, spot: Spot, command: Run | Move) -> Iterator[Violation]:
+    def at_start(self, point: ProgramPoint, command: Run | Move) -> Iterator[Violation]:
         """Yield what is wrong when a task or transfer starts, and note its accesses."""
         if isinstance(command, Run):
-            yield from self._task_order(command.task, spot)
-            self._tasks[command.task] = spot
+            yield from self._task_order(command.task, point)
+            self._tasks[command.task] = point
             accesses = accesses_of_task(self._case, command.task)
         else:
             accesses = accesses_of_transfer(self._case, command.transfer)
         for access in accesses:
-            touch = self._touch(spot, command, access)
+            touch = self._touch(point, command, access)
             for cell in self._cells(access):
                 yield from self._with_cell(touch, cell)
             self._note(touch)
 
-    def _touch(self, spot: Spot, command: Run | Move, access: Access) -> Touch:
+    def _touch(self, point: ProgramPoint, command: Run | Move, access: Access) -> Touch:
         planned = (
             self._case.plan.placements[command.task]
             if isinstance(command, Run)
             else self._case.plan.transfers[command.transfer]
         )
-        return Touch(command, spot, planned.start, planned.end, access)
+        return Touch(command, point, planned.start, planned.end, access)
 
-    def _task_order(self, task: int, now: Spot) -> Iterator[Violation]:
+    def _task_order(self, task: int, now: ProgramPoint) -> Iterator[Violation]:
         for earlier in self._case.problem.tasks[task].after:
             done = self._tasks.get(earlier)
             if done is None or not self._execution.precedes(done, now):
@@ -227,21 +227,21 @@ class Conflicts:
                 where.renew(access.low, access.high, touch)
             else:
                 for cell in where.cells(access.low, access.high):
-                    cell.readers[touch.spot.list] = touch
+                    cell.readers[touch.point.list] = touch
         elif access.tensor in self._boxes:
             if access.writes:
                 self._boxes[access.tensor].renew(access.box, touch)
             else:
-                self._boxes[access.tensor].own(access.box).readers[touch.spot.list] = touch
+                self._boxes[access.tensor].own(access.box).readers[touch.point.list] = touch
 
     def _with_cell(self, touch: Touch, cell: Cell) -> Iterator[Violation]:
         others = [] if cell.writer is None else [cell.writer]
         if touch.access.writes:
             others += cell.readers.values()
         for other in others:
-            if other.spot == touch.spot:
+            if other.point == touch.point:
                 continue
-            if not self._execution.precedes(other.spot, touch.spot):
+            if not self._execution.precedes(other.point, touch.point):
                 yield self._violation(other, touch, "and neither waits for the other")
             elif other.end > touch.start:
                 why = (

@@ -26,7 +26,7 @@ Clock: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ProgramPoint:
     """Command number ``position`` of a list."""
 
     list: int
@@ -41,8 +41,8 @@ class _Event:
     ``blocked`` has the lists that it lets go on.
     """
 
-    signals: list[Spot] = field(default_factory=list)
-    waits: list[Spot] = field(default_factory=list)
+    signals: list[ProgramPoint] = field(default_factory=list)
+    waits: list[ProgramPoint] = field(default_factory=list)
     clocks: dict[int, Clock] = field(default_factory=dict)
     blocked: dict[int, list[int]] = field(default_factory=dict)
 
@@ -71,32 +71,32 @@ class Execution:
             for command in commands
             if isinstance(command, Wait)
         )
-        self.unordered: list[tuple[int, Spot, Spot]] = []
-        self.overfull: list[tuple[int, Spot]] = []
+        self.unordered: list[tuple[int, ProgramPoint, ProgramPoint]] = []
+        self.overfull: list[tuple[int, ProgramPoint]] = []
 
-    def run(self) -> Iterator[tuple[Spot, Run | Move]]:
+    def run(self) -> Iterator[tuple[ProgramPoint, Run | Move]]:
         """Yield tasks and transfers as they start, each after all that precede it for certain."""
         ready = deque(self._next)
         while ready:
             index = ready.popleft()
             commands = self._commands[index]
             while self._next[index] < len(commands):
-                spot = Spot(index, self._next[index])
-                command = commands[spot.position]
+                point = ProgramPoint(index, self._next[index])
+                command = commands[point.position]
                 if isinstance(command, Run | Move):
-                    yield spot, command
+                    yield point, command
                 elif isinstance(command, Signal):
-                    ready.extend(self._signal(spot, command))
-                elif not self._wait(spot, command):
+                    ready.extend(self._signal(point, command))
+                elif not self._wait(point, command):
                     break
                 self._next[index] += 1
                 self._clocks[index][self._column[index]] = self._next[index]
 
-    def precedes(self, spot: Spot, now: Spot) -> bool:
+    def precedes(self, point: ProgramPoint, now: ProgramPoint) -> bool:
         """Say whether a command has been executed for certain when ``now`` is, the current one."""
-        return bool(self._clocks[now.list][self._column[spot.list]] > spot.position)
+        return bool(self._clocks[now.list][self._column[point.list]] > point.position)
 
-    def stuck(self) -> Iterator[tuple[Spot, Wait, int]]:
+    def stuck(self) -> Iterator[tuple[ProgramPoint, Wait, int]]:
         """Yield the waits at which lists stopped for ever, and what their events had come to."""
         for index, position in self._next.items():
             if position == len(self._commands[index]):
@@ -105,37 +105,37 @@ class Execution:
             if isinstance(command, Wait):
                 event = self._events[command.event]
                 value = len(event.signals) - (len(event.waits) if self._takes else 0)
-                yield Spot(index, position), command, value
+                yield ProgramPoint(index, position), command, value
 
-    def _signal(self, spot: Spot, command: Signal) -> list[int]:
+    def _signal(self, point: ProgramPoint, command: Signal) -> list[int]:
         """Let an event be signalled; return the lists that may go on."""
         event = self._events[command.event]
-        if event.signals and not self.precedes(event.signals[-1], spot):
-            self.unordered.append((command.event, event.signals[-1], spot))
-        event.signals.append(spot)
+        if event.signals and not self.precedes(event.signals[-1], point):
+            self.unordered.append((command.event, event.signals[-1], point))
+        event.signals.append(point)
         number = len(event.signals)
         if self._maximum is not None and number > self._maximum:
             answered = number - self._maximum
             taken = self._takes and len(event.waits) >= answered
-            if not (taken and self.precedes(event.waits[answered - 1], spot)):
-                self.overfull.append((command.event, spot))
+            if not (taken and self.precedes(event.waits[answered - 1], point)):
+                self.overfull.append((command.event, point))
         if self._takes or self._asked[command.event, number]:
-            clock = self._clocks[spot.list].copy()
-            clock[self._column[spot.list]] = spot.position + 1
+            clock = self._clocks[point.list].copy()
+            clock[self._column[point.list]] = point.position + 1
             event.clocks[number] = clock
         return event.blocked.pop(number, [])
 
-    def _wait(self, spot: Spot, command: Wait) -> bool:
+    def _wait(self, point: ProgramPoint, command: Wait) -> bool:
         """Let a list wait; return whether it may go on."""
         event = self._events[command.event]
         number = command.count + (len(event.waits) if self._takes else 0)
         if len(event.signals) < number:
-            event.blocked.setdefault(number, []).append(spot.list)
+            event.blocked.setdefault(number, []).append(point.list)
             return False
-        if self._takes and event.waits and event.waits[-1].list != spot.list:
-            self.unordered.append((command.event, event.waits[-1], spot))
-        event.waits += [spot] * (command.count if self._takes else 0)
-        clock = self._clocks[spot.list]
+        if self._takes and event.waits and event.waits[-1].list != point.list:
+            self.unordered.append((command.event, event.waits[-1], point))
+        event.waits += [point] * (command.count if self._takes else 0)
+        clock = self._clocks[point.list]
         np.maximum(clock, event.clocks[number], out=clock)
         self._asked[command.event, command.count] -= 1
         if self._takes or not self._asked[command.event, command.count]:

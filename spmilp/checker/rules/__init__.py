@@ -2,6 +2,17 @@
 
 They know the data of machine, problem and plan, the routes of a machine and the strides of a copy
 (which define what those mean), and nothing of solvers, packing, networks or arrays.
+
+    structure         references and lists are complete, before all other rules
+    tasks             rules 1 to 3: able cores, exact cycles, order
+    operands          rules 4 and 5: what tasks read and write
+    bounds, sharing   rule 6: sizes, memories, bytes shared at a time
+    transfers         rule 7: data, engine, route and duration of each transfer
+    capacity          rule 7: channels and link rates
+    outputs           rule 8: outputs at the end, no value lost
+    dram              rule 9: DRAM tensors
+    claims            rule 10: stated quantities
+    case, overlap     what rules look up, and sweeps for what overlaps
 """
 
 from collections.abc import Callable, Iterator

@@ -50,11 +50,11 @@ def link_rates(case: Case) -> Iterator[Violation]:
     links = [link.rate for link in case.machine.links]
     parts = lcm(*(rate.denominator for rate in (*engines, *links)))
     of_engines, of_links = ([int(rate * parts) for rate in rates] for rates in (engines, links))
-    courses: dict[tuple[EngineIdx, tuple[LinkIdx, ...]], list[Transfer]] = {}
+    by_path: dict[tuple[EngineIdx, tuple[LinkIdx, ...]], list[Transfer]] = {}
     for move in case.plan.transfers:
-        courses.setdefault((move.engine, move.route), []).append(move)
+        by_path.setdefault((move.engine, move.route), []).append(move)
     per_link: dict[LinkIdx, list[tuple[list[Transfer], int]]] = {}
-    for (engine, route), moves in courses.items():
+    for (engine, route), moves in by_path.items():
         held = min([of_engines[engine], *(of_links[link] for link in route)])
         for link in route:
             per_link.setdefault(link, []).append((moves, held))

@@ -9,7 +9,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.units import Bytes, Femtojoules, LinkIdx, MemoryIdx
 
-_Course: TypeAlias = tuple[tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
+_Path: TypeAlias = tuple[tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
 """The memories of a transfer's source and destinations, and the links between."""
 
 
@@ -45,18 +45,18 @@ def claims(case: Case) -> Iterator[Violation]:
         )
 
 
-def _moved(case: Case) -> dict[_Course, Bytes]:
+def _moved(case: Case) -> dict[_Path, Bytes]:
     """Return the bytes of all transfers that have the same memories and route."""
-    total: dict[_Course, Bytes] = {}
+    total: dict[_Path, Bytes] = {}
     slices, residencies = case.problem.slices, case.plan.residencies
     for move in case.plan.transfers:
         ends = tuple([residencies[end].memory for end in (move.source, *move.destinations)])
-        course = ends, move.route
-        total[course] = total.get(course, 0) + slices[move.slice].bytes
+        path = ends, move.route
+        total[path] = total.get(path, 0) + slices[move.slice].bytes
     return total
 
 
-def _dram_traffic(case: Case, moved: dict[_Course, Bytes]) -> Bytes:
+def _dram_traffic(case: Case, moved: dict[_Path, Bytes]) -> Bytes:
     return sum(
         size
         for (memories, _), size in moved.items()
@@ -65,7 +65,7 @@ def _dram_traffic(case: Case, moved: dict[_Course, Bytes]) -> Bytes:
     )
 
 
-def _energy(case: Case, moved: dict[_Course, Bytes]) -> Femtojoules:
+def _energy(case: Case, moved: dict[_Path, Bytes]) -> Femtojoules:
     """Add up what the problem and the machine state; what they do not state counts nothing."""
     total = 0
     for placement in case.plan.placements:

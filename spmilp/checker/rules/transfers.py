@@ -11,7 +11,7 @@ from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import Layout, strided_copy
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
-_Course: TypeAlias = tuple[EngineIdx, MemoryIdx, tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
+_Path: TypeAlias = tuple[EngineIdx, MemoryIdx, tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
 """Engine, memories of source and destinations, and links; thousands of transfers share each."""
 
 
@@ -25,18 +25,18 @@ def transfer_data(case: Case) -> Iterator[Violation]:
 
 def transfer_route(case: Case) -> Iterator[Violation]:
     """Engine, route and duration are the machine's; several destinations only where it can."""
-    known: dict[_Course, tuple[str, ...]] = {}
-    cycles: dict[tuple[_Course, Bytes], Cycles | None] = {}
+    known: dict[_Path, tuple[str, ...]] = {}
+    cycles: dict[tuple[_Path, Bytes], Cycles | None] = {}
     for move in case.plan.transfers:
         source = case.plan.residencies[move.source].memory
         destinations = tuple([case.plan.residencies[end].memory for end in move.destinations])
-        course = move.engine, source, destinations, move.route
+        path = move.engine, source, destinations, move.route
         size = case.problem.slices[move.slice].bytes
-        if course not in known:
-            known[course] = tuple(_defects_of_course(case, *course))
-        if (course, size) not in cycles:
-            cycles[course, size] = _cycles(case, course, size)
-        for defect in (*known[course], *_defects_of_duration(case, move, cycles[course, size])):
+        if path not in known:
+            known[path] = tuple(_defects_of_path(case, *path))
+        if (path, size) not in cycles:
+            cycles[path, size] = _cycles(case, path, size)
+        for defect in (*known[path], *_defects_of_duration(case, move, cycles[path, size])):
             yield _violation("transfer_route", case, move, defect)
 
 
@@ -73,7 +73,7 @@ def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
         memories.add(residency.memory)
 
 
-def _defects_of_course(
+def _defects_of_path(
     case: Case,
     engine_index: EngineIdx,
     source: MemoryIdx,
@@ -95,9 +95,9 @@ def _defects_of_course(
         yield f"it takes the links {list(links)}, expected {list(route.links)}"
 
 
-def _cycles(case: Case, course: _Course, size: Bytes) -> Cycles | None:
+def _cycles(case: Case, path: _Path, size: Bytes) -> Cycles | None:
     """Return how long a transfer takes; ``None`` without a route."""
-    engine, source, destinations, _ = course
+    engine, source, destinations, _ = path
     route = case.route(source, destinations)
     return None if route is None else transfer_cycles(case.machine.engines[engine], route, size)
 

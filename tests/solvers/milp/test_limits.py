@@ -1,5 +1,6 @@
 """Limits, interrupts, refusals: what the solver says when it cannot say more."""
 
+from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -82,3 +83,16 @@ def test_infeasible_comes_with_the_memory_and_the_bytes_short() -> None:
     reason = why_impossible(tables, structure, MilpOptions(), "HiGHS", limits)
 
     assert reason.startswith("no plan exists: spm0 is 8 B short for all operands and results")
+
+
+def test_a_hint_that_claims_too_much_does_not_keep_it_from_the_optimum() -> None:
+    problem = tiny_problem(16)
+    best = MilpSolver().solve(problem, SolveOptions()).plan
+    assert best is not None
+    broken = replace(best, claim=replace(best.claim, makespan=1))
+
+    result = MilpSolver().solve(problem, SolveOptions(), hint=broken)
+
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.plan is not None
+    assert result.plan.claim.makespan == result.bound == best.claim.makespan
