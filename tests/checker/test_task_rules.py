@@ -348,6 +348,16 @@ def test_a_scratchpad_holds_whole_buffers_at_cycle_0() -> None:
     }
 
 
+def test_a_scratchpad_holds_a_buffer_once_at_cycle_0() -> None:
+    copy = Residency(index=23, slice=2, memory=2, offset=256, bytes=64, start=0, end=9)
+    assert broken(replace(PLAN, residencies=(*PLAN.residencies, copy))) == {
+        "filled_as_stated": [
+            "residency 23 (w in spm0) is filled by nothing, but at cycle 0 buffer 2 lies in "
+            "residency 7 alone"
+        ]
+    }
+
+
 def test_a_slice_of_what_lies_in_dram_may_be_there_at_cycle_0() -> None:
     residencies = (
         *PLAN.residencies,

@@ -9,7 +9,7 @@ from spmilp.checker.rules.case import Case, Use
 from spmilp.checker.violation import Violation
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Placement, Residency
-from spmilp.units import CoreIdx, ResidencyIdx, SliceIdx
+from spmilp.units import BufferIdx, CoreIdx, ResidencyIdx, SliceIdx
 
 
 def operands_served(case: Case) -> Iterator[Violation]:
@@ -68,6 +68,7 @@ def filled_as_stated(case: Case) -> Iterator[Violation]:
     for residency in case.plan.residencies:
         for defect in _defects_of_filler(case, residency, scratch):
             yield _violation(case, residency.index, defect)
+    yield from _initial_copies(case)
     for placement in case.plan.placements:
         for index in placement.writes:
             filler = case.plan.residencies[index].filled_by_task
@@ -128,6 +129,25 @@ def _defects_of_initial(case: Case, residency: Residency, slice_: SliceIdx) -> I
         yield f"is filled by nothing, but at cycle 0 buffer {buffer.index} lies there as a whole"
     if residency.start != 0:
         yield f"is filled by nothing and starts at cycle {residency.start}, expected 0"
+
+
+def _initial_copies(case: Case) -> Iterator[Violation]:
+    """A buffer that starts where it has no place lies there once at cycle 0."""
+    first: dict[BufferIdx, ResidencyIdx] = {}
+    for residency in case.plan.residencies:
+        filled = residency.filled_by_task is not None or residency.filled_by_transfer is not None
+        if filled or residency.slice is None or case.home[residency.index] is not None:
+            continue
+        buffer = case.problem.slices[residency.slice].buffer
+        if residency.slice != buffer or case.problem.buffers[buffer].starts_in != residency.memory:
+            continue
+        if first.setdefault(buffer, residency.index) != residency.index:
+            yield _violation(
+                case,
+                residency.index,
+                f"is filled by nothing, but at cycle 0 buffer {buffer} lies in residency "
+                f"{first[buffer]} alone",
+            )
 
 
 def _stated(case: Case, residency: Residency) -> str:

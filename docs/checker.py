@@ -1,0 +1,1152 @@
+"""Checks a plan: a second checker, in one file, written from ``docs/format.md`` alone.
+
+    python docs/checker.py problem.json plan.json
+
+It prints what breaks which rule. Exit code 0: the plan is valid; 1: it is not; 2: a file cannot be
+read. It needs Python 3.11 and nothing else, and follows the page from top to bottom, so that it can
+be ported: section 1 to 4 are `Reading`, section 2.2 is `Routes`, section 5 `Meaning`, section 6
+`Rules`. It prefers being short to being fast.
+"""
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from heapq import heappop, heappush
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+LARGEST = 2**48
+LONGEST = 2**63 - 1
+QUANTITIES = ("makespan", "dram_traffic", "energy", "peak_spm")
+
+
+class RefusedError(Exception):
+    """A file that no reader accepts; whether its plan is valid is no question."""
+
+
+# ---------------------------------------------------------------------------------------- Reading
+
+INTEGERS = {
+    "amount": (0, LARGEST),
+    "count": (1, LARGEST),
+    "coordinate": (-LARGEST, LARGEST),
+    "total": (0, LONGEST),
+    "number": (-LONGEST - 1, LONGEST),
+}
+WORDS = {
+    "level": ("dram", "shared", "spm"),
+    "content": ("input", "weight", "intermediate", "partial", "output"),
+    "held": ("input", "weight", "intermediate", "partial", "output", "scratch"),
+    "quantity": QUANTITIES,
+    "routing": ("shortest", "xy"),
+    "controller": ("axi_dma_sg", "edma_tcd", "mchan", "mchan_v6", "epiphany", "aie_bd"),
+    "direction": ("load", "store", "move"),
+    "a_problem": ("spmilp-problem",),
+    "a_plan": ("spmilp-plan",),
+}
+TUPLES = {
+    "pair": ("amount", "amount"),
+    "interval": ("coordinate", "coordinate"),
+    "position": ("coordinate", "coordinate"),
+    "router": ("name", "position"),
+    "counted": ("name", "count"),
+    "priced": ("name", "amount"),
+    "option": ("text", "text"),
+}
+BY_AXIS = {"extents": "count", "corner": "amount", "box": "interval"}
+"""Lists of at most 32 elements."""
+
+# Fields and their types, in the order of the format. A field with ? may be left out: then it is
+# empty, or what stands behind =, or None, which may also be written as null.
+OBJECTS = {
+    "range": "start amount, end amount",
+    "memory": "index amount, name name, kind level, size count|null, alignment count, "
+    "reserved range[], banks count|null, energy_per_byte amount|null",
+    "array": "dtype name, unroll counted[]",
+    "kind": "index amount, name name, arrays array[], lanes counted[], launch amount, "
+    "operators name[]|null, mac_energy priced[]",
+    "core": "index amount, name name, kind amount, memory amount, position position|null",
+    "link": "index amount, source name, target name, rate rate, latency amount, "
+    "energy_per_byte amount|null",
+    "engine": "index amount, name name, owner amount|null, reaches amount[]|null, loads flag, "
+    "stores flag, channels count, setup amount, rate rate, longest count|null, "
+    "dimensions count|null, congruence count, multicast flag, descriptors count|null, "
+    "controller? controller",
+    "remote": "cycles_per_byte_hop ratio, longest_route count|null",
+    "machine": "name name, description text, frequency count|null, memories memory[], "
+    "kinds kind[], cores core[], links link[], engines engine[], routing routing, "
+    "positions router[], remote remote|null, events count|null, event_maximum? count, "
+    "unverified text[]",
+    "source": "what text, sha256 text",
+    "tensor": "index amount, name text, kind content, memory amount, shape extents, item count, "
+    "bytes? count",
+    "place": "tensor amount, start corner",
+    "tile": "of text, box box, axes? corner, reduction? interval",
+    "buffer": "index amount, name text, kind content, shape extents, item? count=1, bytes? count, "
+    "starts_in? amount, ends_in? amount, place? place, tile? tile",
+    "slice": "index amount, buffer amount, start corner, extent extents, bytes count",
+    "task": "index amount, name text, cycles count|null[], reads? amount[], writes? amount[], "
+    "scratch? amount=0, in_place? pair[], after? amount[], energy? total|null[], tile? tile",
+    "problem": "format a_problem, format_version text, name text, sources? source[], "
+    "objective quantity[], machine machine, tensors tensor[], buffers buffer[], slices slice[], "
+    "tasks task[]",
+    "meta": "tool? text, tool_version? text, problem? text, machine? text, model_sha256? text, "
+    "machine_sha256? text, problem_sha256? text=",
+    "solve": "solver text, options? option[], objective? quantity, value? number, bound number, "
+    "bound_source text, gap? any, makespan total, dram_traffic total, energy total, "
+    "peak_spm total",
+    "address": "index amount, name? text, memory? amount, memory_name? text, address amount, "
+    "bytes? amount",
+    "run": "index amount, name? text, core amount, core_name? text, start amount, cycles count, "
+    "reads? amount[], writes? amount[], scratch? amount",
+    "residency": "index amount, slice? amount, name? text, kind? held, memory amount, "
+    "memory_name? text, offset amount, bytes count, start amount, end count, "
+    "filled_by_task? amount, filled_by_transfer? amount",
+    "src": "memory amount, address total",
+    "loop": "count count, src_stride total, dst_stride total",
+    "dst": "memory amount, address total, dims loop[]",
+    "transfer": "index amount, slice amount, name? text, dir? direction, engine amount, "
+    "engine_name? text, channel amount, start amount, cycles count, bytes? count, source amount, "
+    "destinations amount[], src? src, dst? dst[]|null, route amount[]",
+    "use": "index amount, name text, memory amount, memory_name text, tasks amount, busy total, "
+    "peak total, live_peak total, reserved amount, capacity? amount",
+    "plan": "format a_plan, format_version text, meta meta, solve solve, tensors address[], "
+    "tasks run[], residencies residency[], transfers transfer[], cores? use[]|null",
+}
+WRITTEN = ("item", "sources")
+"""Fields that canonical text has even if they say nothing."""
+
+
+class Row:
+    """An object of a file: its fields by name, in the order of the format.
+
+    ``silent`` names those that canonical text does without.
+    """
+
+    __slots__ = ("__dict__", "silent")
+
+    def __init__(self, fields: dict[str, Any], silent: Iterable[str] = ()) -> None:
+        self.silent = set(silent)
+        self.__dict__.update(fields)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return self.__dict__
+
+
+def read_value(kind: str, value: Any, where: str, tolerant: bool) -> Any:
+    """Return a value of a type; a tolerant reader ignores unknown fields."""
+    if kind.endswith("[]"):
+        _need(isinstance(value, list), f"{where}: expected a list")
+        return [read_value(kind[:-2], v, f"{where}.{i}", tolerant) for i, v in enumerate(value)]
+    if kind.endswith("|null"):
+        return None if value is None else read_value(kind[:-5], value, where, tolerant)
+    if kind in OBJECTS:
+        return _row(kind, value, where, tolerant)
+    if kind in BY_AXIS:
+        _need(isinstance(value, list) and len(value) <= 32, f"{where}: expected 32 axes at most")
+        return read_value(f"{BY_AXIS[kind]}[]", value, where, tolerant)
+    if kind in TUPLES:
+        fits = isinstance(value, list) and len(value) == len(TUPLES[kind])
+        _need(fits, f"{where}: expected {' and '.join(TUPLES[kind])}")
+        return [read_value(k, v, where, tolerant) for k, v in zip(TUPLES[kind], value, strict=True)]
+    if kind in ("rate", "ratio"):
+        return _rate(value, where, may_be_0=kind == "ratio")
+    if kind in INTEGERS:
+        least, most = INTEGERS[kind]
+        fits = type(value) is int and least <= value <= most
+    elif kind in WORDS:
+        fits = isinstance(value, str) and value in WORDS[kind]
+    else:
+        fits = kind == "any" or isinstance(value, bool if kind == "flag" else str)
+        fits = fits and (kind != "name" or value != "")
+    _need(fits, f"{where}: expected {WORDS.get(kind, kind)}, got {ascii(value)[:60]}")
+    return value
+
+
+@cache
+def _fields(kind: str) -> list[tuple[str, str, bool, Any]]:
+    """Return name and type of each field of an object, whether it may be left out, its default."""
+    found = []
+    for field in OBJECTS[kind].split(", "):
+        name, of = field.split(" ")
+        of, has_default, default = of.partition("=")
+        nothing: Any = [] if of.endswith("[]") else None
+        if has_default:
+            nothing = int(default) if default else ""
+        elif name.endswith("?") and nothing is None:
+            of = of if of.endswith("|null") else f"{of}|null"
+        found.append((name.rstrip("?"), of, name.endswith("?"), nothing))
+    return found
+
+
+def _row(kind: str, value: Any, where: str, tolerant: bool) -> Row:
+    _need(isinstance(value, dict), f"{where}: expected an object")
+    found: dict[str, Any] = {}
+    silent = set()
+    for name, of, optional, nothing in _fields(kind):
+        here = f"{where}.{name}".lstrip(".")
+        _need(optional or name in value, f"{here}: is missing")
+        found[name] = read_value(of, value[name], here, tolerant) if name in value else nothing
+        if optional and found[name] == nothing and name not in WRITTEN:
+            silent.add(name)
+    unknown = sorted(value.keys() - found.keys())
+    _need(tolerant or not unknown, f"{where}: unknown fields {unknown[:3]}")
+    return Row(found, silent)
+
+
+def _rate(value: Any, where: str, may_be_0: bool) -> Fraction:
+    written = value if isinstance(value, str) else json.dumps(value)
+    if re.fullmatch(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?", written, re.ASCII):
+        found = Fraction(written)
+        if (found or may_be_0) and found <= LARGEST and found.denominator <= 1000:
+            return found
+    raise RefusedError(f"{where}: expected a rate, got {written[:60]}")
+
+
+def read_document(data: bytes, kind: str) -> Row:
+    """Return the content of a file of format version 1."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        _need(len(found) == len(pairs), f"a field is given twice: {[name for name, _ in pairs]}")
+        return found
+
+    def refuse(word: str) -> None:
+        raise RefusedError(f"{word} is no number")
+
+    try:
+        document = json.loads(data.decode(), object_pairs_hook=unique, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"no JSON: {error}") from error
+    _need(isinstance(document, dict), "expected an object")
+    version = document.get("format_version")
+    found = re.fullmatch(r"(\d+)\.(\d+)", version, re.ASCII) if isinstance(version, str) else None
+    if found is None or int(found[1]) != 1:
+        raise RefusedError(f"format_version: expected 1.x, got {ascii(version)[:60]}")
+    content: Row = read_value(kind, document, "", tolerant=int(found[2]) > 0)
+    return content
+
+
+def read_problem(data: bytes) -> Row:
+    """Return a problem, complete and consistent; its slices begin with the whole buffers."""
+    problem = read_document(data, "problem")
+    _machine_is_consistent(problem.machine)
+    if sorted(problem.objective) != sorted(QUANTITIES):
+        raise RefusedError("objective: expected each quantity once")
+    for rows, first in (
+        (problem.tensors, 0), (problem.buffers, 0), (problem.slices, len(problem.buffers)),
+        (problem.tasks, 0),
+    ):  # fmt: skip
+        _numbered(rows, first)
+    for one in (*problem.tensors, *problem.buffers):
+        size = prod(one.shape) * one.item
+        _need(size <= LARGEST and one.bytes in (None, size), f"{one.name}: bytes are {size}")
+        one.fields["bytes"] = size
+        one.silent.discard("bytes")
+    # The text is that of the file: without the slices that are whole buffers.
+    problem.fields["sha256"] = hashlib.sha256(canonical_text(problem).encode()).hexdigest()
+    wholes = [
+        Row({
+            "index": b.index, "buffer": b.index, "start": [0] * len(b.shape), "extent": b.shape,
+            "bytes": b.bytes,
+        })
+        for b in problem.buffers
+    ]  # fmt: skip
+    problem.fields["slices"] = wholes + problem.slices
+    _tables_are_consistent(problem)
+    _tasks_are_consistent(problem)
+    problem.fields["routes"] = Routes(problem.machine)
+    return problem
+
+
+def _need(holds: object, otherwise: str) -> None:
+    if not holds:
+        raise RefusedError(otherwise)
+
+
+def _numbered(rows: Sequence[Row], first: int = 0) -> None:
+    for position, one in enumerate(rows, first):
+        _need(one.index == position, f"index {one.index} stands at position {position}")
+
+
+def _machine_is_consistent(machine: Row) -> None:
+    for rows in (machine.memories, machine.kinds, machine.cores, machine.links, machine.engines):
+        _numbered(rows)
+    for rows in (machine.memories, machine.kinds, machine.cores, machine.engines):
+        _need(len({one.name for one in rows}) == len(rows), "a name in the machine occurs twice")
+    for memory in machine.memories:
+        _need(memory.size is not None or memory.kind == "dram", f"{memory.name}: has no size")
+        _need(memory.alignment.bit_count() == 1, f"{memory.name}: alignment is no power of 2")
+        end = 0
+        for taken in memory.reserved:
+            _need(end <= taken.start < taken.end, f"{memory.name}: reserved ranges")
+            end = taken.end
+        _need(memory.size is None or end <= memory.size, f"{memory.name}: reserved beyond its size")
+    for kind in machine.kinds:
+        if kind.operators is not None:
+            kind.fields["operators"] = sorted(set(kind.operators))
+    memories, kinds = range(len(machine.memories)), range(len(machine.kinds))
+    _need(machine.cores, "the machine has no core")
+    for core in machine.cores:
+        _need(core.kind in kinds and core.memory in memories, f"core {core.name}: kind or memory")
+    for engine in machine.engines:
+        ends = [*(engine.reaches or ()), *([] if engine.owner is None else [engine.owner])]
+        _need(all(end in memories for end in ends), f"engine {engine.name}: no such memory")
+    if machine.routing == "xy":
+        places = {tuple(position) for _, position in machine.positions}
+        _need(len(places) == len(machine.positions), "two routers share a position")
+
+
+def _tables_are_consistent(problem: Row) -> None:
+    memories, tensors, buffers = problem.machine.memories, problem.tensors, problem.buffers
+    for tensor in tensors:
+        is_dram = tensor.memory < len(memories) and memories[tensor.memory].kind == "dram"
+        _need(is_dram, f"tensor {tensor.name}: lies in no DRAM")
+    for part in problem.slices:
+        who = f"slice {part.index}"
+        _need(part.buffer < len(buffers), f"{who}: no such buffer")
+        parent = buffers[part.buffer]
+        _lies_inside(who, part.start, part.extent, parent.shape)
+        _need(part.bytes == prod(part.extent) * parent.item, f"{who}: bytes")
+    for buffer in buffers:
+        who = f"buffer {buffer.index}"
+        if buffer.place is not None:
+            _need(buffer.place.tensor < len(tensors), f"{who}: no such tensor")
+            tensor = tensors[buffer.place.tensor]
+            _lies_inside(who, buffer.place.start, buffer.shape, tensor.shape)
+            _need(tensor.item == buffer.item, f"{who}: another item than its tensor")
+        writers = sum(task.writes.count(buffer.index) for task in problem.tasks)
+        _need(writers + (buffer.starts_in is not None) == 1, f"{who}: not exactly one origin")
+        for memory in (buffer.starts_in, buffer.ends_in):
+            if memory is None:
+                continue
+            _need(memory < len(memories), f"{who}: no such memory")
+            if memories[memory].kind == "dram":
+                at_home = buffer.place and tensors[buffer.place.tensor].memory == memory
+                _need(at_home, f"{who}: starts or ends in a DRAM in which it has no place")
+
+
+def _lies_inside(who: str, start: list[int], extent: list[int], shape: list[int]) -> None:
+    inside = len(start) == len(extent) == len(shape) and all(
+        first + count <= length for first, count, length in zip(start, extent, shape, strict=True)
+    )
+    _need(inside, f"{who}: leaves what it is a box of")
+
+
+def _tasks_are_consistent(problem: Row) -> None:
+    kinds, tasks = len(problem.machine.kinds), problem.tasks
+    for task in tasks:
+        who = f"task {task.index}"
+        _need(len(task.cycles) == kinds and any(task.cycles), f"{who}: cycles of kinds")
+        _need(len(task.energy) in (0, kinds), f"{who}: energy of kinds")
+        _need(all(s < len(problem.slices) for s in task.reads), f"{who}: reads no slice")
+        _need(all(b < len(problem.buffers) for b in task.writes), f"{who}: writes no buffer")
+        _need(all(t < len(tasks) for t in task.after), f"{who}: is after no task")
+        _need(len(set(task.reads)) == len(task.reads), f"{who}: reads a slice twice")
+        _need(len(set(task.writes)) == len(task.writes), f"{who}: writes a buffer twice")
+        known = all(a in task.reads and b in task.writes for a, b in task.in_place)
+        _need(known, f"{who}: a pair in place that it does not read and write")
+    waiting, done = {task.index: predecessors(problem, task) for task in tasks}, set[int]()
+    while ready := [task for task, before in waiting.items() if before <= done]:
+        done.update(ready)
+        for task in ready:
+            del waiting[task]
+    _need(not waiting, "the order of the tasks has a cycle")
+
+
+def predecessors(problem: Row, task: Row) -> set[int]:
+    """Return the tasks that must end before a task starts."""
+    read = {problem.slices[part].buffer for part in task.reads}
+    writers = {other.index for other in problem.tasks if read.intersection(other.writes)}
+    return writers | set(task.after)
+
+
+def canonical_text(problem: Row) -> str:
+    """Return the text whose SHA-256 a plan names."""
+
+    def written(value: Any, depth: int) -> str:
+        outer, inner = "\n" + "  " * (depth - 1), "\n" + "  " * depth
+        if isinstance(value, dict) and depth < 3:
+            fields = [f"{json.dumps(key)}: {written(v, depth + 1)}" for key, v in value.items()]
+            return f"{{{inner}{(',' + inner).join(fields)}{outer}}}"
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return f"[{inner}{(',' + inner).join(map(json.dumps, value))}{outer}]"
+        return json.dumps(value)
+
+    return written(plain(problem), 1) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return a row as JSON data, in canonical form."""
+    if isinstance(value, Row):
+        return {k: plain(v) for k, v in value.fields.items() if k not in value.silent}
+    if isinstance(value, list):
+        return [plain(element) for element in value]
+    return f"{value.numerator}/{value.denominator}" if isinstance(value, Fraction) else value
+
+
+def read_plan(data: bytes, problem: Row) -> Row:
+    """Return a plan; with :func:`violations` it is checked."""
+    plan = read_document(data, "plan")
+    _numbered(plan.tensors)
+    named = plan.meta.problem_sha256
+    _need(named in ("", problem.sha256), f"made for problem {named[:64]}, not {problem.sha256}")
+    for one in (*plan.tasks, *plan.transfers):
+        one.fields["end"] = one.start + one.cycles
+    for where, stated, expected in _derived(Case(problem, plan)):
+        if stated is not None:
+            _need(plain(stated) == expected, f"{where}: is {plain(stated)}, but {expected} follows")
+    return plan
+
+
+def _derived(case: "Case") -> Iterator[tuple[str, Any, Any]]:
+    """Yield derived fields as they are stated and as they follow from others."""
+    problem, plan, machine = case.problem, case.plan, case.machine
+    first = problem.objective[0]
+    hashes = {source.what: source.sha256 for source in problem.sources}
+    expected: list[tuple[str, Row, dict[str, Any]]] = [
+        ("meta", plan.meta, {"problem": problem.name, "machine": machine.name}),
+        ("solve", plan.solve, {"objective": first, "value": plan.solve.fields[first]}),
+    ]
+    for what, sha256 in hashes.items():
+        if what in ("model", "machine"):
+            expected.append(("meta", plan.meta, {f"{what}_sha256": sha256}))
+    memories = dict(enumerate(memory.name for memory in machine.memories))
+    contents = {s.index: problem.buffers[s.buffer] for s in problem.slices}
+    for one, tensor in zip(plan.tensors, problem.tensors, strict=False):
+        fields = {"name": tensor.name, "memory": tensor.memory, "bytes": tensor.bytes}
+        expected.append(("tensors", one, fields | {"memory_name": memories[tensor.memory]}))
+    for one in plan.tasks:
+        if one.index < len(problem.tasks):
+            expected.append(("tasks", one, {"name": problem.tasks[one.index].name}))
+        if one.core < len(machine.cores):
+            expected.append(("tasks", one, {"core_name": machine.cores[one.core].name}))
+    for one in plan.residencies:
+        if one.slice is None:
+            expected.append(("residencies", one, {"kind": "scratch"}))
+        elif one.slice in contents:
+            buffer = contents[one.slice]
+            expected.append(("residencies", one, {"name": buffer.name, "kind": buffer.kind}))
+        if one.memory in memories:
+            expected.append(("residencies", one, {"memory_name": memories[one.memory]}))
+    for one in plan.transfers:
+        if one.slice in contents:
+            size = problem.slices[one.slice].bytes
+            expected.append(("transfers", one, {"name": contents[one.slice].name, "bytes": size}))
+        if one.engine < len(machine.engines):
+            name = machine.engines[one.engine].name
+            expected.append(("transfers", one, {"engine_name": name}))
+        expected.append(("transfers", one, _ends(case, one)))
+    if plan.cores is not None:
+        cores = [_use(case, core) for core in machine.cores]
+        yield "cores", len(plan.cores), len(cores)
+        expected += [("cores", *both) for both in zip(plan.cores, cores, strict=True)]
+    for where, one, fields in expected:
+        for name, value in fields.items():
+            yield f"{where}.{one.fields.get('index', '')}.{name}", one.fields[name], value
+
+
+def _ends(case: "Case", move: Row) -> dict[str, Any]:
+    """Return the direction of a transfer and what it reads and writes, where that follows."""
+    kept, slices = case.plan.residencies, case.problem.slices
+    ends = [move.source, *move.destinations]
+    if len(ends) < 2 or move.slice >= len(slices) or any(end >= len(kept) for end in ends):
+        return {}
+    layouts = [case.layout(move.slice, kept[end]) for end in ends]
+    memories = [kept[end].memory for end in ends]
+    if None in layouts or any(memory >= len(case.machine.memories) for memory in memories):
+        return {}
+    (address, strides), *others = [layout for layout in layouts if layout]
+    part = slices[move.slice]
+    item = case.problem.buffers[part.buffer].item
+    dst = []
+    for memory, (target, to_strides) in zip(memories[1:], others, strict=True):
+        loops, run = copy_loops(part.extent, item, strides, to_strides)
+        dims = [*reversed(loops), (run, 1, 1)]
+        dims_rows = [{"count": n, "src_stride": s, "dst_stride": d} for n, s, d in dims]
+        dst.append({"memory": memory, "address": target, "dims": dims_rows})
+    levels = [WORDS["level"].index(case.machine.memories[memory].kind) for memory in memories]
+    nearer = levels[1] - levels[0]
+    direction = "move" if nearer == 0 else "load" if nearer > 0 else "store"
+    return {"dir": direction, "src": {"memory": memories[0], "address": address}, "dst": dst}
+
+
+def _use(case: "Case", core: Row) -> dict[str, Any]:
+    """Return the row of a core: what the plan makes of it and of the memory that it works in."""
+    memory = case.machine.memories[core.memory]
+    runs = [task.cycles for task in case.plan.tasks if task.core == core.index]
+    here = [one for one in case.plan.residencies if one.memory == core.memory]
+    live = 0
+    for cycle in {one.start for one in here}:
+        largest: dict[int, int] = {}
+        for one in here:
+            if one.start <= cycle < one.end:
+                largest[one.offset] = max(largest.get(one.offset, 0), one.bytes)
+        live = max(live, sum(largest.values()))
+    return {
+        "index": core.index, "name": core.name, "memory": core.memory, "memory_name": memory.name,
+        "tasks": len(runs), "busy": sum(runs),
+        "peak": max((one.offset + one.bytes for one in here), default=0), "live_peak": live,
+        "reserved": sum(taken.end - taken.start for taken in memory.reserved),
+        **({} if memory.size is None else {"capacity": memory.size}),
+    }  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------- Routes
+
+Way: TypeAlias = tuple[int, int, tuple[int, ...]]
+"""Latency, number of links, links: the lesser of two ways is preferred."""
+
+
+def joined(*ways: Way) -> Way:
+    return sum(w[0] for w in ways), sum(w[1] for w in ways), sum((w[2] for w in ways), ())
+
+
+class Routes:
+    """Section 2.2: the links from one memory to another."""
+
+    def __init__(self, machine: Row) -> None:
+        self._machine = machine
+        self._memories = {memory.name for memory in machine.memories}
+        self._grid = dict(machine.positions) if machine.routing == "xy" else {}
+        self._xs, self._ys = ({place[axis] for place in self._grid.values()} for axis in (0, 1))
+        best: dict[tuple[str, str], Row] = {}
+        for link in sorted(machine.links, key=lambda link: (link.latency, link.index)):
+            best.setdefault((link.source, link.target), link)
+        self._steps = {
+            (*self._grid[a], *self._grid[b]): link
+            for (a, b), link in best.items()
+            if a in self._grid and b in self._grid
+        }
+        self._all: dict[str, list[Row]] = {}
+        self._off_grid: dict[str, list[Row]] = {}
+        for (a, b), link in best.items():
+            self._all.setdefault(a, []).append(link)
+            if a not in self._grid or b not in self._grid:
+                self._off_grid.setdefault(a, []).append(link)
+        self._trees: dict[tuple[str, bool], dict[str, Way]] = {}
+        self._found: dict[tuple[int, int], Way | None] = {}
+
+    def between(self, source: int, target: int) -> Way | None:
+        """Return the route from one memory to another, if links lead there."""
+        pair = source, target
+        if pair not in self._found:
+            names = [self._machine.memories[memory].name for memory in pair]
+            self._found[pair] = (0, 0, ()) if source == target else self._way(*names)
+        return self._found[pair]
+
+    def to_all(self, source: int, targets: Iterable[int]) -> Way | None:
+        """Return the union of the routes to several memories, with the greatest latency."""
+        ways = [self.between(source, target) for target in targets]
+        found = [way for way in ways if way is not None]
+        if len(found) < len(ways):
+            return None
+        links = tuple(dict.fromkeys(link for way in found for link in way[2]))
+        return max((way[0] for way in found), default=0), len(links), links
+
+    def _way(self, source: str, target: str) -> Way | None:
+        candidates = []
+        if self._grid:
+            onto = self._tree(source, off_grid=True)
+            if target in onto:
+                candidates.append(onto[target])
+            for first in onto.keys() & self._grid.keys():
+                for last in self._grid:
+                    off = self._tree(last, off_grid=True).get(target)
+                    across = self._across(self._grid[first], self._grid[last]) if off else None
+                    if off and across:
+                        candidates.append(joined(onto[first], across, off))
+        if candidates:
+            return min(candidates)
+        return self._tree(source, off_grid=False).get(target)
+
+    def _tree(self, source: str, off_grid: bool) -> dict[str, Way]:
+        """Return the shortest way from a node to each; none passes a memory, or enters the grid."""
+        key = source, off_grid
+        if key in self._trees:
+            return self._trees[key]
+        links = self._off_grid if off_grid else self._all
+        ends = self._memories | (self._grid.keys() if off_grid else set())
+        found: dict[str, Way] = {}
+        waiting: list[tuple[Way, str]] = [((0, 0, ()), source)]
+        while waiting:
+            way, node = heappop(waiting)
+            if node in found:
+                continue
+            found[node] = way
+            if node == source or node not in ends:
+                for link in links.get(node, ()):
+                    heappush(waiting, (joined(way, (link.latency, 1, (link.index,))), link.target))
+        self._trees[key] = found
+        return found
+
+    def _across(self, here: list[int], goal: list[int]) -> Way | None:
+        along_x = self._along(here, 0, goal[0])
+        along_y = self._along([goal[0], here[1]], 1, goal[1])
+        return joined(along_x, along_y) if along_x and along_y else None
+
+    def _along(self, here: list[int], axis: int, goal: int) -> Way | None:
+        """Walk along one axis in the direction of fewer steps, or else in the other one."""
+        coordinates = (self._xs, self._ys)[axis]
+        least, count = min(coordinates), max(coordinates) - min(coordinates) + 1
+        up, down = (goal - here[axis]) % count, (here[axis] - goal) % count
+        for steps, direction in [(up, 1), (down, -1)] if up <= down else [(down, -1), (up, 1)]:
+            place, links = list(here), []
+            for _ in range(steps):
+                there = list(place)
+                there[axis] = least + (place[axis] + direction - least) % count
+                links.append(self._steps.get((*place, *there)))
+                place = there
+            walked = [link for link in links if link is not None]
+            if len(walked) == steps:
+                indices = tuple(link.index for link in walked)
+                return sum(link.latency for link in walked), steps, indices
+        return None
+
+
+# ---------------------------------------------------------------------------------------- Meaning
+
+Layout: TypeAlias = tuple[int, list[int]]
+"""The address of a box's first element, and the bytes from one to the next along each axis."""
+
+
+def row_major(shape: Sequence[int], item: int) -> list[int]:
+    return [item * prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def copy_loops(
+    extent: Sequence[int], item: int, source: Sequence[int], target: Sequence[int]
+) -> tuple[list[tuple[int, int, int]], int]:
+    """Return the loops of a copy (turns and both strides, the innermost first) and its run."""
+    run, loops = item, list[tuple[int, int, int]]()
+    for count, s, d in reversed(list(zip(extent, source, target, strict=True))):
+        if count == 1:
+            continue
+        if not loops and s == d == run:
+            run *= count
+        elif loops and (s, d) == (loops[-1][0] * loops[-1][1], loops[-1][0] * loops[-1][2]):
+            loops[-1] = (loops[-1][0] * count, *loops[-1][1:])
+        else:
+            loops.append((count, s, d))
+    return loops, run
+
+
+def aie_descriptors(loops: Sequence[tuple[int, int, int]], run: int) -> int:
+    """Return how many descriptors of an ``aie_bd`` a copy needs."""
+    turns = [count for count, _, _ in loops]
+    for kept in (2, 1):
+        strides = [stride for _, *both in loops[:kept] for stride in both]
+        if len(loops) < kept or run > 1020 or not all(4 <= s <= 32768 for s in strides):
+            continue
+        inside = run * prod(turns[: kept - 1])
+        most = min(16383 if kept == 2 else 255, 65532 // inside)
+        if most > 0 and all(count <= 255 for count in turns[: kept - 1]):
+            return -(-turns[kept - 1] // most) * prod(turns[kept:])
+    return prod(turns) * -(-run // 65532)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A residency serves a read or a transfer of a slice during ``[start, end)``."""
+
+    by: str
+    residency: int
+    slice: int
+    start: int
+    end: int
+    rule: str
+
+
+class Case:
+    """A problem, a plan, and what several rules ask of them."""
+
+    def __init__(self, problem: Row, plan: Row) -> None:
+        self.problem, self.plan, self.machine = problem, plan, problem.machine
+        self.routes: Routes = problem.routes
+        self.place = cache(self._place)
+
+    def _place(self, part: int, memory: int) -> tuple[int, list[int]] | None:
+        """Return the tensor of a memory in which a slice has its place, and its first element."""
+        box = self.problem.slices[part]
+        place = self.problem.buffers[box.buffer].place
+        if place is None or self.problem.tensors[place.tensor].memory != memory:
+            return None
+        return place.tensor, [a + b for a, b in zip(place.start, box.start, strict=True)]
+
+    def layout(self, part: int, kept: Row) -> Layout | None:
+        """Return where a slice lies in a residency, if that holds it."""
+        box = self.problem.slices[part]
+        buffer = self.problem.buffers[box.buffer]
+        if not self.holds(kept, part):
+            return None
+        if buffer.place is not None and buffer.place.tensor >= len(self.plan.tensors):
+            return None
+        place = self.place(part, kept.memory)
+        if place is not None:
+            tensor = self.problem.tensors[place[0]]
+            base, start, shape = self.plan.tensors[place[0]].address, place[1], tensor.shape
+        elif kept.slice == part:
+            base, start, shape = kept.offset, [0] * len(box.extent), box.extent
+        else:
+            base, start, shape = kept.offset, box.start, buffer.shape
+        strides = row_major(shape, buffer.item)
+        return base + sum(a * b for a, b in zip(start, strides, strict=True)), strides
+
+    def holds(self, kept: Row, part: int) -> bool:
+        """Return whether a residency is of a slice or of its whole parent."""
+        return kept.slice in (part, self.problem.slices[part].buffer)
+
+    def valid_from(self, kept: Row) -> int:
+        if kept.filled_by_task is not None:
+            return int(self.plan.tasks[kept.filled_by_task].end)
+        if kept.filled_by_transfer is not None:
+            return int(self.plan.transfers[kept.filled_by_transfer].end)
+        return int(kept.start)
+
+    def uses(self) -> Iterator[Use]:
+        for task, run in zip(self.problem.tasks, self.plan.tasks, strict=True):
+            who = f"task {task.index}"
+            for part, kept in zip(task.reads, run.reads, strict=True):
+                yield Use(who, kept, part, run.start, run.end, "operands_served")
+        for move in self.plan.transfers:
+            who = f"transfer {move.index}"
+            yield Use(who, move.source, move.slice, move.start, move.end, "transfer_data")
+
+    def makespan(self) -> int:
+        return max((one.end for one in (*self.plan.tasks, *self.plan.transfers)), default=0)
+
+    def rate(self, move: Row, links: Iterable[int]) -> Fraction:
+        parts = (self.machine.engines[move.engine], *(self.machine.links[link] for link in links))
+        return min(Fraction(part.rate) for part in parts)
+
+    def memory(self, kept: int) -> int:
+        """Return the memory of a residency."""
+        return int(self.plan.residencies[kept].memory)
+
+
+# ------------------------------------------------------------------------------------------ Rules
+
+Finding: TypeAlias = tuple[str, str]
+"""A rule, and how it is broken."""
+
+
+def violations(problem: Row, plan: Row) -> list[Finding]:
+    """Return everything that breaks a rule; nothing for a valid plan."""
+    case = Case(problem, plan)
+    found = list(structure(case))
+    return found or [finding for rule in RULES for finding in rule(case)]
+
+
+def meeting(rows: Sequence[Row], key: Callable[[Row], Any]) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs of rows that have one key and overlap in time."""
+    groups: dict[Any, list[Row]] = {}
+    for one in sorted(rows, key=lambda one: int(one.start)):
+        groups.setdefault(key(one), []).append(one)
+    for group in groups.values():
+        for number, a in enumerate(group):
+            for b in group[number + 1 :]:
+                if b.start >= a.end:
+                    break
+                yield a, b
+
+
+def structure(case: Case) -> Iterator[Finding]:
+    """Rule 0."""
+    problem, plan, machine = case.problem, case.plan, case.machine
+
+    def exists(who: str, what: str, indices: Iterable[int | None], count: int) -> Iterator[Finding]:
+        for index in indices:
+            if index is not None and not 0 <= index < count:
+                yield "structure", f"{who}: {what} {index} does not exist; there are {count}"
+
+    for what in ("tasks", "tensors"):
+        stated, needed = len(plan.fields[what]), len(problem.fields[what])
+        if stated != needed:
+            yield "structure", f"{stated} rows of {what}, not {needed}"
+    for what in ("tasks", "residencies", "transfers"):
+        for position, one in enumerate(plan.fields[what]):
+            if one.index != position:
+                yield "structure", f"{what}: {one.index} stands at position {position}"
+    kept, moves, slices = len(plan.residencies), len(plan.transfers), len(problem.slices)
+    for task, run in zip(problem.tasks, plan.tasks, strict=False):
+        who = f"task {task.index}"
+        yield from exists(who, "core", [run.core], len(machine.cores))
+        yield from exists(who, "residency", [*run.reads, *run.writes, run.scratch], kept)
+        if len(run.reads) != len(task.reads) or len(run.writes) != len(task.writes):
+            yield "structure", f"{who}: other numbers of reads or writes than the problem has"
+    for one in plan.residencies:
+        who = f"residency {one.index}"
+        yield from exists(who, "slice", [one.slice], slices)
+        yield from exists(who, "memory", [one.memory], len(machine.memories))
+        yield from exists(who, "task", [one.filled_by_task], len(plan.tasks))
+        yield from exists(who, "transfer", [one.filled_by_transfer], moves)
+        if not one.start < one.end:
+            yield "structure", f"{who}: starts at {one.start}, ends at {one.end}"
+        if one.filled_by_task is not None and one.filled_by_transfer is not None:
+            yield "structure", f"{who}: is filled by a task and by a transfer"
+    for move in plan.transfers:
+        who = f"transfer {move.index}"
+        yield from exists(who, "slice", [move.slice], slices)
+        yield from exists(who, "residency", [move.source, *move.destinations], kept)
+        yield from exists(who, "engine", [move.engine], len(machine.engines))
+        yield from exists(who, "link", move.route, len(machine.links))
+        if not move.destinations:
+            yield "structure", f"{who}: has no destination"
+
+
+def tasks_run(case: Case) -> Iterator[Finding]:
+    """Rules 1 to 3."""
+    plan, machine = case.plan, case.machine
+    for task, run in zip(case.problem.tasks, plan.tasks, strict=True):
+        core = machine.cores[run.core]
+        expected = task.cycles[core.kind]
+        if expected is None:
+            yield "able_core", f"task {task.index} cannot run on core {core.name}"
+        else:
+            for part, kept in zip(task.reads, run.reads, strict=True):
+                expected += _remote_cycles(case, part, case.memory(kept), core.memory)
+            if run.cycles != expected:
+                message = f"task {task.index} takes {run.cycles} cycles, expected {expected}"
+                yield "exact_cycles", message
+        for earlier in predecessors(case.problem, task):
+            if plan.tasks[earlier].end > run.start:
+                message = f"task {task.index} starts at {run.start}, before task {earlier} ends"
+                yield "precedence", message
+    for a, b in meeting(plan.tasks, lambda run: run.core):
+        yield "one_task_at_a_time", f"tasks {a.index} and {b.index} on core {a.core}"
+
+
+def _remote_cycles(case: Case, part: int, memory: int, local: int) -> int:
+    """Return what reading an operand in another memory adds to a task's cycles."""
+    way = case.routes.between(memory, local)
+    if memory == local or case.machine.remote is None or way is None:
+        return 0
+    exact = case.problem.slices[part].bytes * way[1] * case.machine.remote.cycles_per_byte_hop
+    return -int(-exact // 1)
+
+
+def operands(case: Case) -> Iterator[Finding]:
+    """Rule 4, what uses of residencies ask for in rule 7, and lost values in rule 8."""
+    for use in case.uses():
+        kept = case.plan.residencies[use.residency]
+        who = f"{use.by}: slice {use.slice} in residency {kept.index}"
+        if not case.holds(kept, use.slice):
+            yield use.rule, f"{who}, which holds slice {kept.slice}"
+            continue
+        if case.valid_from(kept) > use.start:
+            yield use.rule, f"{who}, valid from {case.valid_from(kept)} > {use.start}"
+        if kept.end < use.end:
+            others = (
+                other
+                for other in case.plan.residencies
+                if other is not kept and case.holds(other, use.slice)
+                and case.valid_from(other) < use.end <= other.end
+            )  # fmt: skip
+            rule = "no_value_lost" if next(others, None) is None else use.rule
+            yield rule, f"{who}, which ends at {kept.end} < {use.end}"
+    remote = case.machine.remote
+    for run in case.plan.tasks:
+        local = case.machine.cores[run.core].memory
+        for kept in run.reads:
+            memory = case.memory(kept)
+            if memory == local:
+                continue
+            way = case.routes.between(memory, local)
+            is_spm = case.machine.memories[memory].kind == "spm"
+            if remote is None or not is_spm or way is None:
+                yield "operands_served", f"task {run.index} cannot read from memory {memory}"
+            elif remote.longest_route is not None and way[1] > remote.longest_route:
+                yield "operands_served", f"task {run.index} reads over {way[1]} links"
+
+
+def fillers(case: Case) -> Iterator[Finding]:
+    """Rule 4, ``filled_as_stated``."""
+    plan, rule = case.plan, "filled_as_stated"
+    scratch = {run.scratch for run in plan.tasks}
+    there_at_the_start = set()
+    for run in plan.tasks:
+        for kept in run.writes:
+            if plan.residencies[kept].filled_by_task != run.index:
+                yield rule, f"residency {kept} does not name task {run.index}, which writes it"
+    for move in plan.transfers:
+        for kept in move.destinations:
+            if plan.residencies[kept].filled_by_transfer != move.index:
+                yield rule, f"residency {kept} does not name transfer {move.index}, which fills it"
+    for kept in plan.residencies:
+        who = f"residency {kept.index}"
+        if kept.filled_by_task is not None:
+            if kept.index not in plan.tasks[kept.filled_by_task].writes:
+                yield rule, f"{who} names task {kept.filled_by_task}, which does not write it"
+        elif kept.filled_by_transfer is not None:
+            move = plan.transfers[kept.filled_by_transfer]
+            if kept.index not in move.destinations:
+                yield rule, f"{who} names transfer {move.index}, which does not fill it"
+            elif kept.start > move.start:
+                yield rule, f"{who} starts at {kept.start}, its transfer at {move.start}"
+        elif kept.slice is None:
+            if kept.index not in scratch:
+                yield rule, f"{who} is without a slice and no task's scratch"
+        else:
+            part = case.problem.slices[kept.slice]
+            at_place = case.place(kept.slice, kept.memory) is not None
+            is_whole = part.index == part.buffer
+            starts_in = case.problem.buffers[part.buffer].starts_in
+            if starts_in != kept.memory or kept.start > 0 or not (at_place or is_whole):
+                yield rule, f"{who} is filled by nothing, and is not there at cycle 0"
+            elif not at_place and part.buffer in there_at_the_start:
+                yield rule, f"{who}: buffer {part.buffer} is there at cycle 0 only once"
+            there_at_the_start.add(part.buffer)
+
+
+def results(case: Case) -> Iterator[Finding]:
+    """Rule 5."""
+    owners: dict[int, int] = {}
+    for task, run in zip(case.problem.tasks, case.plan.tasks, strict=True):
+        local = case.machine.cores[run.core].memory
+
+        def lasts(kept: Row, run: Row = run, local: int = local) -> bool:
+            return bool(kept.memory == local and kept.start <= run.start and kept.end >= run.end)
+
+        for buffer, index in zip(task.writes, run.writes, strict=True):
+            kept = case.plan.residencies[index]
+            if kept.slice != buffer or not lasts(kept):
+                yield (
+                    "results_have_room",
+                    f"task {task.index}: buffer {buffer} in residency {index}",
+                )
+        if (run.scratch is None) != (task.scratch == 0):
+            yield "scratch_has_room", f"task {task.index} needs {task.scratch} B of scratch"
+        if run.scratch is not None:
+            kept = case.plan.residencies[run.scratch]
+            if kept.slice is not None or kept.bytes < task.scratch or not lasts(kept):
+                yield "scratch_has_room", f"task {task.index}: scratch in residency {kept.index}"
+            if owners.setdefault(run.scratch, task.index) != task.index:
+                yield "scratch_has_room", f"residency {kept.index} is scratch of two tasks"
+
+
+def memories(case: Case) -> Iterator[Finding]:
+    """Rules 6 and 9."""
+    problem, plan = case.problem, case.plan
+    packed: list[tuple[str, int, int, int]] = []
+    tensors = [
+        (f"tensor {t.index}", t.memory, row.address, row.address + t.bytes)
+        for t, row in zip(problem.tensors, plan.tensors, strict=True)
+    ]
+    for kept in plan.residencies:
+        who = f"residency {kept.index}"
+        if kept.slice is not None:
+            if kept.bytes != problem.slices[kept.slice].bytes:
+                yield "exact_size", f"{who} has {kept.bytes} B"
+            if case.place(kept.slice, kept.memory) is not None:
+                layout = case.layout(kept.slice, kept)
+                if layout is not None and kept.offset != layout[0]:
+                    yield "at_its_place", f"{who} at {kept.offset}, but its place is {layout[0]}"
+                continue
+        packed.append((who, kept.memory, kept.offset, kept.offset + kept.bytes))
+    for who, memory, low, high in (*packed, *tensors):
+        limits = case.machine.memories[memory]
+        if limits.size is not None and high > limits.size:
+            yield "inside_memory", f"{who} ends at {high} > {limits.size}"
+        if low % limits.alignment:
+            yield "inside_memory", f"{who} at {low} is not aligned to {limits.alignment} B"
+        if any(low < taken.end and taken.start < high for taken in limits.reserved):
+            yield "inside_memory", f"{who} [{low}, {high}) touches reserved bytes"
+    for number, (who, index, low, high) in enumerate(tensors):
+        for other, memory, start, end in (*tensors[number + 1 :], *packed):
+            if index == memory and low < end and start < high:
+                yield "dram_tensors", f"{who} and {other} overlap"
+    for a, b in meeting(plan.residencies, lambda kept: kept.memory):
+        if _shares_bytes(case, a, b):
+            pairs = [(old, new, _replaces(case, old, new)) for old, new in ((a, b), (b, a))]
+            found = [(old, new, *task) for old, new, task in pairs if task is not None]
+            if not any(_shares_rightly(case, *pair) for pair in found):
+                rule = "in_place" if found else "no_shared_bytes"
+                yield rule, f"residencies {a.index} and {b.index} share bytes"
+
+
+def _shares_bytes(case: Case, a: Row, b: Row) -> bool:
+    """Return whether two residencies in one memory share bytes without being excused."""
+    places = [None if one.slice is None else case.place(one.slice, one.memory) for one in (a, b)]
+    if places[0] is None and places[1] is None:
+        return bool(a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes)
+    if places[0] is None or places[1] is None or places[0][0] != places[1][0]:
+        return False  # rule 9
+    if all(one.filled_by_task is None and one.filled_by_transfer is None for one in (a, b)):
+        return False
+    boxes = [
+        [(s, s + n) for s, n in zip(place[1], case.problem.slices[one.slice].extent, strict=True)]
+        for place, one in zip(places, (a, b), strict=True)
+        if place is not None
+    ]
+    return all(x[0] < y[1] and y[0] < x[1] for x, y in zip(*boxes, strict=True))
+
+
+def _replaces(case: Case, old: Row, new: Row) -> tuple[Row, Row] | None:
+    """Return the task that may write a residency in place of another one, and its run."""
+    if new.filled_by_task is None:
+        return None
+    task, run = case.problem.tasks[new.filled_by_task], case.plan.tasks[new.filled_by_task]
+    reads = (old.slice, old.index) in zip(task.reads, run.reads, strict=True)
+    writes = (new.slice, new.index) in zip(task.writes, run.writes, strict=True)
+    is_pair = [old.slice, new.slice] in task.in_place
+    return (task, run) if reads and writes and is_pair else None
+
+
+def _shares_rightly(case: Case, old: Row, new: Row, task: Row, run: Row) -> bool:
+    both = max(old.start, new.start), min(old.end, new.end)
+    uses = [use for use in case.uses() if use.residency == old.index]
+    return (
+        bool(old.offset == new.offset and run.start <= both[0] and both[1] <= run.end)
+        and run.reads.count(old.index) == 1
+        and all(use.end <= run.start or use.by == f"task {task.index}" for use in uses)
+    )
+
+
+def transfers(case: Case) -> Iterator[Finding]:
+    """Rule 7; what a source must be is among the operands."""
+    machine, plan = case.machine, case.plan
+    for move in plan.transfers:
+        who, engine = f"transfer {move.index}", machine.engines[move.engine]
+        part = case.problem.slices[move.slice]
+        source = plan.residencies[move.source]
+        targets = [plan.residencies[index] for index in move.destinations]
+        for kept in targets:
+            if kept.slice != move.slice or kept.end < move.end:
+                yield "transfer_data", f"{who} into residency {kept.index}"
+        if len({kept.memory for kept in targets}) < len(targets):
+            yield "transfer_data", f"{who} has two destinations in one memory"
+        if not all(_serves(engine, source.memory, kept.memory) for kept in targets):
+            yield "transfer_route", f"{who}: engine {engine.name} does not serve this move"
+        if len(targets) > 1 and not engine.multicast:
+            yield "transfer_route", f"{who}: engine {engine.name} cannot multicast"
+        way = case.routes.to_all(source.memory, [kept.memory for kept in targets])
+        if way is None or list(way[2]) != move.route:
+            yield "transfer_route", f"{who} takes {move.route}, the route is {way and way[2]}"
+        if way is not None:
+            moving = -int(-part.bytes // case.rate(move, way[2]))
+            if move.cycles != engine.setup + way[0] + moving:
+                expected = engine.setup + way[0] + moving
+                yield "transfer_route", f"{who} lasts {move.cycles} cycles, expected {expected}"
+        yield from _limits(case, move)
+        if move.channel >= engine.channels:
+            yield "channels", f"{who}: channel {move.channel} of {engine.channels}"
+    for a, b in meeting(plan.transfers, lambda move: (move.engine, move.channel)):
+        yield "channels", f"transfers {a.index} and {b.index} on one channel"
+    held: dict[int, list[tuple[int, Fraction]]] = {}
+    for move in plan.transfers:
+        amount = case.rate(move, move.route)
+        for link in move.route:
+            held.setdefault(link, []).extend(((move.end, -amount), (move.start, amount)))
+    for link, changes in held.items():
+        load = Fraction(0)
+        for cycle, change in sorted(changes):
+            load += change
+            if load > machine.links[link].rate:
+                yield "link_rates", f"link {link} carries {load} B/cycle at {cycle}"
+                break
+
+
+def _serves(engine: Row, source: int, target: int) -> bool:
+    def reaches(memory: int) -> bool:
+        return engine.reaches is None or memory in engine.reaches
+
+    if engine.owner is None:
+        return reaches(source) and reaches(target)
+    loads = bool(engine.owner == target and engine.loads and reaches(source))
+    return loads or bool(engine.owner == source and engine.stores and reaches(target))
+
+
+def _limits(case: Case, move: Row) -> Iterator[Finding]:
+    """``transfer_limits``."""
+    engine, part = case.machine.engines[move.engine], case.problem.slices[move.slice]
+    rule, who = "transfer_limits", f"transfer {move.index}"
+    if engine.longest is not None and part.bytes > engine.longest:
+        yield rule, f"{who}: {part.bytes} B > {engine.longest} B"
+    source = case.layout(move.slice, case.plan.residencies[move.source])
+    for index in move.destinations:
+        target = case.layout(move.slice, case.plan.residencies[index])
+        if source is None or target is None:
+            continue  # transfer_data
+        item = case.problem.buffers[part.buffer].item
+        loops, run = copy_loops(part.extent, item, source[1], target[1])
+        if engine.dimensions is not None and 1 + len(loops) > engine.dimensions:
+            yield rule, f"{who}: {1 + len(loops)} dimensions > {engine.dimensions}"
+        if (source[0] - target[0]) % engine.congruence:
+            yield rule, f"{who}: addresses differ modulo {engine.congruence}"
+        if engine.controller == "aie_bd":
+            numbers = [source[0], target[0], run, *(s for _, *both in loops for s in both)]
+            if any(number % 4 for number in numbers):
+                yield rule, f"{who}: addresses, run and strides {numbers} are not all words"
+            elif aie_descriptors(loops, run) > 16:
+                yield rule, f"{who}: {aie_descriptors(loops, run)} descriptors > 16"
+
+
+def outputs(case: Case) -> Iterator[Finding]:
+    """Rule 8; lost values are among the operands."""
+    end = case.makespan()
+    for buffer in case.problem.buffers:
+        stored = any(
+            kept.slice == buffer.index and kept.memory == buffer.ends_in
+            and case.valid_from(kept) <= end <= kept.end
+            for kept in case.plan.residencies
+        )  # fmt: skip
+        if buffer.ends_in is not None and not stored:
+            yield "outputs_stored", f"buffer {buffer.index} is not in memory {buffer.ends_in}"
+
+
+def claims(case: Case) -> Iterator[Finding]:
+    """Rule 10."""
+    machine, plan, stated = case.machine, case.plan, case.plan.solve
+    found = dict.fromkeys(QUANTITIES, 0) | {"makespan": case.makespan()}
+    for task, run in zip(case.problem.tasks, plan.tasks, strict=True):
+        if task.energy:
+            found["energy"] += task.energy[machine.cores[run.core].kind] or 0
+    for move in plan.transfers:
+        size = case.problem.slices[move.slice].bytes
+        ends = [machine.memories[case.memory(k)] for k in (move.source, *move.destinations)]
+        parts = (*ends, *(machine.links[link] for link in move.route))
+        found["energy"] += size * sum(part.energy_per_byte or 0 for part in parts)
+        found["dram_traffic"] += size * sum(memory.kind == "dram" for memory in ends)
+    for kept in plan.residencies:
+        if machine.memories[kept.memory].kind == "spm":
+            found["peak_spm"] = max(found["peak_spm"], kept.offset + kept.bytes)
+    for name, value in found.items():
+        if stated.fields[name] != value:
+            yield "claims", f"{name} is stated as {stated.fields[name]}, but is {value}"
+    first = case.problem.objective[0]
+    if stated.bound > found[first]:
+        yield "claims", f"bound {stated.bound} > {found[first]}, the {first}"
+
+
+RULES = (tasks_run, operands, fillers, results, memories, transfers, outputs, claims)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the plan of one file against the problem of another one."""
+    if len(arguments) != 2:
+        print("usage: python checker.py problem.json plan.json", file=sys.stderr)
+        return 2
+    try:
+        problem = read_problem(Path(arguments[0]).read_bytes())
+        found = violations(problem, read_plan(Path(arguments[1]).read_bytes(), problem))
+    except (OSError, RefusedError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for rule, message in found:
+        print(f"{rule}: {message}")
+    print(f"{len(found)} violations" if found else "valid")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""What the checker and the second checker say of a plan's file."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+from typing import TypeAlias
+
+from docs import checker as second
+from spmilp.checker.check import check
+from spmilp.errors import FileError
+from spmilp.plan.plan import Plan
+from spmilp.plan.read import read_plan
+from spmilp.plan.write import plan_text
+from spmilp.problem.problem import Problem
+from spmilp.problem.write import problem_text
+from tests.checker.mutations import KINDS
+from tests.checker.mutations.mutant import (
+    READ_WITH_PROBLEM,
+    Fields,
+    Mutant,
+    NothingToChangeError,
+    Subject,
+)
+
+Verdict: TypeAlias = frozenset[str]
+"""The rules that are broken; ``refused`` alone if the file cannot be read."""
+
+REFUSED: Verdict = frozenset({"refused"})
+TABLES = {
+    "tensors": {"index", "address"},
+    "tasks": {"index", "core", "start", "cycles", "reads", "writes", "scratch"},
+    "residencies": {
+        *("index", "slice", "memory", "offset", "bytes", "start", "end"),
+        *("filled_by_task", "filled_by_transfer"),
+    },
+    "transfers": {
+        *("index", "slice", "engine", "channel", "start", "cycles", "source", "destinations"),
+        "route",
+    },
+}
+"""Fields of a plan's rows that do not follow from others."""
+
+
+def without_derived(plan: Fields) -> Fields:
+    """Return the content of a plan's file without what follows from the rest."""
+    solve = {k: v for k, v in plan["solve"].items() if k not in ("objective", "value", "gap")}
+    kept = {"problem_sha256": plan["meta"]["problem_sha256"]}
+    bare = {k: v for k, v in plan.items() if k != "cores"} | {"solve": solve, "meta": kept}
+    for table, fields in TABLES.items():
+        bare[table] = [{k: v for k, v in row.items() if k in fields} for row in plan[table]]
+    return bare
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A problem and a plan of it, for both checkers."""
+
+    problem: Problem
+    plan: Plan
+    subject: Subject
+    read: second.Row
+
+    def mutants(self, random: Random, count: int) -> Iterator[tuple[str, Fields]]:
+        """Yield so many mutants, with the names of their kinds; kinds take turns."""
+        names = sorted(KINDS)
+        random.shuffle(names)
+        for name in islice(cycle(names), count):
+            mutant = Mutant(self.subject, random, derived=name in READ_WITH_PROBLEM)
+            try:
+                KINDS[name](mutant)
+            except NothingToChangeError:
+                continue
+            yield name, mutant.plan
+
+    def verdicts(self, kind: str, plan: Fields, file: Path) -> tuple[Verdict, Verdict]:
+        """Return what the checker says of a mutant, and what the second one says.
+
+        Parameters
+        ----------
+        file
+            Where the mutant is written.
+        """
+        data = json.dumps(plan).encode()
+        file.write_bytes(data)
+        # Deriving fields takes longer than checking; few kinds touch them.
+        problem = self.problem if kind in READ_WITH_PROBLEM else None
+        return of_checker(self.problem, file, problem), of_second(self.read, data)
+
+
+def pair(problem: Problem, plan: Plan) -> Pair:
+    """Return a plan as both checkers read it."""
+    text = problem_text(problem)
+    derived = json.loads(plan_text(plan, problem))
+    subject = Subject(json.loads(text), without_derived(derived), derived)
+    return Pair(problem, plan, subject, second.read_problem(text.encode()))
+
+
+def of_checker(problem: Problem, file: Path, read_with: Problem | None) -> Verdict:
+    """Return what the checker says of a plan in a file."""
+    try:
+        plan = read_plan(file, read_with)
+    except FileError:
+        return REFUSED
+    return frozenset(violation.rule for violation in check(problem, plan))
+
+
+def of_second(problem: second.Row, plan: bytes) -> Verdict:
+    """Return what the second checker says of a plan."""
+    try:
+        return frozenset(
+            rule for rule, _ in second.violations(problem, second.read_plan(plan, problem))
+        )
+    except second.RefusedError:
+        return REFUSED
