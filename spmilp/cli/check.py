@@ -43,6 +43,11 @@ def check(
     from spmilp.plan.read import open_pair
 
     opened, answer = open_pair(plan, problem)
+    if not answer.problem_sha256:
+        out.print_warning(
+            f"{plan}: meta.problem_sha256 is missing or empty: nothing says that the plan was made "
+            f"for the problem {opened.name}"
+        )
     violations = violations_of(opened, answer)
     commands = None
     if with_commands and not violations:
@@ -58,6 +63,7 @@ def check(
                 "valid": not violations,
                 "plan": str(plan),
                 "problem": opened.name,
+                "names_problem": bool(answer.problem_sha256),
                 "machine": opened.machine.name,
                 "tasks": len(answer.placements),
                 "residencies": len(answer.residencies),

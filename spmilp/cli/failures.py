@@ -1,6 +1,8 @@
 """Errors that a user can act on end a command with one message and one exit code."""
 
 import errno
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -16,6 +18,7 @@ class FailuresGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb."""
+        _refuse_empty(ctx.args)
         as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
@@ -31,6 +34,17 @@ class FailuresGroup(TyperGroup):
                 raise
             message = f"{error.filename}: {error.strerror}"
             raise _ending(error, message, ExitCode.INVALID_INPUT, as_json) from error
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Refuse arguments without text, such as a variable of a script that is not set."""
+    for before, given in pairwise(["", *arguments]):
+        if given.startswith("--") and given.endswith("="):
+            raise typer.BadParameter(f"{given[:-1]} is empty")
+        if not given:
+            raise typer.BadParameter(
+                f"{before if before.startswith('-') else 'an argument'} is empty"
+            )
 
 
 def _ending(error: BaseException, message: str, code: ExitCode, as_json: bool) -> typer.Exit:

@@ -45,6 +45,11 @@ def print_error(message: str) -> None:
     console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
+def print_warning(message: str) -> None:
+    """Print one message on stderr about something that need not be wrong."""
+    console(stderr=True).print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
+
+
 def table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],

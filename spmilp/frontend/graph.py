@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.machine.fields import LARGEST
 from spmilp.units import Bytes, Extents
 
 Attribute: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...]
@@ -26,6 +28,11 @@ class Tensor:
         The values of a constant; ``None`` for what is computed or given at run time.
     shape_only
         The constant's values mean nothing (the file carries only its shape).
+
+    Raises
+    ------
+    ValueError
+        If it has more bytes than a problem can count.
     """
 
     name: str
@@ -34,10 +41,14 @@ class Tensor:
     data: NDArray[np.generic] | None = None
     shape_only: bool = False
 
+    def __post_init__(self) -> None:
+        if self.bytes > LARGEST:
+            raise ValueError(f"tensor {self.name} has {self.bytes} B, expected at most {LARGEST} B")
+
     @property
     def bytes(self) -> Bytes:
         """Size in bytes."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -143,7 +143,7 @@ class DmaLimits:
             long_axes = [axis for axis, size in enumerate(sizes) if size > 1]
             if not long_axes:
                 raise SpmilpError(
-                    f"an element of {item} B exceeds the longest transfer of {self.longest} B"
+                    f"longest_bytes: transfers of {self.longest} B hold no element of {item} B"
                 )
             outermost = long_axes[0]
             one = prod(sizes[outermost + 1 :]) * item

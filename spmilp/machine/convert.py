@@ -180,7 +180,10 @@ def machine_of(model: MachineModel) -> m.Machine:
 
 def _memory(model: MemoryModel) -> m.Memory:
     given = _fields(model)
-    given["reserved"] = tuple(m.ByteRange(**_fields(taken)) for taken in model.reserved)
+    try:
+        given["reserved"] = tuple(m.ByteRange(**_fields(taken)) for taken in model.reserved)
+    except ValueError as error:
+        raise ValueError(f"memory {model.name}: reserved: {error}") from error
     return m.Memory(**given)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from spmilp.machine.fields import Amount, Count, FileModel, Flag, Name, Rate, Ratio
+from spmilp.machine.fields import LARGEST, Amount, Count, FileModel, Flag, Name, Rate, Ratio
 from spmilp.units import Bytes
 
 DType: TypeAlias = Literal["float32", "float16", "int8"]
@@ -167,6 +167,22 @@ class MemoryFields(FileModel):
         given = [self.size_bytes, self.size_kib, self.size_mib]
         if sum(size is not None for size in given) > 1:
             raise ValueError("give one of size_bytes, size_kib, size_mib")
+        if self.size is not None and self.size > LARGEST:
+            raise ValueError(f"a size of {self.size} B exceeds {LARGEST} B")
+        return self
+
+    @model_validator(mode="after")
+    def _reserved_ranges_lie_one_behind_the_other(self) -> "MemoryFields":
+        last = 0
+        for start, end in self.reserved_byte_ranges:
+            if not last <= start < end:
+                why = (
+                    "is empty" if start >= end else f"begins before {last}, where the last one ends"
+                )
+                raise ValueError(f"reserved_byte_ranges: [{start}, {end}) {why}")
+            last = end
+        if self.size is not None and last > self.size:
+            raise ValueError(f"reserved_byte_ranges: end at {last} B > size {self.size} B")
         return self
 
 

@@ -110,11 +110,25 @@ def what_is_wrong(error: ValidationError, known: Sequence[str] = ()) -> str:
     known
         Names of fields, to suggest one for an unknown field.
     """
-    details = error.errors(include_url=False, include_context=False)
+    details = _first_causes(error.errors(include_url=False, include_context=False))
     lines = [_line(detail, known) for detail in details[:MOST_LINES]]
     if len(details) > MOST_LINES:
         lines.append(f"and {len(details) - MOST_LINES} more")
     return "\n  ".join(lines)
+
+
+def _first_causes(details: Sequence[Any]) -> list[Any]:
+    """Leave out that a list is too short whose rows are what is wrong."""
+    places = [detail["loc"] for detail in details]
+    return [
+        detail
+        for detail in details
+        if detail["type"] != "too_short"
+        or not any(
+            len(place) > len(detail["loc"]) and place[: len(detail["loc"])] == detail["loc"]
+            for place in places
+        )
+    ]
 
 
 def near_matches(name: str, known: Sequence[str]) -> str:
@@ -137,6 +151,8 @@ def _line(detail: Any, known: Sequence[str]) -> str:
     if detail["type"] == "extra_forbidden":
         return f"{where}: unknown field{near_matches(str(detail['loc'][-1]), known)}"
     message = str(detail["msg"]).removeprefix("Value error, ")
+    if isinstance(detail["input"], dict) and detail["type"] == "value_error":
+        return f"{where}: {message}"  # which names the fields
     value = repr(detail["input"])
     shown = value if len(value) <= 60 else f"{value[:57]}..."
     return f"{where}: {message}; got {shown}"

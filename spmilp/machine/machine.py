@@ -175,6 +175,8 @@ class Link:
     energy_per_byte: Femtojoules | None = None
 
     def __post_init__(self) -> None:
+        if self.source == self.target:
+            raise ValueError(f"link {self.source} -> {self.target}: leads from a node to itself")
         if self.rate <= 0:
             raise ValueError(f"link {self.source} -> {self.target}: rate {self.rate}, expected > 0")
         if self.latency < 0:

@@ -43,7 +43,7 @@ class SolveModel(FileModel):
     value: Annotated[Number | None, DERIVED] = None
     bound: Number
     bound_source: str
-    gap: Annotated[float | None, Field(allow_inf_nan=False)] = None
+    gap: Annotated[float | None, Field(strict=True, allow_inf_nan=False)] = None
     makespan: Total
     dram_traffic: Total
     energy: Total

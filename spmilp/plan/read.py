@@ -18,7 +18,12 @@ from spmilp.plan.model import (
 )
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE, plan_document
-from spmilp.problem.documents import as_text, collector_paused, read_document
+from spmilp.problem.documents import (
+    as_text,
+    collector_paused,
+    read_document,
+    refuse_repeated_fields,
+)
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import problem_from
 from spmilp.problem.write import problem_sha256
@@ -49,7 +54,9 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
 @collector_paused()
 def _plan_from(path: Path | str, data: bytes, problem: Problem | None) -> Plan:
     plan = _plan(path, read_document(path, data, PlanModel, FORMAT, VERSION))
-    if problem is not None:
+    if problem is None:
+        refuse_repeated_fields(path, data)
+    else:
         _answers(path, plan, problem)
         _agrees(path, data, plan, problem)
     return plan
@@ -162,6 +169,7 @@ def _agrees(path: Path | str, data: bytes, plan: Plan, problem: Problem) -> None
     expected = as_text(plan_document(plan, problem, plan.problem_sha256))
     if expected.encode() == data:
         return
+    refuse_repeated_fields(path, data)
     difference = _difference("", json.loads(data), json.loads(expected))
     if difference is not None:
         where, stated, found = difference

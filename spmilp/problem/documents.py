@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, reduce
@@ -20,6 +21,11 @@ M = TypeVar("M", bound=FileModel)
 T = TypeVar("T")
 
 ROWS_AT_A_TIME = 4096
+
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
+
+MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+"""Byte order marks, which JSON in UTF-8 may not begin with."""
 
 
 class _Header(BaseModel):
@@ -64,6 +70,12 @@ def read_document(path: Path | str, data: bytes, model: type[M], name: str, vers
     FileError
         If the file is not of the format; the message names file, field, value and what is expected.
     """
+    for mark, encoding in MARKS.items():
+        if data.startswith(mark):
+            raise FileError(
+                f"{path}: no {name} file: it begins with a byte order mark of {encoding}; save it "
+                "as UTF-8 without one"
+            )
     try:
         header = _Header.model_validate_json(data)
     except ValidationError as error:
@@ -84,6 +96,31 @@ def read_document(path: Path | str, data: bytes, model: type[M], name: str, vers
         raise FileError(f"{path}: {what_is_wrong(error, known)}") from error
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: {error}") from error
+
+
+def refuse_repeated_fields(path: Path | str, data: bytes) -> None:
+    """Refuse a file in which an object has a field twice: readers differ in which one they take.
+
+    Parameters
+    ----------
+    data
+        JSON that has been read before.
+
+    Raises
+    ------
+    FileError
+        If there is such an object; the message names the field.
+    """
+
+    def only_once(fields: list[tuple[str, Any]]) -> None:
+        if len(dict(fields)) < len(fields):
+            names = [name for name, _ in fields]
+            twice = next(name for name in names if names.count(name) > 1)
+            index = dict(fields).get("index")
+            where = f" of index {index}" if isinstance(index, int) else ""
+            raise FileError(f"{path}: an object{where} has the field {_shown(twice)} twice")
+
+    json.loads(data, object_pairs_hook=only_once)
 
 
 class Rows:
@@ -217,10 +254,10 @@ def _expanded(value: Any, depth: int) -> str:
 
 
 def _numbers(path: Path | str, version: str) -> tuple[int, int]:
-    parts = version.split(".")
-    if len(parts) != 2 or not all(p.isascii() and p.isdigit() and len(p) < 7 for p in parts):
+    found = _VERSION.fullmatch(version)
+    if found is None:
         raise FileError(f"{path}: format_version: expected major.minor, got {_shown(version)}")
-    return int(parts[0]), int(parts[1])
+    return int(found[1]), int(found[2])
 
 
 def _validated(data: bytes, model: type[M], tolerant: bool) -> M:

@@ -37,7 +37,10 @@ class Objective:
 
     def __post_init__(self) -> None:
         if sorted(self.order) != sorted(Quantity):
-            raise ValueError(f"objective order {self.order}: expected each quantity once")
+            given, all_of_them = ", ".join(self.order), ", ".join(Quantity)
+            raise ValueError(
+                f"objective: {given or 'nothing'}; expected each of {all_of_them} once"
+            )
 
     @classmethod
     def of(cls, first: Quantity) -> "Objective":

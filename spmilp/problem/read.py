@@ -7,7 +7,11 @@ from spmilp.files import read_bytes
 from spmilp.machine.convert import machine_of
 from spmilp.machine.fields import LARGEST
 from spmilp.machine.routes import Routes
-from spmilp.problem.documents import collector_paused, read_document
+from spmilp.problem.documents import (
+    collector_paused,
+    read_document,
+    refuse_repeated_fields,
+)
 from spmilp.problem.model import (
     FORMAT,
     VERSION,
@@ -47,6 +51,7 @@ def read_problem(path: Path | str) -> Problem:
 def problem_from(path: Path | str, data: bytes) -> Problem:
     """Return the problem that the bytes of a file describe; for errors see :func:`read_problem`."""
     model = read_document(path, data, ProblemModel, FORMAT, VERSION)
+    refuse_repeated_fields(path, data)
     try:
         return _problem(model)
     except ValueError as error:

@@ -47,6 +47,25 @@ def unknown_dimension(folder: Path) -> list[object]:
     return [MODEL, "--dim", "bananas=3"]
 
 
+def model_of_any_length(folder: Path) -> list[object]:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"], name="r")],
+        "any",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])],
+    )
+    onnx.save(helper.make_model(graph), folder / "any.onnx")
+    return [folder / "any.onnx"]
+
+
+def dimension_beyond_64_bits(folder: Path) -> list[object]:
+    return [*model_of_any_length(folder), "--dim", "N=99999999999999999999"]
+
+
+def tensor_beyond_all_memories(folder: Path) -> list[object]:
+    return [*model_of_any_length(folder), "--dim", f"N={2**48}"]
+
+
 def unknown_operator(folder: Path) -> list[object]:
     graph = helper.make_graph(
         [helper.make_node("Det", ["x"], ["y"], name="volume")],
@@ -77,6 +96,15 @@ def machine_with_a_negative_size(folder: Path) -> list[object]:
     return machine_with(folder, "size_kib: 512", "size_kib: -512")
 
 
+def machine_whose_size_is_beyond_64_bits(folder: Path) -> list[object]:
+    return machine_with(folder, "size_kib: 512", "size_mib: 8796093022207")
+
+
+def machine_whose_transfers_hold_no_element(folder: Path) -> list[object]:
+    arguments = machine_with(folder, "  - {channels", "  - {longest_bytes: 1, channels")
+    return [MODELS / "ds_cnn_f32.onnx", *arguments[1:]]
+
+
 def machine_that_is_too_small(folder: Path) -> list[object]:
     return machine_with(folder, "size_kib: 512", "size_bytes: 64")
 
@@ -104,10 +132,14 @@ CASES = [
     (truncated_model, 3, "half.onnx"),
     (cyclic_model, 3, "cyclic"),
     (unknown_dimension, 3, "bananas"),
+    (dimension_beyond_64_bits, 3, "dimension N is 99999999999999999999, expected at most"),
+    (tensor_beyond_all_memories, 3, "tensor x has 4503599627370496 B, expected at most"),
     (unknown_operator, 3, "volume (Det)"),
     (unknown_machine, 3, "mesh4x4"),
     (machine_with_a_missing_field, 3, "columns"),
     (machine_with_a_negative_size, 3, "-512"),
+    (machine_whose_size_is_beyond_64_bits, 3, "a size of 9223372036853727232 B exceeds"),
+    (machine_whose_transfers_hold_no_element, 3, "longest_bytes: transfers of 1 B hold no"),
     (machine_that_is_too_small, 4, "B"),
     (machine_with_an_unreachable_core, 3, "nowhere"),
     (problem_that_is_no_problem, 3, "problem.json"),
@@ -149,15 +181,19 @@ def test_json_gives_the_error_as_an_object_that_lists_the_nodes(run: Run, tmp_pa
         ("--workers", "0"),
         ("--objective", "beauty"),
         ("--dim", "batch"),
+        ("--machine", ""),
+        ("--machine=",),
+        ("--dim", ""),
+        ("-o", ""),
     ],
 )
 def test_a_value_that_an_option_cannot_have_is_wrong_usage(
-    arguments: tuple[str, str], run: Run, tmp_path: Path
+    arguments: tuple[str, ...], run: Run, tmp_path: Path
 ) -> None:
     ended = run("solve", MODEL, *arguments, "-o", tmp_path / "out")
 
     assert (ended.code, ended.out) == (2, "")
-    assert arguments[0] in ended.err
+    assert arguments[0].rstrip("=") in ended.err
     assert not (tmp_path / "out").exists()
 
 

@@ -1,5 +1,6 @@
 """``spmilp check`` finds the problem, and what is wrong."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,23 @@ def test_a_pair_that_was_committed_and_not_moved_is_read_and_moved(
 
     assert run("check", plan_file).code == 0
     assert {path.name for path in folder.iterdir()} == {"problem.json", "plan.json"}
+
+
+@pytest.mark.parametrize("left", ["", ', "problem_sha256": ""'])
+def test_a_plan_that_names_no_problem_is_told(left: str, run: Run, plan_file: Path) -> None:
+    text, count = re.subn(r',\s*"problem_sha256": "\w+"', left, plan_file.read_text())
+    plan_file.write_text(text)
+    assert count == 1
+    ended = run("check", plan_file)
+
+    assert ended.code == 0
+    assert ended.err.startswith(f"warning: {plan_file}: meta.problem_sha256 is missing or empty")
+    assert run("check", plan_file, "--json").json["names_problem"] is False
+
+
+def test_a_plan_that_names_its_problem_is_not_spoken_of(run: Run, plan_file: Path) -> None:
+    ended = run("check", plan_file, "--json")
+    assert (ended.err, ended.json["names_problem"]) == ("", True)
 
 
 def test_every_violation_is_listed(run: Run, plan_file: Path) -> None:

@@ -14,6 +14,7 @@ from spmilp.checker.check import check
 from spmilp.errors import FileError
 from spmilp.plan.read import read_plan
 from spmilp.plan.write import plan_text
+from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_text
 
@@ -90,6 +91,51 @@ def test_hostile_json_is_refused(content: bytes, tmp_path: Path) -> None:
         read_plan(tmp_path / "x.json")
 
 
+TWICE = [
+    (b'"objective": ["makespan"', b'"objective": [], "objective": ["makespan"', "'objective'"),
+    (b'{"index": 3, ', b'{"index": 3, "name": "", ', "of index 3 has the field 'name'"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "named"), TWICE)
+def test_a_problem_in_which_a_field_stands_twice_is_refused(
+    before: bytes, after: bytes, named: str, tmp_path: Path
+) -> None:
+    text = problem_text(PROBLEM).encode()
+    assert before in text
+    (tmp_path / "x.json").write_bytes(text.replace(before, after, 1))
+    with pytest.raises(FileError, match=named):
+        read_problem(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("problem", [None, PROBLEM])
+def test_a_plan_in_which_a_field_stands_twice_is_refused(
+    problem: Problem | None, tmp_path: Path
+) -> None:
+    text = plan_text(PLAN, PROBLEM).replace('"index": 3, ', '"index": 3, "start": 0, ', 1)
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(FileError, match="an object of index 3 has the field 'start' twice"):
+        read_plan(tmp_path / "x.json", problem)
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")],
+)
+def test_a_byte_order_mark_has_its_own_message(mark: bytes, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(mark + plan_text(PLAN, PROBLEM).encode())
+    with pytest.raises(FileError, match=f"begins with a byte order mark of {encoding}; save it"):
+        read_plan(tmp_path / "x.json")
+
+
+def test_a_gap_is_a_number(tmp_path: Path) -> None:
+    for wrong in (True, "0.5"):
+        said = _plan(tmp_path, _changed(PLAN_JSON, ("solve", "gap"), wrong))
+        assert said.startswith("solve.gap: Input should be a valid number; got ")
+    (tmp_path / "plan.json").write_text(json.dumps(_changed(PLAN_JSON, ("solve", "gap"), 0)))
+    read_plan(tmp_path / "plan.json", PROBLEM)
+
+
 def test_a_plan_is_no_problem(tmp_path: Path) -> None:
     said = _problem(tmp_path, PLAN_JSON)
     assert said == "format: expected 'spmilp-problem', got 'spmilp-plan'"
@@ -101,7 +147,9 @@ def test_another_major_version_is_refused(version: str, tmp_path: Path) -> None:
     assert said == f"format_version: {version} cannot be read; expected 1.x"
 
 
-@pytest.mark.parametrize("version", ["1", "1.", "1.x", "", "1.0.0", "1.-1", "²."])
+@pytest.mark.parametrize(
+    "version", ["01.0", "1.00", "1.01", "1", "1.", "1.x", "", "1.0.0", "1.-1", "²."]
+)
 def test_a_version_is_major_and_minor(version: str, tmp_path: Path) -> None:
     said = _problem(tmp_path, PROBLEM_JSON | {"format_version": version})
     assert said.startswith("format_version: expected major.minor, got ")
@@ -153,7 +201,12 @@ BAD_PROBLEMS: list[tuple[tuple[Step, ...], Any, str]] = [
     (("machine", "cores", 0, "memory"), 17, "core c0: no memory 17"),
     (("machine", "memories", 1, "size"), -5, "machine.memories.1.size: "),
     (("machine", "memories", 1, "alignment"), 3, "memory l2: alignment 3 B, no power of 2"),
-    (("objective",), ["makespan"], "objective order"),
+    (
+        ("objective",),
+        ["makespan", "makespan"],
+        "objective: makespan, makespan; expected each of makespan, dram_traffic, energy, peak_spm "
+        "once",
+    ),
     (("format",), 5, "no spmilp-problem file: format: "),
 ]
 

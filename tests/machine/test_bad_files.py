@@ -59,12 +59,29 @@ CHANGES: list[tuple[str, Change, str]] = [
     (
         "reserved beyond the end",
         lambda f: spm(f).update(reserved_byte_ranges=[[0, 99999]]),
-        "memory spm_0_0: reserved up to 99999 B > size 65536 B",
+        "scratchpads.0: reserved_byte_ranges: end at 99999 B > size 65536 B",
     ),
     (
         "empty reserved range",
         lambda f: spm(f).update(reserved_byte_ranges=[[8, 8]]),
-        "byte range [8, 8) is empty",
+        "scratchpads.0: reserved_byte_ranges: [8, 8) is empty",
+    ),
+    (
+        "reserved ranges that overlap",
+        lambda f: spm(f).update(reserved_byte_ranges=[[0, 8], [4, 12]]),
+        "scratchpads.0: reserved_byte_ranges: [4, 12) begins before 8, where the last one ends",
+    ),
+    (
+        "a size beyond every sum in 64 bits",
+        lambda f: spm(f).update(size_kib=None, size_mib=8796093022207),
+        "scratchpads.0: a size of 9223372036853727232 B exceeds 281474976710656 B",
+    ),
+    (
+        "a link from a node to itself",
+        lambda f: f.update(
+            links=[{"source": "r_0_0", "target": "r_0_0", "rate_bytes_per_cycle": 1}]
+        ),
+        "link r_0_0 -> r_0_0: leads from a node to itself",
     ),
     (
         "zero rate",
@@ -187,6 +204,12 @@ def test_a_broken_file_is_told(change: Change, expected: str) -> None:
     message = said(fields)
     assert expected in message
     assert len(message) < 1000
+
+
+def test_a_wrong_field_of_a_row_is_the_only_thing_said() -> None:
+    fields = content()
+    spm(fields)["colour"] = 1
+    assert said(fields) == "test.yaml: scratchpads.0.colour: unknown field; did you mean columns?"
 
 
 def test_several_errors_are_told_at_once() -> None:

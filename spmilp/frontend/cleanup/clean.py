@@ -24,6 +24,7 @@ from spmilp.frontend.cleanup.constants import (
 from spmilp.frontend.cleanup.functions import expand_functions, expand_qlinear
 from spmilp.frontend.cleanup.nodes import mark_origins, quiet_libraries
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
+from spmilp.machine.fields import LARGEST
 
 
 def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -> ir.Model:
@@ -147,8 +148,8 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
     Raises
     ------
     SpmilpError
-        If ``dims`` names a dimension that the model does not have, a length is not positive, or a
-        dimension stays without a length.
+        If ``dims`` names a dimension that the model does not have, a length is not positive or
+        beyond all memories, or a dimension stays without a length.
     """
     known = dynamic_dimensions(model.graph)
     for name, length in dims.items():
@@ -156,6 +157,8 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
             raise SpmilpError(f"the model has no dimension {name!r}; {_listed(known)}")
         if length <= 0:
             raise SpmilpError(f"dimension {name} is {length}, expected > 0")
+        if length > LARGEST:
+            raise SpmilpError(f"dimension {name} is {length}, expected at most {LARGEST}")
     missing = [name for name in known if name not in dims]
     for value in model.graph.inputs:
         if set(missing).intersection(_names(value)) and value.shape and 0 in value.shape.dims:
