@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -105,6 +106,8 @@ def sha256_of(what: Path | str | bytes) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
+    if is_device(path):
+        raise FileError(f"{path}: cannot be read: it is a device")
     try:
         try:
             return place_of(path).open("rb")
@@ -112,6 +115,15 @@ def _opened(path: Path) -> BinaryIO:
             return path.open("rb")
     except (OSError, ValueError) as error:
         raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+def is_device(path: Path) -> bool:
+    """Whether a path leads to a device, which may have no end."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def _is_still_at(file: BinaryIO, path: Path) -> bool:

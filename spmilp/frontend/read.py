@@ -12,6 +12,7 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from spmilp.errors import FileError
+from spmilp.files import is_device
 from spmilp.frontend.cleanup.nodes import name_of, quiet_libraries
 from spmilp.frontend.find import near_files
 
@@ -28,11 +29,13 @@ def read_model(path: Path) -> tuple[ir.Model, str]:
     """
     content = _bytes_of(path)
     proto = _decode(path, content)
+    _places_in_files_are_numbers(path, proto)
     for node in proto.graph.node:
         node.name = node.name or next(iter(node.output), node.op_type)
     with quiet_libraries(), _as_file_error(path, "is not a sound ONNX model"):
         model = ir.from_proto(proto)
         ir.external_data.set_base_dir(model.graph, path.parent)
+    _external_data_lies_beside_it(path, model.graph)
     _is_connected(path, model.graph)
     _is_acyclic(path, model.graph)
     _constants_have_their_bytes(path, model.graph)
@@ -43,6 +46,8 @@ def read_model(path: Path) -> tuple[ir.Model, str]:
 def _bytes_of(path: Path) -> bytes:
     if path.is_dir():
         raise FileError(f"{path} is a directory; name a model file in it")
+    if is_device(path):
+        raise FileError(f"{path} is a device; expected an ONNX model")
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
@@ -87,6 +92,52 @@ def _as_file_error(path: Path, verdict: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError, RuntimeError) as error:
         raise FileError(f"{path} {verdict}: {error}") from error
+
+
+def _places_in_files_are_numbers(path: Path, proto: onnx.ModelProto) -> None:
+    """Raise if values in a file of their own begin or end nowhere."""
+    for tensor in proto.graph.initializer:
+        for entry in tensor.external_data:
+            number = entry.value.isascii() and entry.value.isdecimal()
+            if entry.key in ("offset", "length") and not number:
+                raise FileError(
+                    f"{path}: tensor {tensor.name!r}: {entry.key} of its external data is "
+                    f"{entry.value!r}, expected a number of bytes"
+                )
+
+
+def _external_data_lies_beside_it(path: Path, graph: ir.Graph) -> None:
+    """Raise if a tensor's values lie in no ordinary file of the model's folder or one below."""
+    folder = path.parent.resolve()
+    for name, tensor in _all_tensors(graph):
+        if not isinstance(tensor, ir.ExternalTensor):
+            continue
+        file = (path.parent / tensor.location).resolve()
+        if not file.is_relative_to(folder):
+            why = f"lies in {str(tensor.location)!r}, outside the model's folder"
+        elif file.exists() and not file.is_file():
+            why = f"lies in {str(tensor.location)!r}, which is no ordinary file"
+        else:
+            continue
+        raise FileError(f"{path}: tensor {name!r} {why}")
+
+
+def _all_tensors(graph: ir.Graph) -> Iterator[tuple[str | None, ir.TensorProtocol | None]]:
+    """Yield the constants of a graph and of those inside it, and the tensors in attributes."""
+    for value in graph.initializers.values():
+        yield value.name, value.const_value
+    for node in graph:
+        for attribute in node.attributes.values():
+            match attribute.type:
+                case ir.AttributeType.TENSOR:
+                    yield node.name, attribute.as_tensor()
+                case ir.AttributeType.TENSORS:
+                    yield from ((node.name, tensor) for tensor in attribute.as_tensors())
+                case ir.AttributeType.GRAPH:
+                    yield from _all_tensors(attribute.as_graph())
+                case ir.AttributeType.GRAPHS:
+                    for inner in attribute.as_graphs():
+                        yield from _all_tensors(inner)
 
 
 def _is_connected(path: Path, graph: ir.Graph) -> None:

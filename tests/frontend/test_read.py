@@ -1,13 +1,16 @@
 """Model files: found by name, and what is wrong with them said in one message."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from spmilp.errors import FileError
+from spmilp.files import read_bytes
 from spmilp.frontend.find import find_model, light_models
 from spmilp.frontend.read import read_model
 from tests.frontend.running import model_of, saved
@@ -135,3 +138,57 @@ def test_the_hash_is_that_of_the_file(tmp_path: Path) -> None:
     other.write_bytes(path.read_bytes())
     assert read_model(path)[1] == read_model(other)[1]
     assert len(read_model(path)[1]) == 64
+
+
+def with_external_weights(folder: Path, location: str, **more: str) -> Path:
+    weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4, 3, 3, 3])
+    weights.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **more}.items():
+        weights.external_data.add(key=key, value=value)
+    model = model_of(CONV)
+    del model.graph.initializer[:]
+    model.graph.initializer.append(weights)
+    path = folder / "net" / "model.onnx"
+    path.parent.mkdir()
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("location", ["w.bin", "below/w.bin", "missing.bin"])
+def test_weights_may_lie_in_a_file_of_the_models_folder(location: str, tmp_path: Path) -> None:
+    path = with_external_weights(tmp_path, location)
+    (path.parent / "below").mkdir()
+    for name in ("w.bin", "below/w.bin"):
+        (path.parent / name).write_bytes(bytes(432))
+    read_model(path)
+
+
+@pytest.mark.parametrize(
+    ("location", "why"),
+    [
+        ("../outside.bin", "outside the model's folder"),
+        ("/dev/zero", "outside the model's folder"),
+        ("../../../../../../dev/zero", "outside the model's folder"),
+        ("link.bin", "outside the model's folder"),
+        (".", "no ordinary file"),
+        ("pipe", "no ordinary file"),
+    ],
+)
+def test_weights_elsewhere_are_refused(location: str, why: str, tmp_path: Path) -> None:
+    path = with_external_weights(tmp_path, location)
+    (tmp_path / "outside.bin").write_bytes(bytes(432))
+    (path.parent / "link.bin").symlink_to("../outside.bin")
+    os.mkfifo(path.parent / "pipe")
+    with pytest.raises(FileError, match=rf"tensor 'w' lies in .*{why}"):
+        read_model(path)
+
+
+def test_a_wrong_place_in_a_file_of_weights_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="'w': offset of its external data is '-4'"):
+        read_model(with_external_weights(tmp_path, "w.bin", offset="-4"))
+
+
+@pytest.mark.parametrize("read", [read_model, read_bytes])
+def test_a_device_is_not_read(read: Callable[[Path], object]) -> None:
+    with pytest.raises(FileError, match="device"):
+        read(Path("/dev/zero"))
