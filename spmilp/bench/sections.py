@@ -212,8 +212,12 @@ def _cell(value: object, form: str) -> str:
     return format(value, form)
 
 
+SAFE = str.maketrans({"|": "\\|", "\n": " ", "<": "&lt;", "&": "&amp;"})
+"""Characters of names that would be markup in a Markdown table."""
+
+
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(cell.translate(SAFE) for cell in cells) + " |"
 
 
 def _capital(text: str) -> str:

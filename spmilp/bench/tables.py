@@ -10,6 +10,7 @@ from spmilp.bench.child import CRASHED
 from spmilp.bench.records import FILE, Record, Records
 from spmilp.bench.sections import markdown, sections_of, settings_of
 from spmilp.comparison.run import Moment
+from spmilp.comparison.table import csv_of
 from spmilp.errors import FileError
 from spmilp.files import write_together
 
@@ -224,9 +225,7 @@ def write_tables(records: Records) -> None:
     """
     runs = runs_frame(records)
     tables = {"runs.csv": runs, "progress.csv": progress_frame(records)}
-    contents = {
-        name: table.to_csv(index=False, lineterminator="\n") for name, table in tables.items()
-    }
+    contents = {name: csv_of(table) for name, table in tables.items()}
     page = markdown(list(sections_of(runs)), "Benchmark", settings_of(runs))
     write_together(records.folder, {**contents, "summary.md": page})
 

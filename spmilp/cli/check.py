@@ -77,15 +77,15 @@ def check(
         )
     else:
         for found in violations:
-            typer.echo(f"{found.rule}: {found.message}")
+            out.print_line(f"{found.rule}: {found.message}")
         count = amounts.count(len(violations), "violation")
         size = (
             f"{amounts.count(len(answer.placements), 'task')}, "
             f"{amounts.count(len(answer.transfers), 'transfer')}"
         )
-        typer.echo(f"{plan}: {count}" if violations else f"{plan}: valid ({size})")
+        out.print_line(f"{plan}: {count}" if violations else f"{plan}: valid ({size})")
         if commands is not None and not violations:
-            typer.echo(
+            out.print_line(
                 f"commands: {amounts.count(commands.waits, 'wait')}, "
                 f"{amounts.count(commands.signals, 'signal')}, "
                 f"{amounts.count(commands.events, 'event')} "

@@ -79,6 +79,7 @@ def compare(
     the best that any of the solvers proved.
     """
     from spmilp.comparison.compare import compare as compared
+    from spmilp.comparison.table import csv_of
     from spmilp.files import write_atomically
     from spmilp.pipeline import Observer
 
@@ -97,7 +98,7 @@ def compare(
             on_start=progress.starts,
         )
     if output is not None:
-        write_atomically(output, found.runs.to_csv(index=False, lineterminator="\n"))
+        write_atomically(output, csv_of(found.runs))
     if as_json:
         tables = {"runs": out.records(found.runs), "summary": out.records(found.summary)}
         out.print_json(tables)

@@ -9,6 +9,7 @@ import typer
 
 from spmilp import amounts
 from spmilp.cli import options as read
+from spmilp.cli.output import print_line
 from spmilp.errors import SpmilpError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def convert(
         raise typer.BadParameter(
             f"--from {given} --to {wanted}: one of them must be {Format.PROBLEM}, the other not"
         )
-    typer.echo(f"{output}: {_description(problem)}")
+    print_line(f"{output}: {_description(problem)}")
 
 
 def _by_ending(file: Path, option: str) -> Format:
@@ -150,6 +151,7 @@ def _buffers_text(problem: "Problem") -> str:
     import csv
     import io
 
+    from spmilp.export.names import no_formula
     from spmilp.problem.convert.lifetimes import lifetimes_of_problem
 
     lifetimes = lifetimes_of_problem(problem)
@@ -159,7 +161,8 @@ def _buffers_text(problem: "Problem") -> str:
     aligned = alignment > 1
     writer.writerow(("id", "lower", "upper", "size", *(("alignment",) if aligned else ())))
     names = [one.name for one in lifetimes]
-    if len(set(names)) < len(names) or not all(name and name.isprintable() for name in names):
+    plain = all(name and name.isprintable() and name == no_formula(name) for name in names)
+    if len(set(names)) < len(names) or not plain:
         names = [f"b{number}" for number in range(len(names))]
     for name, one in zip(names, lifetimes, strict=True):
         row = (name, one.start, one.end, one.bytes)

@@ -105,6 +105,6 @@ def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:
         )
         return
     for file in files:
-        typer.echo(f"written: {file}")
+        out.print_line(f"written: {file}")
     for name, why in made.left_out:
-        typer.echo(f"left out: {name}: {why.removeprefix(f'{name}: ')}")
+        out.print_line(f"left out: {name}: {why.removeprefix(f'{name}: ')}")

@@ -4,11 +4,13 @@ import json
 import math
 import sys
 from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,11 +19,33 @@ PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
 
 
+_CONTROLS = (*range(32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
+
+
+def visible(text: str) -> str:
+    """Return text without characters that command a terminal; names in files may hold them."""
+    return text.translate(_SHOWN)
+
+
+class _PlainConsole(Console):
+    """A console on which text from files is text."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return the text with its markup."""
+        return super().render_str(visible(text), **options)
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return where to print; colours only on a terminal, and never under ``NO_COLOR``."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PLAIN_WIDTH
-    return Console(stderr=stderr, width=width, highlight=False, emoji=False)
+    return _PlainConsole(stderr=stderr, width=width, highlight=False, emoji=False)
+
+
+def print_line(text: str) -> None:
+    """Print one line on stdout as it is, however long."""
+    typer.echo(visible(text))
 
 
 def print_json(value: object) -> None:

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from spmilp.amounts import percent
-from spmilp.cli.output import console
+from spmilp.cli.output import console, visible
 
 if TYPE_CHECKING:
     from spmilp.solvers.base import Progress
@@ -34,7 +34,7 @@ class ProgressLine:
 
     def say(self, text: str) -> None:
         """Replace the line."""
-        self._text = text
+        self._text = visible(text)
 
     def ends_at(self, instant: float) -> None:
         """Show the seconds left until an instant of ``time.perf_counter``."""

@@ -112,4 +112,4 @@ def _print(plan: Path, differences: "Sequence[Difference]", delayed: int, *, as_
     out.console().print(out.table(headings, rows, numbers={3, 4, 5}))
     if delayed:
         runs = amounts.count(delayed, "run")
-        typer.echo(f"{runs} with random delays: the same outputs, bit for bit")
+        out.print_line(f"{runs} with random delays: the same outputs, bit for bit")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from spmilp.comparison.run import Run
+from spmilp.export.names import no_formula
 from spmilp.report.figures import grid_of_axes
 
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
     frame["ratio_to_bound"] = _ratio(objective, strongest)
     frame["ratio_to_best"] = _ratio(objective, best)
     return frame[ORDER]
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """Return a table as CSV; texts in it, which may come from files, are no formulas."""
+
+    def plain(cell: object) -> object:
+        # The writer quotes line feeds, but not all readers take a carriage return for a letter.
+        return no_formula(cell.replace("\r", "\\r")) if isinstance(cell, str) else cell
+
+    return frame.map(plain).to_csv(index=False, lineterminator="\n")
 
 
 COLUMNS = [

@@ -53,5 +53,9 @@ def field(name: str) -> str:
     Other characters are escaped as in Python (``\\n``, ``\\xe9``). A name that a spreadsheet would
     take for a formula gets an apostrophe in front.
     """
-    line = name.encode("unicode_escape").decode("ascii")
-    return f"'{line}" if line[:1] in ("=", "+", "-", "@") else line
+    return no_formula(name.encode("unicode_escape").decode("ascii"))
+
+
+def no_formula(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula: with an apostrophe where it would."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

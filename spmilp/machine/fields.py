@@ -28,6 +28,9 @@ LARGEST_DENOMINATOR = 1000
 MOST_LINES = 12
 """Errors of one file that are listed; the others are counted."""
 
+MOST_NODES = 1_000_000
+"""Values of a YAML file with its aliases written out."""
+
 _RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
 
 
@@ -176,7 +179,11 @@ def fields_of(data: bytes, origin: str, expected: str = A_MACHINE) -> dict[str, 
     """
     try:
         # The loader descends from yaml.SafeLoader: it makes plain data only.
-        content = yaml.load(data, _UniqueKeys)
+        loader = _UniqueKeys(data)
+        top = loader.get_single_node()
+        if top is not None and _nodes_in(top, {}) > MOST_NODES:
+            raise FileError(f"{origin}: its aliases stand for more than {MOST_NODES:,} values")
+        content = None if top is None else loader.construct_document(top)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f" at line {mark.line + 1}" if mark else ""
@@ -187,6 +194,25 @@ def fields_of(data: bytes, origin: str, expected: str = A_MACHINE) -> dict[str, 
     if not isinstance(content, dict):
         raise FileError(f"{origin}: expected {expected}, got {type(content).__name__}")
     return content
+
+
+def _nodes_in(node: yaml.Node, known: dict[int, int]) -> int:
+    """Count the values that a node stands for, those of its aliases each time.
+
+    Parameters
+    ----------
+    known
+        Counts by identity; of nodes that are being counted, one that is too large.
+    """
+    if id(node) not in known:
+        known[id(node)] = MOST_NODES + 1
+        inside: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            inside = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inside = node.value
+        known[id(node)] = 1 + sum(_nodes_in(part, known) for part in inside)
+    return known[id(node)]
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,15 @@ def test_it_shows_as_a_short_table(result: spmilp.Result) -> None:
     assert f"{result.makespan:,} cycles" in text
     assert len(text) < 1500
     assert "<table>" in result._repr_html_()
+
+
+def test_names_are_text_in_a_notebook(result: spmilp.Result) -> None:
+    name = "<script>alert(1)</script>&"
+    problem = replace(result.problem, machine=replace(result.problem.machine, name=name))
+    shown = replace(result, problem=problem)._repr_html_()
+
+    assert "<script" not in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in shown
 
 
 def test_tables_have_names_and_agree_with_the_figures(result: spmilp.Result) -> None:

@@ -178,13 +178,13 @@ def test_a_plan_that_cannot_be_is_a_defect() -> None:
 
 
 def test_the_page_shows_every_solver_and_the_runs_without_a_plan() -> None:
-    frame = runs_frame([*RECORDS, record("a|b", "list", None, reason="one\ntwo", bound=None)])
+    frame = runs_frame([*RECORDS, record("a|<b>", "list", None, reason="one\ntwo", bound=None)])
     page = markdown(list(sections_of(frame)), "Benchmark", settings_of(frame))
 
     assert page.startswith("# Benchmark\n\n9 runs on 3 instances; limit 10 s; workers 1;")
     assert "| best greedy |" in page
     assert "## Balanced rows (2)" in page
-    assert "| a\\|b | list | unknown | one two |" in page
+    assert "| a\\|&lt;b> | list | unknown | one two |" in page
     assert "nan" not in page
 
 

@@ -49,3 +49,17 @@ def test_an_error_goes_to_stderr_as_it_is(capsys: pytest.CaptureFixture[str]) ->
     output.print_error("conv[0]: 70,656 B > 65,536 B")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "error: conv[0]: 70,656 B > 65,536 B\n")
+
+
+def test_text_from_files_commands_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "conv\x1b[2J\x07\x9b\u202ecba\nsecond line"
+    output.print_error(name)
+    output.print_line(name)
+    output.console().print(output.table(("name",), [(name,)]))
+    output.console().print(name, markup=False)
+    captured = capsys.readouterr()
+
+    shown = "conv\\u001b[2J\\u0007\\u009b\\u202ecba\n"
+    assert captured.err.startswith(f"error: {shown}")
+    assert captured.out.count("conv\\u001b[2J\\u0007\\u009b\\u202ecba") == 3
+    assert not set("\x1b\x07\x9b\u202e") & set(captured.out + captured.err)

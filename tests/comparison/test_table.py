@@ -1,5 +1,7 @@
 """Tables of runs: what is compared with what."""
 
+import csv
+import io
 import math
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from spmilp.comparison.run import Moment, Run
 from spmilp.comparison.table import (
     contradictions,
+    csv_of,
     performance_profile,
     profile_figure,
     run_frame,
@@ -108,3 +111,11 @@ def test_a_profile_is_drawn_with_one_staircase_for_each_solver() -> None:
     (axes,) = profile_figure(performance_profile(run_frame(RUNS))).axes
 
     assert [line.get_label() for line in axes.get_lines()] == ["quick", "exact"]
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1"])
+def test_no_name_is_a_formula_in_a_csv_file(name: str) -> None:
+    text = csv_of(run_frame((run(name, "a", 100, 90),)))
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert row["instance"] == f"'{name}"
+    assert row["objective"] == "100"

@@ -99,10 +99,13 @@ def test_wrong_usage_says_what_to_give(
     assert message in " ".join(ended.err.replace("│", " ").split())
 
 
-def test_names_that_csv_cannot_tell_apart_become_numbers(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["x", "=1+1"])
+def test_names_that_csv_cannot_tell_apart_or_may_compute_become_numbers(
+    name: str, run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "in.csv").write_text(BUFFERS)
     run("convert", "in.csv", "-o", "problem.json")
-    text = (tmp_path / "problem.json").read_text().replace('"name": "y"', '"name": "x"')
+    text = (tmp_path / "problem.json").read_text().replace('"name": "y"', f'"name": "{name}"')
     (tmp_path / "problem.json").write_text(text)
 
     run("convert", "problem.json", "-o", "out.csv")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from spmilp.errors import ExitCode, FileError
 from spmilp.machine.read import load_machine, read_machine
@@ -232,7 +233,7 @@ def test_several_errors_are_told_at_once() -> None:
         (b"\xff\xff", "no valid YAML"),
         (b"name: \x07", "no valid YAML"),
         (b"name: !!python/object/apply:os.system ['true']", "no valid YAML"),
-        (b"&a [*a]", "got list"),
+        (b"&a [*a]", "its aliases stand for"),
         (b"[" * 1500, "no valid YAML"),
         (b"name: " + b"9" * 5000, "no valid YAML"),
         (b"name: 2000-13-45", "no valid YAML"),
@@ -250,7 +251,7 @@ def test_what_is_no_machine_file_is_told(data: bytes, expected: str) -> None:
 
 def test_a_file_that_contains_itself_is_told() -> None:
     data = SMALL.encode() + b"shared: &loop [*loop]\n"
-    with pytest.raises(FileError, match="shared"):
+    with pytest.raises(FileError, match="its aliases stand for more than"):
         read_machine(data, "test.yaml")
 
 
@@ -270,3 +271,28 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(SMALL)
     assert load_machine(str(file)).machine.name == "small"
+
+
+BOMB = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
+    + ["name: *a8"]
+)
+
+
+def test_aliases_that_stand_for_too_much_are_refused() -> None:
+    with pytest.raises(FileError, match="its aliases stand for more than 1,000,000 values"):
+        read_machine(BOMB.encode(), "test.yaml")
+
+
+def test_lists_in_lists_without_end_are_refused() -> None:
+    with pytest.raises(FileError, match="no valid YAML: "):
+        read_machine(b"name: " + b"[" * 5000, "test.yaml")
+
+
+def test_aliases_may_be_used() -> None:
+    fields = content()
+    text = yaml.safe_dump(fields | {"links": [(link := {"source": "r_0_0"}), link]})
+    assert "*" in text
+    with pytest.raises(FileError, match=r"links\.1\.target: is missing"):
+        read_machine(text.encode(), "test.yaml")
