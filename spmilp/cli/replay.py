@@ -39,7 +39,7 @@ def replay(
         typer.Option(
             "--input",
             metavar="FILE.npz",
-            help="Values of the network's inputs, one array each.",
+            help="Values of the network's inputs, one array each, and perhaps of its outputs.",
             show_default="random values",
         ),
     ] = None,

@@ -11,7 +11,8 @@ import onnx_ir as ir
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import is_shape_only
-from spmilp.frontend.cleanup.nodes import origin_of, reason_of
+from spmilp.frontend.cleanup.nodes import OWN_DOMAIN, origin_of, reason_of
+from spmilp.frontend.cleanup.qlinear import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.node import Node, has_elements, numpy_dtype, static_shape
 from spmilp.frontend.operators.registry import find_family
@@ -127,7 +128,7 @@ def _is_lowerable(node: ir.Node) -> None:
             "control flow that depends on data is not supported; export the model with its "
             "conditions and numbers of steps fixed"
         )
-    if node.domain not in ("", "ai.onnx"):
+    if node.domain not in ("", "ai.onnx", OWN_DOMAIN):
         raise ValueError(
             f"operator {node.op_type} of domain {node.domain} is not supported; give the model its "
             f"definition as an ONNX function, or export it with operators of ONNX"
@@ -241,4 +242,5 @@ def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
         zero_point=zero.reshape(-1).astype(np.int32),
         axis=None if per_tensor else axis % rank,
         dtype=dtype,
+        rounds_with_zero=node.is_marked(ROUNDS_WITH_ZERO),
     )

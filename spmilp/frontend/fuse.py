@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from spmilp.frontend.dominators import flow_of, without_ones
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.family import Fusion
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.frontend.outputs import is_view
 from spmilp.frontend.unfused import UnfusedNetwork, present_inputs
 from spmilp.machine.machine import CoreKind
@@ -132,7 +132,7 @@ class _Fuser:
     def _merge(self, into: int, positions: Iterable[int]) -> bool:
         """Join operators to the group of ``into``, if some kind of core can run it then."""
         members = self._members[into] | set(positions)
-        if not self._some_core_runs({self._flow.operators[p].kind for p in members}):
+        if not self._some_core_runs({core_operator(self._flow.operators[p].kind) for p in members}):
             return False
         for position in members:
             self._members[position] = members

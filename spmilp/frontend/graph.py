@@ -61,12 +61,16 @@ class Scale:
         One value for the tensor, or one for each position along ``axis``.
     dtype
         The integer type.
+    rounds_with_zero
+        Whether results are rounded after the zero point has been added (onnxruntime's QLinearAdd,
+        QLinearMul, QLinearAveragePool), so that a half goes to the even integer; else before.
     """
 
     scale: NDArray[np.float32]
     zero_point: NDArray[np.int32]
     axis: int | None
     dtype: np.dtype[np.generic]
+    rounds_with_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

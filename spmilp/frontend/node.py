@@ -72,6 +72,10 @@ class Node:
         value = self._node.outputs[position]
         return bool(value.uses()) or value.is_graph_output()
 
+    def is_marked(self, key: str) -> bool:
+        """Return whether a pass of the clean-up has marked the node."""
+        return key in self._node.metadata_props
+
     def constant(self, position: int) -> NDArray[np.generic]:
         """Return the values of an input that must be constant."""
         value = self._value(position)

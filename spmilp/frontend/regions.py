@@ -6,7 +6,7 @@ from math import prod
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import cover, whole
 from spmilp.frontend.operators.family import Fusion, Work
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.units import Box
 
 
@@ -80,7 +80,7 @@ def network_macs(network: Network) -> int:
 def kinds_to_run(group: Group) -> frozenset[str]:
     """Return the kinds of operators that a core must run for a group; views need none."""
     return frozenset(
-        operator.kind
+        core_operator(operator.kind)
         for operator in group.operators
         if family_of(operator.kind).fusion is not Fusion.VIEW
     )

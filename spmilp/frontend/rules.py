@@ -176,6 +176,7 @@ RULES: Mapping[str, Callable[[Node, Attributes], None]] = {
     "BatchNormalization": _batch_norm,
     "Clip": _clip,
     "Conv": _convolution,
+    "ConvInteger": _convolution,
     "ConvTranspose": _transposed_convolution,
     "CumSum": _cumulative_sum,
     "Dropout": _dropout,

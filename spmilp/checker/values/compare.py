@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spmilp.checker.values.errors import ValuesError
-from spmilp.checker.values.inputs import random_inputs, read_inputs
+from spmilp.checker.values.inputs import random_inputs, read_inputs, read_reference
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.replay import replay, replay_with_delays
 from spmilp.commands.build import build_commands
@@ -106,7 +106,10 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
         results = session.run(None, feeds)
     # Every exception of onnxruntime's is a class of its own below Exception.
     except Exception as error:
-        raise FileError(f"{model}: onnxruntime cannot run it: {error}") from error
+        raise FileError(
+            f"{model}: onnxruntime cannot run it ({error}); give the outputs with the "
+            f"inputs, --input FILE.npz"
+        ) from error
     names = (one.name for one in session.get_outputs())
     return {name: np.asarray(array) for name, array in zip(names, results, strict=True)}
 
@@ -193,7 +196,7 @@ def replay_plan(
     seed: int = 0,
     delay_seeds: Sequence[int] = (),
 ) -> tuple[Difference, ...]:
-    """Run a plan on real numbers, and compare each output with onnxruntime's.
+    """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
 
     For each of ``delay_seeds`` it is run again by its command lists, with random delays on every
     task and transfer; the outputs must stay the same, bit for bit.
@@ -203,7 +206,8 @@ def replay_plan(
     model
         The one that the problem was made from, with the same ``dims``.
     values
-        An ``.npz`` file with the network's inputs; without it they are random.
+        An ``.npz`` file with the network's inputs, and perhaps the outputs, which then take the
+        place of onnxruntime's; without it inputs are random.
 
     Raises
     ------
@@ -215,7 +219,9 @@ def replay_plan(
     """
     file, network = load_network_of(problem, model, dims or {})
     inputs = read_inputs(values, network) if values else random_inputs(network, seed)
-    reference = reference_outputs(file, inputs)
+    reference = read_reference(values, network) if values else None
+    if reference is None:
+        reference = reference_outputs(file, inputs)
     outputs = replay(problem, plan, network, inputs)
     if delay_seeds:
         lists = build_commands(problem, plan)

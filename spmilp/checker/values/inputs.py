@@ -115,32 +115,61 @@ def random_inputs(network: Network, seed: int) -> dict[str, Array]:
 def read_inputs(path: Path, network: Network) -> dict[str, Array]:
     """Read the network's inputs from an ``.npz`` file, one array for each by its name.
 
+    Integers may be of another type that holds the same values.
+
     Raises
     ------
     FileError
         If the file cannot be read, or an array is missing or has another shape or type.
     """
-    try:
-        stored = np.load(path, allow_pickle=False)
-        if isinstance(stored, np.ndarray):
-            raise FileError(f"{path}: one array without a name; save it with numpy.savez")
-        with stored:
-            arrays: dict[str, Array] = {name: stored[name] for name in stored.files}
-    except FileNotFoundError as error:
-        raise FileError(f"{path}: no such file") from error
-    except (OSError, ValueError, BadZipFile) as error:
-        raise FileError(f"{path}: no .npz file of arrays: {error}") from error
+    arrays = _read_arrays(path)
     for name in network.inputs:
         if name not in arrays:
             known = ", ".join(sorted(arrays)) or "none"
             raise FileError(f"{path}: no array {name} for that network input; it has {known}")
         tensor, given = network.tensors[name], arrays[name]
+        if np.issubdtype(given.dtype, np.integer) and np.issubdtype(tensor.dtype, np.integer):
+            limits = np.iinfo(tensor.dtype.name)
+            if limits.min <= given.min() and given.max() <= limits.max:
+                arrays[name] = given = given.astype(tensor.dtype)
         if given.shape != tensor.shape or given.dtype != tensor.dtype:
             raise FileError(
                 f"{path}: array {name} is {given.dtype} of shape {given.shape}, expected "
                 f"{tensor.dtype} of shape {tensor.shape}"
             )
     return {name: arrays[name] for name in network.inputs}
+
+
+def read_reference(path: Path, network: Network) -> dict[str, Array] | None:
+    """Read what the network's outputs shall be from the same file; ``None`` if it has none.
+
+    Raises
+    ------
+    FileError
+        If the file has some of the outputs, but not all.
+    """
+    arrays = _read_arrays(path)
+    missing = [name for name in network.outputs if name not in arrays]
+    if len(missing) == len(network.outputs):
+        return None
+    if missing:
+        raise FileError(
+            f"{path}: no array {missing[0]} for that network output; give all outputs or none"
+        )
+    return {name: arrays[name] for name in network.outputs}
+
+
+def _read_arrays(path: Path) -> dict[str, Array]:
+    try:
+        stored = np.load(path, allow_pickle=False)
+        if isinstance(stored, np.ndarray):
+            raise FileError(f"{path}: one array without a name; save it with numpy.savez")
+        with stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError as error:
+        raise FileError(f"{path}: no such file") from error
+    except (OSError, ValueError, BadZipFile) as error:
+        raise FileError(f"{path}: no .npz file of arrays: {error}") from error
 
 
 def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -> Array:

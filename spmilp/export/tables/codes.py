@@ -113,6 +113,7 @@ OPERATORS = (
     *("Resize", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Slice", "Softmax", "Softplus"),
     *("Softsign", "SpaceToDepth", "Sqrt", "Squeeze", "Sub", "Sum", "Swish", "Tan", "Tanh"),
     *("ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
+    *("ConvInteger", "MatMulInteger", "RequantShift"),
 )
 """ONNX operator types; the number is the position."""
 
@@ -124,6 +125,7 @@ ATTRIBUTES = (
     *("keepdims", "kernel_shape", "max", "min", "mode", "nearest_mode", "num_groups"),
     *("output_padding", "p", "pads", "perm", "repeats", "reverse", "roi", "scales", "shape"),
     *("size", "sizes", "starts", "steps", "strides", "transA", "transB", "upper", "value"),
+    *("div", "high", "low"),
 )
 """Attributes that say what an operator computes; the number is the position.
 

@@ -2,7 +2,9 @@
 
     clean          the order, and the smallest passes: operator set, dynamic lengths, shapes
     constants      constant folding, and weights without values
-    functions      QLinear operators, and those that ONNX defines by others, as simpler nodes
+    functions      operators that ONNX defines by others
+    qlinear        onnxruntime's quantised operators, in QDQ form
+    requantised    networks of integers in float tensors (Deeploy's RequantShift)
     recurrent      LSTM and GRU as one set of nodes per time step
     batch_norm     normalisation folded into weights
     nodes          helpers: new nodes, names and reasons, silence of libraries

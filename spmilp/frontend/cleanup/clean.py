@@ -21,9 +21,11 @@ from spmilp.frontend.cleanup.constants import (
     mark_missing_values,
     mark_shape_only,
 )
-from spmilp.frontend.cleanup.functions import expand_functions, expand_qlinear
+from spmilp.frontend.cleanup.functions import expand_functions
 from spmilp.frontend.cleanup.nodes import mark_origins, quiet_libraries
+from spmilp.frontend.cleanup.qlinear import expand_qlinear
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
+from spmilp.frontend.cleanup.requantised import type_requantised_integers
 from spmilp.machine.fields import LARGEST
 
 
@@ -55,6 +57,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         fold_shapes(model)
         fold_constants(model)
         infer_shapes(model)
+        type_requantised_integers(model)
         expand_qlinear(model)
         infer_shapes(model)
         unroll_recurrences(model)

@@ -16,6 +16,9 @@ def name_of(node: ir.Node) -> str:
     return node.name or next((value.name for value in node.outputs if value.name), node.op_type)
 
 
+OWN_DOMAIN = "spmilp"
+"""Of operators that are not ONNX's."""
+
 KEY = "spmilp.reason"
 
 

@@ -4,7 +4,7 @@
     family, base                                 the protocol, and its defaults
     attributes, boxes                            typed attributes; arithmetic of boxes
     elementwise                                  unary, binary, variadic operators, quantisation
-    products, conv                               matrix products and Einsum; convolutions
+    products, conv, integers                     matrix products, Einsum; convolutions; int32 sums
     windows                                      sliding windows, and pooling over them
     reduce, normalisation                        reductions and sums; normalisations and Softmax
     moves, indexing, reshape, resize             operators that move elements

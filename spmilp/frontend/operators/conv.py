@@ -66,7 +66,7 @@ class Conv(Base):
         channels, slice_of_weight = self._channels(operator, tensors, box[1], part)
         data = data_box(operator, shape, (box[0], channels), box[2:], window_reads)
         boxes = [data, (box[1], slice_of_weight, *whole(weight[2:]))]
-        if has_input(operator, 2):
+        if self.has_bias(operator):
             last = part is None or part[1] == self.reduction(operator, tensors)
             boxes.append((box[1],) if last else None)
         return tuple(boxes)
@@ -78,7 +78,8 @@ class Conv(Base):
         _, (first, end) = self._channels(operator, tensors, box[1], part)
         spatial, kernel = extents(box)[2:], weight[2:]
         last = part is None or part[1] == self.reduction(operator, tensors)
-        vector = requantisation(operator, box) + volume(box) * has_input(operator, 2) if last else 0
+        each = volume(box) * self.has_bias(operator)
+        vector = requantisation(operator, box) + each if last else 0
         return Work(
             loops=(
                 ("B", box[0][1] - box[0][0]),
@@ -93,6 +94,10 @@ class Conv(Base):
             vector=vector,
             dtype=work_dtype(operator, tensors),
         )
+
+    def has_bias(self, operator: Operator) -> bool:
+        """Return whether there is a bias."""
+        return has_input(operator, 2)
 
     def _channels(
         self, operator: Operator, tensors: Tensors, outputs: tuple[int, int], part: Part

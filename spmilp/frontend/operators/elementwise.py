@@ -8,6 +8,8 @@ Attributes, where a kind has any (numbers unless stated):
 - Gelu: ``approximate``, ``"none"`` or ``"tanh"``
 - Mod: ``fmod``, 0 or 1
 - Cast: none; the type is the output tensor's
+- RequantShift (integers; inputs X, factor, summand): ``div``, ``low``, ``high``, integers:
+  ``floor((x * factor + summand + div // 2) / div)``, cut off at ``low`` and ``high``
 
 Sum, Max, Min and Mean take any number of inputs. Where takes condition, X, Y. PRelu's slope
 broadcasts like any input. Identity is a copy (a network output that no operator computes).
@@ -87,14 +89,21 @@ BINARY: Mapping[str, int] = {
 }
 """Kinds with two inputs: element operations per output element."""
 
+TERNARY: Mapping[str, int] = {"RequantShift": 5, "Where": 2}
+"""Kinds with three inputs: element operations per output element."""
+
 VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
 """Kinds with any number of inputs: one operation per output element and further input."""
+
+
+EACH: Mapping[str, int] = {**UNARY, **BINARY, **TERNARY}
+"""Element operations per output element of kinds with one to three inputs."""
 
 
 class Elementwise(VectorOperator):
     """All of them; the table above has their costs and the module's docstring their attributes."""
 
-    kinds = frozenset({*UNARY, *BINARY, *VARIADIC, "Where"})
+    kinds = frozenset({*UNARY, *BINARY, *TERNARY, *VARIADIC})
     fusion = Fusion.ELEMENTWISE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
@@ -112,8 +121,11 @@ class Elementwise(VectorOperator):
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
         """Return the element operations."""
         kind = operator.kind
-        each = UNARY.get(kind) or BINARY.get(kind) or max(1, len(operator.inputs) - 1)
-        return (each + DIVISION * (kind == "Mean")) * volume(box)
+        if kind in VARIADIC:
+            each = max(1, len(operator.inputs) - 1) + DIVISION * (kind == "Mean")
+        else:
+            each = EACH[kind]
+        return each * volume(box)
 
     def _arity(self, kind: str) -> int | None:
         if kind in VARIADIC:

@@ -6,6 +6,7 @@ from spmilp.frontend.operators.conv import Conv, ConvTranspose
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.family import Family
 from spmilp.frontend.operators.indexing import Gather, Pad, Slice
+from spmilp.frontend.operators.integers import ConvInteger, MatMulInteger
 from spmilp.frontend.operators.moves import Concat, Expand, Tile, Trilu
 from spmilp.frontend.operators.normalisation import (
     LRN,
@@ -24,6 +25,7 @@ _FAMILIES: tuple[Family, ...] = (
     BatchNormalization(),
     Concat(),
     Conv(),
+    ConvInteger(),
     ConvTranspose(),
     CumSum(),
     DepthToSpace(),
@@ -37,6 +39,7 @@ _FAMILIES: tuple[Family, ...] = (
     LRN(),
     LayerNormalization(),
     MatMul(),
+    MatMulInteger(),
     Pad(),
     Pool(),
     Quantise(),
@@ -51,6 +54,14 @@ _FAMILIES: tuple[Family, ...] = (
 )
 
 _BY_KIND: Mapping[str, Family] = {kind: family for family in _FAMILIES for kind in family.kinds}
+
+
+_RUN_AS: Mapping[str, str] = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
+
+
+def core_operator(kind: str) -> str:
+    """Return the operator type that a machine's cores must run for operators of a type."""
+    return _RUN_AS.get(kind, kind)
 
 
 def find_family(kind: str) -> Family | None:

@@ -20,8 +20,13 @@ def unary(call: Call) -> Array:
 
 
 def binary(call: Call) -> Array:
-    """Compute an operator of two inputs."""
-    return np.asarray(_BINARY[call.operator.kind](call.array(0), call.array(1)))
+    """Compute an operator of two inputs; a sum may be in a wider type than they."""
+    given = [call.array(position) for position in range(2)]
+    if np.issubdtype(call.dtype, np.integer) and all(
+        array.dtype.itemsize < call.dtype.itemsize for array in given
+    ):
+        given = [array.astype(call.dtype) for array in given]
+    return np.asarray(_BINARY[call.operator.kind](*given))
 
 
 def variadic(call: Call) -> Array:
@@ -36,6 +41,13 @@ def variadic(call: Call) -> Array:
 def where(call: Call) -> Array:
     """Choose between two inputs."""
     return np.where(call.array(0), call.array(1), call.array(2))
+
+
+def requantise_and_shift(call: Call) -> Array:
+    """Scale integers by ``factor / div``, add, round halves up and cut off."""
+    div, low, high = (integer(call.operator, name) for name in ("div", "low", "high"))
+    x, factor, summand = (call.array(position).astype(np.int64) for position in range(3))
+    return np.asarray(np.clip((x * factor + summand + div // 2) // div, low, high))
 
 
 def modulo(call: Call) -> Array:
@@ -168,10 +180,54 @@ def dequantise(values: Array, scale: Scale, box: Box) -> NDArray[np.float32]:
 def quantise(values: Array, scale: Scale, box: Box) -> Array:
     """Return the integers of reals that are ``box`` of their tensor."""
     steps, zero = along(scale, box)
-    return saturate(np.rint(values.astype(np.float32) / steps), zero, scale.dtype)
+    scaled = values.astype(np.float32) / steps
+    if scale.rounds_with_zero:
+        return saturate(np.rint(scaled + zero.astype(np.float32)), np.int32(0), scale.dtype)
+    return saturate(np.rint(scaled), zero, scale.dtype)
 
 
-def saturate(values: Array, zero: Array, dtype: np.dtype[np.generic]) -> Array:
+def is_qlinear(operator: Operator) -> bool:
+    """Say whether an operator is onnxruntime's QLinearAdd or QLinearMul."""
+    scales = operator.quantisation
+    return (
+        operator.kind in ("Add", "Mul")
+        and scales is not None
+        and scales.output is not None
+        and scales.output.rounds_with_zero
+        and None not in scales.inputs
+    )
+
+
+def qlinear(call: Call) -> Array:
+    """Compute QLinearAdd or QLinearMul in the order of onnxruntime's vectors, in float32.
+
+    A product is scaled once. A sum begins with the zero points of all three, and each further term
+    is rounded once with it (fused multiply-add): onnxruntime, ``core/mlas/lib/qladd.cpp``,
+    ``qlmul.cpp``.
+    """
+    scales = call.operator.quantisation
+    if scales is None or scales.output is None:
+        raise ValueError(f"{call.operator.name}: its scales are not given")
+    single = [scale for scale in (*scales.inputs, scales.output) if scale is not None]
+    (a_step, b_step, step) = (scale.scale.reshape(()) for scale in single)
+    (a_zero, b_zero, zero) = (np.float32(scale.zero_point.reshape(())) for scale in single)
+    a, b = (call.array(position).astype(np.float32) for position in range(2))
+    if call.operator.kind == "Mul":
+        result = (a - a_zero) * (b - b_zero) * (a_step * b_step / step) + zero
+    else:
+        a_ratio, b_ratio = a_step / step, b_step / step
+        start = zero - _fused(a_ratio, a_zero, b_ratio * b_zero)
+        result = _fused(a, a_ratio, _fused(b, b_ratio, start))
+    return saturate(np.rint(result), np.int32(0), scales.output.dtype)
+
+
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """Return ``a * b + c`` of float32 numbers, rounded once."""
+    exact = np.multiply(a, b, dtype=np.float64) + np.asarray(c, dtype=np.float64)
+    return exact.astype(np.float32)
+
+
+def saturate(values: Array, zero: Array | np.int32, dtype: np.dtype[np.generic]) -> Array:
     """Return rounded values, moved by the zero point and cut off at the limits of the type."""
     limits = np.iinfo(dtype.name)
     moved = values.astype(np.float64) + zero

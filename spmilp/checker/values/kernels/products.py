@@ -151,11 +151,16 @@ def _scatter(values: Array, weight: Array, windows: tuple[Window, ...]) -> Array
 
 SUMS: Mapping[str, Callable[[Call], Array]] = {
     "Conv": conv,
+    "ConvInteger": conv,
     "ConvTranspose": conv_transpose,
     "Einsum": einsum,
     "Gemm": gemm,
     "MatMul": matmul,
+    "MatMulInteger": matmul,
 }
+
+INTEGER_SUMS = frozenset({"ConvInteger", "MatMulInteger"})
+"""Those whose result is the int32 sum itself."""
 
 
 def integer_scales(operator: Operator) -> tuple[Scale, Scale] | None:
@@ -168,13 +173,17 @@ def integer_scales(operator: Operator) -> tuple[Scale, Scale] | None:
 
 def accumulator_dtype(operator: Operator) -> np.dtype[Any]:
     """Return the type of the partial sums of an operator."""
-    return np.dtype(np.float32 if integer_scales(operator) is None else np.int32)
+    is_integer = operator.kind in INTEGER_SUMS or integer_scales(operator) is not None
+    return np.dtype(np.int32 if is_integer else np.float32)
 
 
 def accumulate(call: Call) -> Array:
     """Return the sum of the products that are given, before bias and scale."""
     sums = SUMS[call.operator.kind]
     scales = integer_scales(call.operator)
+    if call.operator.kind in INTEGER_SUMS:
+        exact = sums(replace(call, inputs=[_less_zero(call, position) for position in range(2)]))
+        return np.rint(exact).astype(np.int64).astype(np.int32)
     if scales is None:
         return sums(call)
     centred = [
@@ -187,6 +196,8 @@ def accumulate(call: Call) -> Array:
 
 def finish(call: Call, total: Array) -> Array:
     """Return the result from the sum of all products: bias, scale, limits, rounding."""
+    if call.operator.kind in INTEGER_SUMS:
+        return total
     scales = integer_scales(call.operator)
     if scales is None:
         return _add_bias(call, total)
@@ -213,6 +224,22 @@ def _minus_zero(values: Array, scale: Scale, box: Any) -> Array:
     """Return integers relative to their zero point, in float64: products of bytes stay exact."""
     _, zero = along(scale, box)
     return values.astype(np.float64) - zero
+
+
+def _less_zero(call: Call, position: int) -> Array | None:
+    """Return an operand less its zero points, in float64; ``None`` if nothing of it is read."""
+    if not call.there(position):
+        return None
+    values = call.array(position).astype(np.float64)
+    if not call.there(position + 2):
+        return values
+    zero = call.array(position + 2).reshape(-1)
+    if zero.size == 1:
+        return np.asarray(values - zero[0])
+    # One per row of the first operand, output channel of a weight, or column of the second.
+    channels = call.operator.kind == "ConvInteger"
+    trailing = values.ndim - 1 if channels else 1 - position
+    return np.asarray(values - zero.reshape(-1, *(1,) * trailing))
 
 
 def _bias(call: Call) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spmilp.checker.values.kernels import elementwise, moves, pool, reductions
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.checker.values.kernels.elementwise import dequantise, quantise
+from spmilp.checker.values.kernels.elementwise import dequantise, is_qlinear, qlinear, quantise
 from spmilp.checker.values.kernels.moves import resize
 from spmilp.checker.values.kernels.products import (
     SUMS,
@@ -51,6 +51,7 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     "Pad": moves.pad,
     "QuantizeLinear": lambda call: call.array(0),
     "RMSNormalization": reductions.rms_normalization,
+    "RequantShift": elementwise.requantise_and_shift,
     "Reshape": moves.reshape,
     "Resize": resize,
     "Slice": moves.slice_,
@@ -170,6 +171,8 @@ def _on_reals(call: Call) -> Array:
     quantisation = call.operator.quantisation
     if quantisation is None:
         return _plain(call)
+    if is_qlinear(call.operator):
+        return qlinear(call)
     reals = list(call.inputs)
     for position, scale in enumerate(quantisation.inputs):
         values, box = call.inputs[position], call.boxes[position]

@@ -1,0 +1,171 @@
+"""onnxruntime's quantised operators: planned in tiles, equal to onnxruntime bit for bit."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+
+from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.load import load_network
+from tests.frontend.planned import planned_outputs
+from tests.frontend.running import (
+    Array,
+    given,
+    kinds_of,
+    loaded,
+    model_of,
+    onnxruntime_outputs,
+    saved,
+)
+
+MODELS = Path(__file__).parents[2] / "models"
+
+CALLS = {
+    "QLinearAdd": "com.microsoft.QLinearAdd(x, s, z, v, t, u, r, q)",
+    "QLinearAdd broadcast": "com.microsoft.QLinearAdd(x, s, z, c, t, u, r, q)",
+    "QLinearMul": "com.microsoft.QLinearMul(x, s, z, v, t, u, r, q)",
+    "QLinearConcat": "com.microsoft.QLinearConcat<axis=1>(r, q, x, s, z, v, t, u)",
+    "QLinearGlobalAveragePool": "com.microsoft.QLinearGlobalAveragePool(x, s, z, r, q)",
+    "QLinearAveragePool": (
+        "com.microsoft.QLinearAveragePool<kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]>"
+        "(x, s, z, r, q)"
+    ),
+    "QLinearSigmoid": "com.microsoft.QLinearSigmoid(x, s, z, e, q)",
+    "QLinearLeakyRelu": "com.microsoft.QLinearLeakyRelu<alpha=0.2>(x, s, z, r, q)",
+    "QLinearSoftmax": "com.microsoft.QLinearSoftmax<axis=-1, opset=13>(x, s, z, e, q)",
+    "QLinearConv": "QLinearConv<pads=[1, 1, 1, 1]>(x, s, z, w, t, k, h, q, b)",
+    "QGemm": "com.microsoft.QGemm<transB=1, alpha=0.5>(m, s, z, n, t, k, d, h, q)",
+    "QGemm float": "com.microsoft.QGemm<transB=1>(m, s, z, n, t, k, d)",
+    "MatMul and borders": (
+        "i = QLinearMatMul(x, s, z, p, t, k, h, q) f = com.microsoft.DequantizeLinear(i, h, q) "
+        "m = Neg(f) y = com.microsoft.QuantizeLinear(m, h, q)"
+    ),
+}
+
+
+def constants(dtype: np.dtype[np.generic], coarse: bool) -> dict[str, Array]:
+    """Return scales, zero points and weights."""
+    numbers = np.random.default_rng(7)
+    low = int(np.iinfo(dtype.name).min)
+    # Powers of two give results that end in one half.
+    steps = (0.5, 0.25, 0.5, 0.0625, 4.0) if coarse else (0.0373, 0.0219, 0.0711, 0.0039, 1.73)
+    zeros = (low + 131, low + 118, low + 3)
+    return {
+        **{name: np.float32(step) for name, step in zip("streh", steps, strict=True)},
+        **{name: np.asarray(at, dtype) for name, at in zip("zuq", zeros, strict=True)},
+        "k": np.int8(2),
+        "v": numbers.integers(low, low + 256, (1, 8, 12, 10)).astype(dtype),
+        "c": numbers.integers(low, low + 256, (1, 8, 1, 1)).astype(dtype),
+        "w": numbers.integers(-128, 128, (16, 8, 3, 3)).astype(np.int8),
+        "b": numbers.integers(-5000, 5000, 16).astype(np.int32),
+        "n": numbers.integers(-128, 128, (24, 96)).astype(np.int8),
+        "d": numbers.integers(-5000, 5000, 24).astype(np.int32),
+        "p": numbers.integers(-128, 128, (10, 20)).astype(np.int8),
+    }
+
+
+def model_with(call: str, dtype: np.dtype[np.generic], coarse: bool) -> onnx.ModelProto:
+    declared = "[16,96] m" if "QGemm" in call else "[1,8,12,10] x"
+    result = "float" if call.endswith("k, d)") else dtype.name
+    graph = f"agraph ({dtype.name}{declared}) => ({result}[?] y) {{ {call} }}"
+    model = model_of(graph if "y =" in call else graph.replace(call, f"y = {call}"))
+    model.opset_import.add(domain="com.microsoft", version=1)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    read = {name for node in model.graph.node for name in node.input}
+    for name, array in constants(dtype, coarse).items():
+        if name in read:
+            model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return model
+
+
+@pytest.mark.parametrize("coarse", [False, True], ids=["any scale", "halves"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("call", CALLS, ids=list(CALLS))
+def test_a_planned_operator_equals_onnxruntime_bit_for_bit(
+    tmp_path: Path, call: str, dtype: type[np.integer], coarse: bool
+) -> None:
+    model = model_with(CALLS[call], np.dtype(dtype), coarse)
+    limits = np.iinfo(dtype)
+    (declared,) = model.graph.input
+    shape = [length.dim_value for length in declared.type.tensor_type.shape.dim]
+    data = np.random.default_rng(3).integers(limits.min, limits.max + 1, shape).astype(dtype)
+    expected = onnxruntime_outputs(model, {declared.name: data})["y"]
+
+    found = planned_outputs(saved(tmp_path, model), {declared.name: data})["y"]
+
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+class RandomImages(CalibrationDataReader):
+    """Eight images of noise to calibrate with."""
+
+    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+        self._images = iter([given({name: shape}, seed) for seed in range(8)])
+
+    def get_next(self) -> dict[str, Array] | None:
+        return next(self._images, None)
+
+
+@pytest.mark.parametrize(
+    ("activations", "per_channel"), [(QuantType.QInt8, False), (QuantType.QUInt8, True)]
+)
+def test_a_planned_resnet_of_quantised_operators_equals_onnxruntime_bit_for_bit(
+    tmp_path: Path, activations: QuantType, per_channel: bool
+) -> None:
+    path = tmp_path / "resnet8_qoperator.onnx"
+    quantize_static(
+        MODELS / "resnet8_f32.onnx",
+        path,
+        RandomImages("input", (1, 3, 32, 32)),
+        quant_format=QuantFormat.QOperator,
+        per_channel=per_channel,
+        activation_type=activations,
+    )
+    assert {"QLinearConv", "QLinearAdd", "QLinearAveragePool", "QGemm"} <= {
+        node.op_type for node in onnx.load(path).graph.node
+    }
+    inputs = given({"input": (1, 3, 32, 32)}, seed=5)
+
+    found = planned_outputs(path, inputs)["output"]
+
+    np.testing.assert_array_equal(found, onnxruntime_outputs(path, inputs)["output"])
+
+
+def test_quantised_operators_are_fused_as_plain_ones_are(tmp_path: Path) -> None:
+    call = "a = QLinearConv<pads=[1, 1, 1, 1]>(x, s, z, w, t, k, h, q, b) " + (
+        "y = com.microsoft.QLinearAdd(a, h, q, a, h, q, r, q)"
+    )
+    network = loaded(tmp_path, model_with(call, np.dtype(np.int8), coarse=False))
+    assert kinds_of(network) == [("Conv", "Add")]
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("com.microsoft.QLinearSigmoid(x, f, z, e, q)", "its scales are not constants"),
+        (
+            "com.microsoft.QLinearGlobalAveragePool<channels_last=1>(x, s, z, r, q)",
+            "channels in the last axis are not supported",
+        ),
+        ("com.microsoft.QLinearSoftmax<axis=1, opset=11>(x, s, z, e, q)", "sets before 13"),
+    ],
+)
+def test_forms_without_a_plain_one_are_reported_by_their_own_name(
+    tmp_path: Path, call: str, reason: str
+) -> None:
+    model = model_with(call, np.dtype(np.int8), coarse=False)
+    model.graph.input.append(onnx.helper.make_tensor_value_info("f", onnx.TensorProto.FLOAT, []))
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        load_network(saved(tmp_path, model))
+    ((name, kind, given_reason),) = raised.value.nodes
+    assert (name, kind) == ("y", call.split(".")[2].split("(")[0].split("<")[0])
+    assert reason in given_reason

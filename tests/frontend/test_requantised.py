@@ -1,0 +1,182 @@
+"""Networks of integers in float tensors (Deeploy): typed, planned, replayed exactly."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from spmilp.checker.values.compare import replay_plan
+from spmilp.errors import FileError, UnsupportedOperatorError
+from spmilp.frontend.graph import Network
+from spmilp.frontend.load import load_network
+from tests.frontend.planned import plan_of, planned_outputs
+from tests.frontend.running import Array, kinds_of, network_outputs, saved
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "mlperf_tiny_int8"
+
+
+def shift(
+    name: str, inputs: list[str], output: str, *, div: int, levels: int, signed: bool
+) -> onnx.NodeProto:
+    """Return a RequantShift as Deeploy's exporter writes it."""
+    attributes = {"div": div, "n_levels_out": levels, "signed": signed}
+    tensors = {
+        key: helper.make_tensor(key, TensorProto.FLOAT, [1], [float(value)])
+        for key, value in attributes.items()
+    }
+    return helper.make_node("RequantShift", inputs, [output], name=name, **tensors)
+
+
+def model_of_floats(nodes: list[onnx.NodeProto], constants: dict[str, Array]) -> onnx.ModelProto:
+    """Return a model from x ``(1, 4, 9, 7)`` to y; all of its tensors are floats."""
+    graph = helper.make_graph(
+        nodes,
+        "integers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 9, 7])],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(a.astype(np.float32), name) for name, a in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)], ir_version=8)
+
+
+RANDOM = np.random.default_rng(1)
+CONSTANTS: dict[str, Array] = {
+    "w": RANDOM.integers(-20, 21, (6, 4, 1, 1)),
+    "b": RANDOM.integers(-900, 900, 6),
+    "mul": RANDOM.integers(200, 300, (6, 1, 1)),
+    "add": RANDOM.integers(-9000, 9000, (6, 1, 1)),
+    "one": np.asarray(17000),
+    "none": np.asarray(0),
+    "u": RANDOM.integers(-20, 21, (5, 378)),
+    "c": RANDOM.integers(-900, 900, 5),
+}
+
+
+def small_model() -> onnx.ModelProto:
+    """Return a convolution, a sum of signed and unsigned bytes, and a dense layer."""
+    return model_of_floats(
+        [
+            helper.make_node("Conv", ["x", "w", "b"], ["s"], name="conv"),
+            shift("first", ["s", "mul", "add"], "p", div=65536, levels=256, signed=False),
+            shift("second", ["s", "mul", "add"], "q", div=131072, levels=256, signed=True),
+            helper.make_node("Add", ["p", "q"], ["t"], name="sum"),
+            shift("third", ["t", "one", "none"], "r", div=32768, levels=256, signed=True),
+            helper.make_node("Flatten", ["r"], ["f"], name="flat"),
+            helper.make_node("Gemm", ["f", "u", "c"], ["g"], name="dense", transB=1),
+            shift("last", ["g", "one", "none"], "y", div=1 << 22, levels=16, signed=True),
+        ],
+        CONSTANTS,
+    )
+
+
+def shifted(x: Array, mul: Array, add: Array, div: int, low: int, high: int) -> Array:
+    return np.clip(np.floor((x * mul + add) / div + 0.5), low, high).astype(np.int64)
+
+
+def expected_of(x: Array) -> Array:
+    """Compute the small model with NumPy's 64-bit integers."""
+    c = CONSTANTS
+    sums = np.einsum("mc,nchw->nmhw", c["w"][:, :, 0, 0], x.astype(np.int64))
+    sums = sums + c["b"].reshape(-1, 1, 1)
+    p = shifted(sums, c["mul"], c["add"], 65536, 0, 255)
+    q = shifted(sums, c["mul"], c["add"], 131072, -128, 127)
+    r = shifted(p + q, c["one"], c["none"], 32768, -128, 127)
+    dense = r.reshape(1, -1) @ c["u"].T + c["c"]
+    return shifted(dense, c["one"], c["none"], 1 << 22, -8, 7)
+
+
+def test_a_planned_network_of_integers_gives_numpys_integers(tmp_path: Path) -> None:
+    x = np.random.default_rng(2).integers(0, 256, (1, 4, 9, 7)).astype(np.uint8)
+    found = planned_outputs(saved(tmp_path, small_model()), {"x": x})["y"]
+    assert found.dtype == np.int8
+    assert len(np.unique(found)) > 2
+    np.testing.assert_array_equal(found, expected_of(x))
+
+
+def test_every_tensor_in_memory_has_the_least_type(tmp_path: Path) -> None:
+    network = load_network(saved(tmp_path, small_model()))
+    written = {group.output: network.tensors[group.output].dtype.name for group in network.groups}
+    assert set(written.values()) == {"int8"}
+    assert network.tensors["x"].dtype.name == "uint8"
+    weights = [t for t in network.tensors.values() if t.data is not None and len(t.shape) > 1]
+    assert {t.dtype.name for t in weights if t.shape[-1] != 1 or len(t.shape) == 4} == {"int8"}
+
+
+def test_an_input_keeps_the_integer_type_that_the_file_declares(tmp_path: Path) -> None:
+    model = small_model()
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT8
+    assert load_network(saved(tmp_path, model)).tensors["x"].dtype.name == "int8"
+
+
+def test_what_has_no_meaning_on_integers_is_listed(tmp_path: Path) -> None:
+    constants = {**CONSTANTS, "w": np.full((6, 4, 1, 1), 0.5)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["s"], name="half"),
+        shift("first", ["s", "mul", "add"], "p", div=65536, levels=256, signed=False),
+        helper.make_node("Softmax", ["p"], ["t"], name="soft"),
+        shift("last", ["t", "one", "none"], "y", div=0, levels=256, signed=True),
+    ]
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        load_network(saved(tmp_path, model_of_floats(nodes, constants)))
+    reported = {(name, kind): reason for name, kind, reason in raised.value.nodes}
+    assert "constant w does not hold integers" in reported["half", "Conv"]
+    assert "Softmax has no exact meaning" in reported["soft", "Softmax"]
+    assert "div, n_levels_out and signed" in reported["last", "RequantShift"]
+    assert len(reported) == 3
+
+
+def test_a_replay_compares_with_the_outputs_of_a_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, small_model())
+    x = np.random.default_rng(2).integers(0, 256, (1, 4, 9, 7))
+    result = plan_of(path)
+    assert result.plan is not None
+    with pytest.raises(FileError, match=r"RequantShift.*give the outputs"):
+        replay_plan(result.problem, result.plan, path)
+
+    np.savez(tmp_path / "right.npz", x=x, y=expected_of(x))
+    (right,) = replay_plan(result.problem, result.plan, path, values=tmp_path / "right.npz")
+    np.savez(tmp_path / "wrong.npz", x=x, y=expected_of(x) + 2)
+    (wrong,) = replay_plan(result.problem, result.plan, path, values=tmp_path / "wrong.npz")
+
+    assert (right.absolute, right.within) == (0, True)
+    assert (wrong.absolute, wrong.within) == (2, False)
+
+
+def golden(name: str) -> tuple[Path, Network, dict[str, Array], Array]:
+    """Return a network of Deeploy, its inputs and its outputs."""
+    folder = SHARED / name
+    if not folder.exists():
+        pytest.skip("data not present")
+    network = load_network(folder / "network.onnx")
+    with np.load(folder / "inputs.npz") as stored:
+        inputs = {"input": stored["input_0"].astype(network.tensors["input"].dtype)}
+    with np.load(folder / "outputs.npz") as stored:
+        return folder / "network.onnx", network, inputs, stored["output_0"]
+
+
+@pytest.mark.parametrize("name", ["ImageClassification", "KeywordSpotting"])
+def test_a_network_of_deeploy_gives_its_golden_outputs(name: str) -> None:
+    _, network, inputs, outputs = golden(name)
+    assert {"ConvInteger", "MatMulInteger", "RequantShift"} <= {
+        kind for kinds in kinds_of(network) for kind in kinds
+    }
+    np.testing.assert_array_equal(network_outputs(network, inputs)["output"], outputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "solver"),
+    [
+        ("ImageClassification", "gap8", "list"),
+        ("ImageClassification", "gap9", "auto"),
+        ("KeywordSpotting", "gap8", "auto"),
+        ("KeywordSpotting", "gap9", "list"),
+    ],
+)
+def test_a_planned_network_of_deeploy_gives_its_golden_outputs(
+    name: str, machine: str, solver: str
+) -> None:
+    path, _, inputs, outputs = golden(name)
+    found = planned_outputs(path, inputs, machine, solver)
+    np.testing.assert_array_equal(found["output"], outputs)
