@@ -13,6 +13,7 @@
 
     estimate            cycles of a group, and of all groups one after another
     operand_traffic     bytes that memories take in of one operand
+    overlaps            elements that boxes and tiles share
     residence           tensors expected to stay in scratchpads; bands of operators for the others
     cost_parameters     guesses of the estimate, and alternatives to them
 

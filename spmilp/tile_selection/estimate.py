@@ -11,7 +11,8 @@ from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.cost_parameters import DEFAULT_PARAMETERS, HIDDEN, CostParameters
 from spmilp.tile_selection.operand_traffic import OperandTraffic
-from spmilp.tile_selection.profile import Floats, Ints, Profile
+from spmilp.tile_selection.overlaps import Floats, Ints
+from spmilp.tile_selection.profile import Profile
 from spmilp.units import Bytes
 
 OVERFULL = 2.0

@@ -3,15 +3,21 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
-from operator import mul
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.rates import MachineRates
-from spmilp.tile_selection.profile import Floats, Ints, Profile, overlaps, volumes
+from spmilp.tile_selection.overlaps import (
+    Floats,
+    GridOverlaps,
+    Ints,
+    distinct_rows,
+    overlaps,
+    volumes,
+)
+from spmilp.tile_selection.profile import Profile
 from spmilp.units import Bytes, CoreIdx
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -165,8 +171,8 @@ class OperandTraffic:
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
         changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
-        first = _first_of_equals(np.column_stack([homes, flat]))
-        unique = _first_of_equals(flat)
+        first = distinct_rows(np.column_stack([homes, flat]))[0]
+        unique = distinct_rows(flat)[0]
         kept = self._by_memory(homes[first], sizes[first])
         return _Loads(
             kept_bytes=kept,
@@ -196,8 +202,9 @@ class OperandTraffic:
         key = profile.reads[number].key, profile.placement, producer.tiles_key
         if key not in self._pieces_cache:
             chosen = _compared_tiles(profile, producer)
-            shared = overlaps(profile.reads[number].boxes[chosen], producer.boxes)
-            self._pieces_cache[key] = float((shared > 0).sum()) / len(chosen)
+            boxes = profile.reads[number].boxes[chosen]
+            shared = GridOverlaps(boxes, producer.candidate.grid.axes)
+            self._pieces_cache[key] = float(shared.tiles_of_each.sum()) / len(chosen)
         return self._pieces_cache[key]
 
     def _from_cores(
@@ -206,15 +213,16 @@ class OperandTraffic:
         """Compute traffics for producers whose tiles are compared with the same tiles."""
         chosen = _compared_tiles(profile, producers[0])
         memories = profile.placement.memories
-        boxes, homes = profile.reads[number].boxes[chosen], memories[chosen]
-        order = np.argsort(homes, kind="stable")
-        sorted_homes = homes[order]
-        starts = np.flatnonzero(np.r_[True, sorted_homes[1:] != sorted_homes[:-1]])
-        takers = sorted_homes[starts]
+        boxes = profile.reads[number].boxes[chosen]
+        takers, taker = np.unique(memories[chosen], return_inverse=True)
         scale = len(profile.placement.givers) / len(takers)
         made = np.concatenate([producer.boxes for producer in producers])
         givers = np.concatenate([producer.placement.memories for producer in producers])
-        taken = np.add.reduceat(overlaps(boxes, made)[order], starts, axis=0)
+        if len(boxes) * len(made) > MOST_PAIRS:
+            grids = [GridOverlaps(boxes, one.candidate.grid.axes) for one in producers]
+            taken = np.hstack([grid.shared_by(taker, len(takers)) for grid in grids])
+        else:
+            taken = _sums(overlaps(boxes, made), taker)
         taken = np.minimum(taken, volumes(made)[None, :])
         remote = np.where(takers[:, None] == givers[None, :], 0, taken)
         remote *= profile.items[number]
@@ -237,6 +245,14 @@ class OperandTraffic:
                 )
             )
         return found
+
+
+def _sums(shared: Floats, taker: Ints) -> Floats:
+    """Add up the rows of each taker; the takers are numbered from 0 on."""
+    order = np.argsort(taker, kind="stable")
+    starts = np.searchsorted(taker[order], np.arange(int(taker.max()) + 1))
+    sums: Floats = np.add.reduceat(shared[order], starts, axis=0)
+    return sums
 
 
 def _operand_key(profile: Profile, number: int) -> Hashable:
@@ -271,15 +287,3 @@ def _compared_tiles(profile: Profile, producer: Profile) -> Ints:
     wanted = max(1, MOST_PAIRS * len(homes) // pairs)
     some = homes[:: -(-len(homes) // wanted)]
     return everything[np.isin(memories, some)]
-
-
-def _first_of_equals(rows: Ints) -> Ints:
-    """Return the position of one of each set of equal rows; no entry is negative.
-
-    Rows are compared as one number each where numbers are long enough, which is far quicker.
-    """
-    spans = [int(span) + 1 for span in rows.max(axis=0)]
-    if prod(spans) >= 1 << 62:
-        return np.unique(rows, axis=0, return_index=True)[1]
-    weights = list(accumulate(spans[:-1], mul, initial=1))[: len(spans)]  # none for a scalar
-    return np.unique(rows @ np.array(weights, dtype=np.int64), return_index=True)[1]

@@ -67,12 +67,6 @@ def placement_of(homes: Sequence[MemoryIdx], tiles: int) -> Placement:
     )
 
 
-MANY_PAIRS = 1 << 12
-"""From so many pairs of boxes on, looking for equal intervals costs less than it saves."""
-
-Floats: TypeAlias = NDArray[np.float64]
-
-
 @dataclass(frozen=True, eq=False)
 class Profile:
     """A candidate with the reads of its tiles, and the cores where they would run.
@@ -132,39 +126,3 @@ def profile_of(model: GroupModel, candidate: Candidate, homes: Sequence[MemoryId
         reads={position[name]: boxes for name, boxes in reads.items()},
         items=model.input_items,
     )
-
-
-def volumes(boxes: Boxes) -> Floats:
-    """Return the number of elements of each box."""
-    sizes: Floats = np.prod(boxes[:, :, 1] - boxes[:, :, 0], axis=1, dtype=np.float64)
-    return sizes
-
-
-def overlaps(a: Boxes, b: Boxes) -> Floats:
-    """Return the elements that each box of ``a`` shares with each box of ``b``."""
-    result = np.ones((len(a), len(b)))
-    for axis in range(a.shape[1]):
-        if len(a) * len(b) < MANY_PAIRS:
-            result *= _shared(a[:, axis], b[:, axis])
-            continue
-        # Many boxes have the same interval along an axis, so only distinct ones are compared.
-        first, of_a = _distinct(a[:, axis])
-        second, of_b = _distinct(b[:, axis])
-        shared = _shared(first, second)
-        result *= shared if shared.size == 1 else shared[np.ix_(of_a, of_b)]
-    return result
-
-
-def _shared(first: Ints, second: Ints) -> Floats:
-    """Return the lengths that each interval of ``first`` shares with each of ``second``."""
-    start = np.maximum(first[:, None, 0], second[None, :, 0])
-    stop = np.minimum(first[:, None, 1], second[None, :, 1])
-    shared: Floats = np.maximum(stop - start, 0).astype(np.float64)
-    return shared
-
-
-def _distinct(intervals: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct ones of some intervals, and for each one its position among them."""
-    keys = intervals[:, 0] << 32 | intervals[:, 1]
-    _, first, position = np.unique(keys, return_index=True, return_inverse=True)
-    return intervals[first], position
