@@ -31,6 +31,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from time import perf_counter
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "example"
@@ -138,7 +139,7 @@ class Session:
             before, sys.argv = sys.argv, ["spmilp", *chain.from_iterable(found)]
             width, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "200"
             try:
-                main()
+                main(perf_counter())
             except SystemExit as ended:
                 code = ended.code
             finally:

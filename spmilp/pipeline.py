@@ -25,10 +25,18 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
+from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.registry import find_solver, solver_names
-from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
+from spmilp.tile_selection.search import (
+    TileSearch,
+    coarse_problem,
+    fast_initial_problem,
+    first_choice_in_time,
+    search_tilings,
+)
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
 DEFAULT_MACHINE = "mesh4x4"
@@ -37,8 +45,11 @@ DEFAULT_SOLVER = "auto"
 SHARE_OF_TILES = 0.4
 """Of the time limit, for the search for tile sizes that goes before the solver."""
 
-LEAST_SECONDS = 1.0
-"""For the solver, when everything before it has taken all the time."""
+SHARE_OF_ROOFLINE = 0.05
+"""Of the time limit; a roofline that takes longer is not computed unless it is asked for."""
+
+SECONDS_AFTER_AN_INTERRUPT = 1.0
+"""For the solver, where an interrupt came before there was a schedule."""
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -145,31 +156,38 @@ def solve(
     >>> result = spmilp.solve("net.onnx", "mesh4x4", time_limit="60s")
     >>> result.makespan, result.bound
     """
-    started = perf_counter()
     if solver not in solver_names():
         known = ", ".join(solver_names())
         raise ArgumentError(f"solver {solver}: there are {known}", is_option=True)
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
-    search = None
+    clock, search = Clock(None if math.isinf(limit) else limit, perf_counter), None
     if how is Tiles.SEARCH:
         seconds = None if math.isinf(limit) else limit * SHARE_OF_TILES
         search = TileSearch(seconds=seconds, on_better=observer.on_tiles)
     options = SolveOptions(
-        time_limit=limit,
+        pace=clock.pace,
         gap=_read("gap", share, gap),
         seed=seed,
         workers=workers,
         on_progress=observer.on_progress,
     )
     tiled, origin = tiled_problem(
-        model, machine, dim=dim, objective=objective, tile_search=search, on_stage=observer.on_stage
+        model,
+        machine,
+        dim=dim,
+        objective=objective,
+        tile_search=search,
+        clock=clock,
+        on_stage=observer.on_stage,
     )
-    answer = _answer(tiled, solver, options, started, observer)
+    if has_time_for_roofline(origin, limit):
+        clock.reserve(_seconds_for_roofline(origin))
+    answer = _answer(tiled, solver, options, clock, observer)
     observer.on_stage(Stage.CHECKING)
     result = checked(tiled.problem, answer, asked=solver, origin=origin)
-    return replace(result, seconds=perf_counter() - started)
+    return replace(result, seconds=clock.seconds_gone)
 
 
 def problem_of(
@@ -198,9 +216,16 @@ def tiled_problem(
     dim: Mapping[str, int] | None = None,
     objective: str | None = None,
     tile_search: TileSearch | None = None,
+    clock: Clock | None = None,
     on_stage: Callable[[Stage], None] = lambda stage: None,
 ) -> tuple[TiledProblem, Origin | None]:
-    """Return the problem to solve, and the model that it was made from if there is one."""
+    """Return the problem to solve, and the model that it was made from if there is one.
+
+    Parameters
+    ----------
+    clock
+        Of the whole solve; without one it takes as long as it takes.
+    """
     wanted = None if objective is None else _one_of(Quantity, "objective", objective)
     if isinstance(model, Problem) or str(model).endswith(".json"):
         name = model.name if isinstance(model, Problem) else model
@@ -217,7 +242,7 @@ def tiled_problem(
     on_stage(Stage.READING)
     network, target = load(model, machine, dim=dim)
     on_stage(Stage.TILING)
-    tiled = lower_network(network, target, wanted or Quantity.MAKESPAN, tile_search)
+    tiled = lower_network(network, target, wanted or Quantity.MAKESPAN, tile_search, clock)
     return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
 
 
@@ -240,29 +265,49 @@ def lower_network(
     target: MachineFile,
     objective: Quantity = Quantity.MAKESPAN,
     tile_search: TileSearch | None = None,
+    clock: Clock | None = None,
 ) -> TiledProblem:
     """Choose tile sizes and lower to a problem that carries the hashes of both files.
 
     The first choice is by an estimate; with a ``tile_search`` others are tried and evaluated by the
     list scheduler's plans, the best of which is kept. An interrupt ends that search; before the
-    first schedule it passes on.
+    first schedule it passes on. Where there is no time for the first choice, tiles are as large as
+    memories allow.
     """
-    wanted = Objective.of(objective)
-    sources = (("model", network.sha256), ("machine", target.sha256))
+    clock = clock or Clock(None)
+    subject = NetworkOnMachine(
+        network=network,
+        machine=target.machine,
+        objective=Objective.of(objective),
+        sources=(("model", network.sha256), ("machine", target.sha256)),
+    )
     quick: TiledProblem | None = None
     try:
         if tile_search is not None:
-            quick = fast_initial_problem(
-                network, target.machine, tile_search, objective=wanted, sources=sources
-            )
-        first = first_choice(network, target.machine, objective=wanted, sources=sources)
+            quick = fast_initial_problem(subject, tile_search)
+        first = first_choice_in_time(subject, clock, has_plan=quick is not None)
     except KeyboardInterrupt:
         if quick is None:
             raise
         return replace(quick, interrupted=True)
+    if first is None:
+        return quick or coarse_problem(subject)
     if tile_search is None:
         return TiledProblem(problem=first.lower(first.tilings))
-    return search_tilings(first, tile_search, known=quick)
+    return search_tilings(first, tile_search, quick, clock)
+
+
+def has_time_for_roofline(origin: Origin | None, time_limit: float) -> bool:
+    """Say whether the roofline of a network takes a small part of the time limit, if any."""
+    return _seconds_for_roofline(origin) <= SHARE_OF_ROOFLINE * time_limit
+
+
+def _seconds_for_roofline(origin: Origin | None) -> float:
+    if origin is None:
+        return 0.0
+    from spmilp.bounds.compulsory import regions_asked
+
+    return Step.ROOFLINE.value * regions_asked(origin.network)
 
 
 def solve_problem(
@@ -273,26 +318,21 @@ def solve_problem(
 
 
 def _answer(
-    tiled: TiledProblem, solver: str, options: SolveOptions, started: float, observer: Observer
+    tiled: TiledProblem, solver: str, options: SolveOptions, clock: Clock, observer: Observer
 ) -> SolverResult:
-    """Solve in what is left of the time; after an interrupt, take the schedule that there is.
-
-    Parameters
-    ----------
-    started
-        When the whole solve began, by ``perf_counter``.
-    """
+    """Solve in what is left of the time; after an interrupt, take the schedule that there is."""
     known = tiled.result() if tiled.interrupted else None
     if known is not None:
         return known
     try:
         observer.on_problem(tiled.problem)
+        began = clock.now()
         hint = tiled.plan()
+        if hint is not None:
+            clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began)
         observer.on_stage(Stage.SOLVING)
-        limit = math.inf if options.time_limit is None else options.time_limit
-        left = max(started + limit - perf_counter(), min(LEAST_SECONDS, limit))
-        seconds = LEAST_SECONDS if tiled.interrupted else left
-        limited = replace(options, time_limit=None if math.isinf(seconds) else seconds)
+        seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left()
+        limited = replace(options, time_limit=seconds)
         return solve_problem(tiled.problem, solver, limited, hint)
     except KeyboardInterrupt:
         known = tiled.result()

@@ -1,5 +1,6 @@
 """All proven lower bounds on the quantities of every valid plan of a problem, and the best."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
@@ -65,7 +66,7 @@ def best_bound(problem: Problem, quantity: str | None = None) -> Bound:
     >>> spmilp.bound(problem).value
     """
     wanted = problem.objective.first if quantity is None else Quantity(quantity)
-    return max(bounds_on(problem, wanted), key=lambda bound: bound.value)
+    return max(bounds_in_turn(problem, wanted), key=lambda bound: bound.value)
 
 
 def fast_bound(problem: Problem) -> Bound:
@@ -74,7 +75,7 @@ def fast_bound(problem: Problem) -> Bound:
     On the makespan: work and traffic, with nothing before the first task or after the last one.
     """
     if problem.objective.first is not Quantity.MAKESPAN:
-        return bounds_on(problem, problem.objective.first)[0]
+        return next(bounds_in_turn(problem, problem.objective.first))
     cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
     paths = Paths(head=(0,) * len(cycles), cycles=cycles, tail=cycles)
     found = (
@@ -86,30 +87,35 @@ def fast_bound(problem: Problem) -> Bound:
 
 def bounds_on(problem: Problem, quantity: Quantity) -> tuple[Bound, ...]:
     """Return every bound on one quantity that takes no search."""
+    return tuple(bounds_in_turn(problem, quantity))
+
+
+def bounds_in_turn(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
+    """Yield every bound on one quantity that takes no search, each computed when it is asked for.
+
+    There is at least one.
+    """
     if quantity is Quantity.MAKESPAN:
-        return _on_the_makespan(problem)
-    if quantity is Quantity.DRAM_TRAFFIC:
+        yield from _on_the_makespan(problem)
+    elif quantity is Quantity.DRAM_TRAFFIC:
         compulsory = compulsory_dram_traffic(problem)
-        return (
-            Bound("compulsory traffic", quantity, compulsory),
-            Bound("spills", quantity, compulsory + spill_bound(problem)),
-        )
-    if quantity is Quantity.ENERGY:
-        return (Bound("energy", quantity, energy_bound(problem)),)
-    return (Bound("working set", quantity, peak_bound(problem)),)
+        yield Bound("compulsory traffic", quantity, compulsory)
+        yield Bound("spills", quantity, compulsory + spill_bound(problem))
+    elif quantity is Quantity.ENERGY:
+        yield Bound("energy", quantity, energy_bound(problem))
+    else:
+        yield Bound("working set", quantity, peak_bound(problem))
 
 
-def _on_the_makespan(problem: Problem) -> tuple[Bound, ...]:
+def _on_the_makespan(problem: Problem) -> Iterator[Bound]:
     movement = Movement(problem)
     graph = PrecedenceGraph(problem, movement)
-    paths = paths_of(problem, movement, graph)
     makespan = Quantity.MAKESPAN
-    return (
-        Bound("critical path", makespan, critical_paths(graph).longest),
-        Bound("work", makespan, work_bound(problem, paths)),
-        Bound("traffic", makespan, traffic_bound(problem, movement, paths)),
-        Bound("cuts", makespan, paths.longest),
-        Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths)),
-        Bound("bytes in scratchpads", makespan, occupancy_bound(problem)),
-        Bound("stages", makespan, stages_bound(problem, movement, paths)),
-    )
+    yield Bound("critical path", makespan, critical_paths(graph).longest)
+    paths = paths_of(problem, movement, graph)
+    yield Bound("work", makespan, work_bound(problem, paths))
+    yield Bound("traffic", makespan, traffic_bound(problem, movement, paths))
+    yield Bound("cuts", makespan, paths.longest)
+    yield Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths))
+    yield Bound("bytes in scratchpads", makespan, occupancy_bound(problem))
+    yield Bound("stages", makespan, stages_bound(problem, movement, paths))

@@ -1,6 +1,6 @@
 """The bytes that every tiling of a network must bring from DRAM and store to it."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from math import prod
 
 from spmilp.frontend.graph import Group, Network
@@ -13,14 +13,21 @@ from spmilp.lowering.tiling import Interval
 from spmilp.units import Box, Bytes
 
 
-def compulsory_bytes(network: Network) -> tuple[Bytes, Bytes]:
+def compulsory_bytes(
+    network: Network, of_groups: Iterable[Mapping[str, Bytes]] | None = None
+) -> tuple[Bytes, Bytes]:
     """Return the bytes that every plan loads from DRAM, and those that it stores there.
 
     They bound every tiling: a tile reads at least what each single element of it reads. An input or
     constant that several groups read counts once, with what one of them needs at least.
+
+    Parameters
+    ----------
+    of_groups
+        What :func:`needed_by_groups` returns, if it is known.
     """
     loads: dict[str, Bytes] = {}
-    for needed in needed_by_groups(network):
+    for needed in needed_by_groups(network) if of_groups is None else of_groups:
         for name, size in needed.items():
             loads[name] = max(loads.get(name, 0), size)
     stores = sum(network.tensors[name].bytes for name in network.outputs)
@@ -48,6 +55,15 @@ def needed_by_groups(network: Network) -> list[Mapping[str, Bytes]]:
             }
         )
     return found
+
+
+def regions_asked(network: Network) -> int:
+    """Return about how often :func:`needed_by_groups` asks what an operator reads."""
+    classes = {class_of(network, group): group for group in network.groups}
+    return sum(
+        sum(network.tensors[group.output].shape) * len(group.operators)
+        for group in classes.values()
+    )
 
 
 class _Needs:

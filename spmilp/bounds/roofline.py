@@ -99,7 +99,8 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     bound = _Arithmetic(network, machine)
     dram = _Dram(machine)
     groups = []
-    for group, needed in zip(network.groups, needed_by_groups(network), strict=True):
+    of_groups = needed_by_groups(network)
+    for group, needed in zip(network.groups, of_groups, strict=True):
         loads = sum(needed.values())
         stores = network.tensors[group.output].bytes if group.output in network.outputs else 0
         groups.append(
@@ -111,7 +112,7 @@ def roofline(network: Network, machine: Machine) -> Roofline:
                 dram_bytes=loads + stores,
             )
         )
-    loads, stores = compulsory_bytes(network)
+    loads, stores = compulsory_bytes(network, of_groups)
     return Roofline(
         compute=bound.of(range(len(network.groups))),
         dram=dram.cycles(loads, stores),

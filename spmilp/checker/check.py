@@ -1,10 +1,11 @@
 """The one way to ask whether a plan is valid."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from spmilp.checker.rules import RULES, Case, structure
+from spmilp.checker.rules.claims import claims
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -14,6 +15,10 @@ LISTED = 20
 
 COUNTED = 10_000
 """Violations that are looked for by each function; a plan so broken is not searched further."""
+
+
+TABLES = ("placements", "residencies", "transfers", "tensors")
+"""All of a plan that rules look at, but for its claim."""
 
 
 def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
@@ -60,9 +65,24 @@ class Verdict:
     violations: tuple[Violation, ...]
 
     @classmethod
-    def on(cls, problem: Problem, plan: Plan) -> "Verdict":
-        """Check a plan."""
+    def on(cls, problem: Problem, plan: Plan, known: Iterable["Verdict"] = ()) -> "Verdict":
+        """Check a plan.
+
+        Parameters
+        ----------
+        known
+            Verdicts on other plans of the problem. Where one of them has no violation and differs
+            in nothing but what it claims of itself, only that is checked.
+        """
+        if any(one.problem is problem and one.holds_but_for_the_claim(plan) for one in known):
+            return cls(problem, plan, listed(claims(Case(problem, plan))))
         return cls(problem, plan, check(problem, plan))
+
+    def holds_but_for_the_claim(self, plan: Plan) -> bool:
+        """Say whether this verdict holds for all of a plan but its claim."""
+        return not self.violations and all(
+            getattr(plan, table) is getattr(self.plan, table) for table in TABLES
+        )
 
     def is_on(self, problem: Problem, plan: Plan) -> bool:
         """Say whether these are the objects that were checked."""

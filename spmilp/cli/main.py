@@ -6,6 +6,7 @@ Importing this module is cheap: each verb imports what it needs when it runs.
 import os
 import sys
 import traceback
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -27,6 +28,9 @@ from spmilp.cli import (
 from spmilp.cli.failures import FailuresGroup
 from spmilp.cli.output import print_error
 from spmilp.errors import ExitCode
+
+STARTED = perf_counter()
+"""When the process began, about: time limits count from here."""
 
 EXIT_CODES = """\
 Exit codes:
@@ -95,10 +99,16 @@ def shortened(message: str, longest: int = 300) -> str:
     return line if len(line) <= longest else f"{line[:longest]}…"
 
 
-def main() -> None:
-    """Run the command line; an error that nobody foresaw gives exit code 70."""
+def main(started: float = STARTED) -> None:
+    """Run the command line; an error that nobody foresaw gives exit code 70.
+
+    Parameters
+    ----------
+    started
+        When the command began, by ``perf_counter``: by default when this module was imported.
+    """
     try:
-        app(prog_name="spmilp")
+        app(prog_name="spmilp", obj=started)
     except Exception as error:
         if "--debug" in sys.argv or os.environ.get("SPMILP_DEBUG"):
             traceback.print_exc()

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from spmilp.report.summary import Summary
     from spmilp.result import Result
 
+SHORTEST = 0.001
+"""Seconds of a time limit that is over before anything has begun."""
+
 MOST_CORES = 20
 """Cores that get a row of their own; of more, the table shows the spread."""
 
 
 def solve(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -91,7 +95,7 @@ def solve(
     from spmilp.problem.documents import collector_paused
     from spmilp.result import write_outputs
 
-    started = time.perf_counter()
+    started = context.obj or time.perf_counter()
     models: list[Path] = []
     with interrupts_noted() as interrupts, progress_line() as progress:
         progress.ends_at(started + time_limit)
@@ -116,7 +120,7 @@ def solve(
                 solver=solver,
                 tiles=tiles,
                 objective=objective,
-                time_limit=time_limit,
+                time_limit=max(SHORTEST, time_limit - (time.perf_counter() - started)),
                 gap=gap,
                 seed=seed,
                 workers=workers,
@@ -133,6 +137,7 @@ def solve(
                 files=(*models, *write_outputs(result, folder)),
                 seconds=time.perf_counter() - started,
                 interrupted=interrupts.code is not None,
+                shows_roofline=pipeline.has_time_for_roofline(result.origin, time_limit),
             )
         _show(answer, as_json=as_json)
     raise typer.Exit(_exit_code(answer, gap if strict_gap else math.inf, interrupts.code))
@@ -154,12 +159,15 @@ class Answer:
         What was written.
     seconds
         Wall time of the command.
+    shows_roofline
+        There is time to compute it.
     """
 
     result: "Result"
     files: tuple[Path, ...]
     seconds: float
     interrupted: bool
+    shows_roofline: bool
 
 
 def _folder_name(source: str, problem: "Problem") -> str:
@@ -256,7 +264,9 @@ def _as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
 
 def _roofline(answer: Answer) -> Any:
     """Return the roofline; after an interrupt nobody wants to wait for it."""
-    return None if answer.interrupted else answer.result.roofline
+    if answer.interrupted or not answer.shows_roofline:
+        return None
+    return answer.result.roofline
 
 
 def _print_tables(to: Console, answer: Answer, summary: "Summary") -> None:

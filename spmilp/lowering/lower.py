@@ -1,6 +1,6 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 
 import numpy as np
@@ -29,6 +29,7 @@ def lower(
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
+    go_on: Callable[[], None] = lambda: None,
 ) -> Problem:
     """Lower a tiled network to a problem.
 
@@ -44,6 +45,8 @@ def lower(
         One for each group, by its index.
     sources
         ``(what, SHA-256)`` of the files that the problem comes from.
+    go_on
+        Called with each task that is made; what it raises ends the lowering.
 
     Raises
     ------
@@ -51,7 +54,7 @@ def lower(
         If the machine has no DRAM, a tiling does not fit its group, or no kind of core can run a
         group.
     """
-    groups = [tile_group(network, group, tilings[group.index]) for group in network.groups]
+    groups = [tile_group(network, one, tilings[one.index], go_on) for one in network.groups]
     limits = dma_limits(machine)
     storage = Storage(machine, limits)
     _store_what_is_given(network, machine, groups, storage)
@@ -61,7 +64,9 @@ def lower(
     maker = TaskMaker(network, machine, storage, slices)
     tasks: list[Task] = []
     for group, wave in _in_waves(groups):
-        tasks += maker.tasks(group, wave, first=len(tasks))
+        for task in maker.tasks(group, wave, first=len(tasks)):
+            go_on()
+            tasks.append(task)
     fit_test = FitTest(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",

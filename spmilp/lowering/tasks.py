@@ -1,6 +1,6 @@
 """A tiled group cut into tasks, and the tasks of a problem made from them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spmilp.errors import SpmilpError
@@ -82,8 +82,15 @@ class TiledGroup:
         return task.part == len(self.grid.parts) - 1
 
 
-def tile_group(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
+def tile_group(
+    network: Network, group: Group, tiling: Tiling, go_on: Callable[[], None] = lambda: None
+) -> TiledGroup:
     """Cut a group into tasks.
+
+    Parameters
+    ----------
+    go_on
+        Called with each task; what it raises passes on.
 
     Raises
     ------
@@ -96,17 +103,13 @@ def tile_group(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
     except ValueError as error:
         raise SpmilpError(f"group {group.name}: {error}") from error
     computation = Computation(network, group, length)
-    tasks = tuple(
-        TileTask(
-            box=box,
-            part=number,
-            reads=computation.reads(box, part),
-            work=computation.work(box, part),
-        )
-        for box in grid.boxes()
-        for number, part in enumerate(grid.parts)
-    )
-    return TiledGroup(group=group, grid=grid, length=length, waves=tiling.waves, tasks=tasks)
+    tasks = []
+    for box in grid.boxes():
+        for number, part in enumerate(grid.parts):
+            go_on()
+            reads, work = computation.reads(box, part), computation.work(box, part)
+            tasks.append(TileTask(box=box, part=number, reads=reads, work=work))
+    return TiledGroup(group=group, grid=grid, length=length, waves=tiling.waves, tasks=tuple(tasks))
 
 
 class TaskMaker:

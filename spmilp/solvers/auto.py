@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from spmilp.bounds.best import Bound
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.clock import Step
+from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import Solver
 
 SMALL = {True: 150, False: 400}
@@ -17,7 +19,10 @@ WITHOUT_LIMIT = 5.0
 """Deterministic time for each solver that uses it, where no time limit ends it."""
 
 LEAST_SECONDS = 0.5
-"""For a member, when those before it have taken all the time."""
+"""For a member, besides what it needs before it can search."""
+
+PASSES = 3
+"""Of the list scheduler: about as long a member takes before it can search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,9 @@ class Auto(Solver):
         RuntimeError
             If the portfolio has no members.
         """
+        hint = context.hint
+        if hint is not None and not _has_time(context, hint) and context.valid_hint is hint:
+            return context.found(hint, context.fast_bound)
         result: SolverResult | None = None
         for member in members_for(context.problem):
             own = _context_of(member, context, result)
@@ -129,6 +137,7 @@ class Auto(Solver):
                 result = replace(result, interrupted=True)
                 break
             result = found if result is None else context.better(result, found)
+            context.reserve_for(result.plan)
             if _is_over(context, result):
                 break
         if result is None:
@@ -141,15 +150,23 @@ def _context_of(
 ) -> SearchContext | None:
     """Return the context of a member, with the best plan so far as its hint.
 
-    ``None`` when the time is over and there is a plan.
+    ``None`` when there is a plan and no time to improve it.
     """
     plan = None if result is None else result.plan
+    if plan is not None and not _has_time(context, plan):
+        return None
     limit = context.clock.seconds_left(member.until)
     if limit is not None:
-        if limit < LEAST_SECONDS and plan is not None:
-            return None
         limit = max(LEAST_SECONDS, limit)
     return context.member(limit, plan or context.hint)
+
+
+def _has_time(context: SearchContext, plan: Plan) -> bool:
+    """Say whether a member can do anything about a plan: check it, schedule anew, and search."""
+    pace = context.clock.pace
+    needed = PASSES * pace.seconds(Step.SCHEDULE, context.reads)
+    needed += pace.seconds(Step.CHECK, rows_of(plan)) + pace.seconds(Step.PLAN, rows_of(plan))
+    return context.clock.has_seconds(LEAST_SECONDS + needed)
 
 
 def _is_over(context: SearchContext, result: SolverResult) -> bool:

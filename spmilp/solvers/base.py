@@ -8,6 +8,7 @@ from spmilp.checker.check import Verdict, check
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Pace
 
 
 class SolveStatus(StrEnum):
@@ -45,7 +46,8 @@ class SolveOptions:
     Parameters
     ----------
     time_limit
-        Wall seconds; ``None`` for the solver's own end.
+        Wall seconds, with those to make, check and write the plan; ``None`` for the solver's own
+        end. A solver that can find a plan at once does so however short it is.
     gap
         Stop when ``(objective - bound) / objective`` is at most this.
     seed
@@ -53,6 +55,8 @@ class SolveOptions:
         strikes.
     on_progress
         Called with each improvement.
+    pace
+        How quick this machine is, from what was done before.
     """
 
     time_limit: float | None = None
@@ -60,6 +64,7 @@ class SolveOptions:
     seed: int = 0
     workers: int = 1
     on_progress: Callable[[Progress], None] | None = None
+    pace: Pace = field(default_factory=Pace, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The candidates of all groups of a network on a machine, and what choices among them cost."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 
 from spmilp.errors import DoesNotFitError
@@ -29,6 +29,11 @@ Choice = Mapping[int, Profile]
 class CandidateSpace:
     """The candidates of every group; groups that are alike share theirs.
 
+    Parameters
+    ----------
+    go_on
+        Called now and then; what it raises passes on, and leaves the space as it was.
+
     Raises
     ------
     SpmilpError
@@ -37,8 +42,11 @@ class CandidateSpace:
         If a group's smallest tile fits no scratchpad.
     """
 
-    def __init__(self, network: Network, machine: Machine) -> None:
+    def __init__(
+        self, network: Network, machine: Machine, go_on: Callable[[], None] = lambda: None
+    ) -> None:
         self.network = network
+        self._go_on = go_on
         self._machine = machine
         self._rates = machine_rates(machine)
         self._estimator = Estimator(machine, self._rates)
@@ -60,7 +68,7 @@ class CandidateSpace:
             if kind in self._profiles:
                 continue
             model = GroupModel(network, group, machine)
-            candidates = maker.candidates(model, self._residence.live[group.index])
+            candidates = maker.candidates(model, self._residence.live[group.index], go_on)
             self._all_profiles[kind] = tuple(
                 profile_of(model, one, self._rates.homes) for one in candidates
             )
@@ -105,6 +113,7 @@ class CandidateSpace:
             keys = [(profile, (*before, option, *after)) for option in options]
         missing = [key for key in keys if key not in self._cache]
         if missing:
+            self._go_on()
             self._cache.update(zip(missing, self._estimated(group, profile, missing), strict=True))
         return [self._cache[key] for key in keys]
 
@@ -180,6 +189,7 @@ class CandidateSpace:
         stored, live = self._stored(group), self._residence.live[group.index]
 
         def effort(profile: Profile) -> tuple[float, int]:
+            self._go_on()
             time = self._estimator.times(profile, near, stored, live)[0]
             return time.alone, profile.candidate.tasks
 

@@ -1,6 +1,6 @@
 """Candidate tilings of a group: those worth considering on a machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -69,13 +69,17 @@ class CandidateMaker:
         self._sharers = max(rates.sharers)
         self._aggregate = rates.aggregate
 
-    def candidates(self, model: GroupModel, live: Bytes) -> tuple[Candidate, ...]:
+    def candidates(
+        self, model: GroupModel, live: Bytes, go_on: Callable[[], None] = lambda: None
+    ) -> tuple[Candidate, ...]:
         """Return the candidates of one group, each grid once.
 
         Parameters
         ----------
         live
             Bytes that lie in scratchpads while the group runs.
+        go_on
+            Called with each tiling; what it raises passes on.
 
         Raises
         ------
@@ -96,6 +100,7 @@ class CandidateMaker:
             for limit in limits:
                 for counts in _base_counts(model, len(able)):
                     for tiling in _rounded(model, counts, self._machine):
+                        go_on()
                         fitting = shrinker.until_it_fits(tiling, limit)
                         if fitting is not None and fitting not in seen:
                             seen.add(fitting)

@@ -1,6 +1,6 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from spmilp.errors import DoesNotFitError
@@ -8,7 +8,6 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
@@ -16,6 +15,7 @@ from spmilp.problem.problem import Problem
 from spmilp.tile_selection.candidate_space import CandidateSpace, Choice
 from spmilp.tile_selection.cost_parameters import CostParameters
 from spmilp.tile_selection.estimate import GroupSequence, GroupTime
+from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.profile import Profile
 from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 
@@ -23,23 +23,33 @@ ROUNDS = 3
 MOST_STEPS = 1 << 21
 """Group times that one pass of the descent adds up at most."""
 
-Tilings = dict[int, Tiling]
-"""A tiling for each group, by its index."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NetworkOnMachine:
-    """A network, the machine for which it is tiled, and what its problems are to say."""
+    """A network, the machine for which it is tiled, and what its problems are to say.
+
+    Parameters
+    ----------
+    go_on
+        Called now and then while candidates are compared and problems made; what it raises ends
+        that.
+    """
 
     network: Network
     machine: Machine
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
+    go_on: Callable[[], None] = lambda: None
 
     def lower(self, tilings: Tilings) -> Problem:
         """Return the problem of some tilings."""
         return lower(
-            self.network, self.machine, tilings, objective=self.objective, sources=self.sources
+            self.network,
+            self.machine,
+            tilings,
+            objective=self.objective,
+            sources=self.sources,
+            go_on=self.go_on,
         )
 
 
@@ -98,6 +108,7 @@ def first_choice(
     *,
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
+    go_on: Callable[[], None] = lambda: None,
 ) -> FirstChoice:
     """Choose a tiling for each group.
 
@@ -115,6 +126,8 @@ def first_choice(
     ----------
     objective, sources
         Of the problem, where one is made.
+    go_on
+        Called now and then; what it raises ends the choice.
 
     Raises
     ------
@@ -124,10 +137,11 @@ def first_choice(
         If a group's smallest tile fits no scratchpad.
     """
     subject = NetworkOnMachine(
-        network=network, machine=machine, objective=objective, sources=sources
+        network=network, machine=machine, objective=objective, sources=sources, go_on=go_on
     )
     parts = parts_of_batch(network, machine_rates(machine))
-    return _choice_among(subject, {n: CandidateSpace(part, machine) for n, part in parts.items()})
+    spaces = {n: CandidateSpace(part, machine, go_on) for n, part in parts.items()}
+    return _choice_among(subject, spaces)
 
 
 def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:

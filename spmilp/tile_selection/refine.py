@@ -7,9 +7,11 @@ from itertools import chain
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.tiling import Tiling
+from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
-from spmilp.tile_selection.first_choice import FirstChoice, Tilings
+from spmilp.tile_selection.first_choice import FirstChoice
+from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
 from spmilp.tile_selection.waves import in_waves
@@ -63,6 +65,7 @@ def refine_tilings(
     start: Tilings | None = None,
     budget: int | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Delays = dict,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
@@ -78,8 +81,8 @@ def refine_tilings(
     - one of its candidates, or a step from its own tiling (:func:`nearby`), for all groups of a
       class of like ones, those first that delay the plan most; or for one group.
 
-    A ``KeyboardInterrupt`` ends the search like ``is_over``, but passes on as long as no value is
-    known.
+    A ``KeyboardInterrupt`` or an :class:`OutOfTimeError` ends the search like ``is_over``, but
+    passes on as long as no value is known.
 
     Parameters
     ----------
@@ -92,6 +95,9 @@ def refine_tilings(
         Problems to evaluate at most, the starting one included; ``None`` without limit.
     is_over
         Asked before each evaluation whether to stop.
+    affords
+        Asked before each problem is made whether its tilings can be evaluated; else they are
+        left out.
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
@@ -101,13 +107,13 @@ def refine_tilings(
     Tilings
         Tilings whose value is at most that of those to start with.
     """
-    trials = Trials(first.lower, evaluate, budget, is_over)
+    trials = Trials(first.lower, evaluate, budget, is_over, affords)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)
         if not trials.are_over:
             _Search(first, trials, delays).run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OutOfTimeError):
         if trials.least is None:
             raise
     return trials.best

@@ -1,91 +1,28 @@
-"""Tile sizes chosen by search: tilings are tried, and evaluated by the list scheduler's plans.
+"""Tile sizes chosen by search: tilings are tried, and evaluated by the list scheduler's plans."""
 
-The first of them fit, and are chosen without comparing any, for a plan in the first seconds.
-"""
-
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import prod
 from time import monotonic
 
-from spmilp.frontend.graph import Network
+from spmilp.errors import DoesNotFitError
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
-from spmilp.lowering.lower import lower
-from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
-from spmilp.tile_selection.candidates import TileShrinker
-from spmilp.tile_selection.first_choice import FirstChoice
-from spmilp.tile_selection.group_model import GroupModel
+from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
+from spmilp.tile_selection.initial import (
+    Tilings,
+    coarse_tilings,
+    fast_initial_tilings,
+    tasks_of,
+)
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
-from spmilp.units import Bytes
-
-FIRST_WORKING_SET = 0.7
-"""Part of a core's memory that a tile may need: larger tiles are fewer, and sooner scheduled."""
-
-MOST_PAIRS = 400_000
-"""Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
-
-
-def fast_initial_tilings(network: Network, machine: Machine) -> dict[int, Tiling] | None:
-    """Return a tiling for each group, by index: a tile for each core, or as many as fit.
-
-    The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
-    where tiles become so many that the plan would not come soon.
-    """
-    capacity = int(FIRST_WORKING_SET * machine_rates(machine).least_share)
-    cache: dict[Hashable, Tiling | None] = {}
-    found: dict[int, Tiling] = {}
-    for group in network.groups:
-        kind = class_of(network, group)
-        if kind not in cache:
-            model = GroupModel(network, group, machine)
-            cache[kind] = _fitting(model, _one_for_each(model, len(machine.cores)), capacity)
-        tiling = cache[kind]
-        if tiling is None:
-            return None
-        found[group.index] = tiling
-    return None if _pairs(network, found) > MOST_PAIRS else found
-
-
-def _pairs(network: Network, tilings: Mapping[int, Tiling]) -> int:
-    """Return how many tiles of one group there may be for those of another that reads it."""
-    tiles = {group.output: prod(tilings[group.index].counts) for group in network.groups}
-    return sum(
-        tiles[group.output] * tilings[group.index].parts * tiles.get(name, 1)
-        for group in network.groups
-        for name in group.inputs
-    )
-
-
-def _one_for_each(model: GroupModel, cores: int) -> Tiling:
-    """Cut the longest axis into a tile for each core, or the next ones, too, if it is short."""
-    counts = [1] * len(model.shape)
-    # The batch, if it is one, is cut last: what its parts share is loaded again for each.
-    batch = 0 if len(model.shape) > 2 else -1
-    axes = [axis for axis, can_be_cut in enumerate(model.splittable) if can_be_cut]
-    missing = cores
-    for axis in sorted(axes, key=lambda axis: (axis == batch, -model.shape[axis], axis)):
-        counts[axis] = min(missing, model.shape[axis])
-        missing = -(-missing // counts[axis])
-    return Tiling(counts=tuple(counts))
-
-
-def _fitting(model: GroupModel, tiling: Tiling, capacity: Bytes) -> Tiling | None:
-    for splits_reduction in (False, True):
-        fitting = TileShrinker(model, splits_reduction).until_it_fits(tiling, capacity)
-        if fitting is not None:
-            return fitting
-    return None
-
 
 MOST_TASKS_EVALUATED = 120_000
 
@@ -97,6 +34,10 @@ MARGIN = 1.05
 """A rule whose best schedule takes so many times as long as the best of all is asked no more."""
 
 
+SHARE_AT_MOST = 0.55
+"""Of the time limit, by which tile sizes are chosen, however long all before has taken."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileSearch:
     """Limits of a search for tile sizes.
@@ -104,8 +45,8 @@ class TileSearch:
     Parameters
     ----------
     seconds
-        Wall time; ``None`` without limit. It makes the result depend on the clock only where it
-        ends before ``tasks`` does.
+        Wall time from the first choice on; ``None`` without limit. It makes the result depend on
+        the clock only where it ends before ``tasks`` does.
     tasks
         Tasks of all problems that are evaluated, together, once for each of the evaluator's rules.
     on_better
@@ -117,24 +58,18 @@ class TileSearch:
     on_better: Callable[[int, int], None] = lambda value, tasks: None
 
 
-def fast_initial_problem(
-    network: Network,
-    machine: Machine,
-    limits: TileSearch,
-    *,
-    objective: Objective = DEFAULT_OBJECTIVE,
-    sources: tuple[tuple[str, str], ...] = (),
-) -> TiledProblem | None:
+def fast_initial_problem(subject: NetworkOnMachine, limits: TileSearch) -> TiledProblem | None:
     """Return a problem and a schedule of it within seconds, in case of an early interrupt.
 
     ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
     """
+    network, machine = subject.network, subject.machine
     if len({class_of(network, group) for group in network.groups}) <= SOON_COMPARED:
         return None
     tilings = fast_initial_tilings(network, machine)
     if tilings is None:
         return None
-    problem = lower(network, machine, tilings, objective=objective, sources=sources)
+    problem = subject.lower(tilings)
     if groups_that_do_not_fit(problem):
         return None
     schedules = TilingEvaluator(machine).schedules(problem, EVALUATION_RULES[:1])
@@ -145,8 +80,74 @@ def fast_initial_problem(
     return tiled
 
 
+def first_choice_in_time(
+    subject: NetworkOnMachine, clock: Clock, *, has_plan: bool
+) -> FirstChoice | None:
+    """Return the first choice; ``None`` where there is no time to make it, or to go on from it.
+
+    Parameters
+    ----------
+    clock
+        Of the whole solve.
+    has_plan
+        There is a plan that takes less time. Otherwise the choice has until the moment from which
+        on there is just enough time to make a plan of :func:`coarse_tilings` and write it.
+    """
+    pace, needed = clock.pace, 0.0
+    if not has_plan and clock.is_limited:
+        coarse = next(coarse_tilings(subject.network, subject.machine), None)
+        needed = 0.0 if coarse is None else pace.seconds_from_scratch(tasks_of(coarse))
+
+    def go_on() -> None:
+        clock.go_on(SHARE_AT_MOST)
+        if not clock.has_seconds(needed):
+            raise OutOfTimeError
+
+    try:
+        go_on()
+        found = first_choice(
+            subject.network,
+            subject.machine,
+            objective=subject.objective,
+            sources=subject.sources,
+            go_on=go_on,
+        )
+    except OutOfTimeError:
+        return None
+    enough = clock.has_seconds(pace.seconds_from_scratch(tasks_of(found.tilings)))
+    return found if enough or not has_plan else None
+
+
+def coarse_problem(subject: NetworkOnMachine) -> TiledProblem:
+    """Return a problem of few tasks, and a schedule of it if there is one: the quickest plan.
+
+    Raises
+    ------
+    DoesNotFitError
+        If some group fits no scratchpad in this way.
+    """
+    reasons: list[str] = []
+    for tilings in coarse_tilings(subject.network, subject.machine):
+        problem = subject.lower(tilings)
+        too_large = groups_that_do_not_fit(problem)
+        reasons += too_large.values()
+        if too_large:
+            continue
+        for rule in EVALUATION_RULES:
+            for schedule in TilingEvaluator(subject.machine).schedules(problem, [rule]):
+                return TiledProblem(problem=problem, schedule=schedule)
+    raise DoesNotFitError(
+        reasons[0]
+        if reasons
+        else "there was no time to look for tile sizes that fit; give more time (time limit)"
+    )
+
+
 def search_tilings(
-    first: FirstChoice, limits: TileSearch, known: TiledProblem | None = None
+    first: FirstChoice,
+    limits: TileSearch,
+    known: TiledProblem | None = None,
+    clock: Clock | None = None,
 ) -> TiledProblem:
     """Return a problem with tilings that the evaluator finds at least as good as the first ones.
 
@@ -156,12 +157,22 @@ def search_tilings(
     ----------
     known
         The answer unless something better is found.
+    clock
+        Of the whole solve. Once there is a schedule nothing is begun that would take too long, and
+        what does take too long is given up.
     """
-    evaluation = _Evaluation(first.subject.machine, limits, known)
+    evaluation = _Evaluation(first.subject.machine, limits, known, clock or Clock(None))
+    first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
     try:
         tilings = refine_tilings(
-            first, evaluation.value_of, is_over=evaluation.is_over, delays=evaluation.delays
+            first,
+            evaluation.value_of,
+            is_over=evaluation.is_over,
+            affords=evaluation.affords,
+            delays=evaluation.delays,
         )
+    except OutOfTimeError:
+        tilings = first.tilings
     except KeyboardInterrupt:
         if evaluation.best is None:
             raise
@@ -174,9 +185,12 @@ def search_tilings(
 class _Evaluation:
     """Evaluates the problems of a search with the list scheduler and keeps the best."""
 
-    def __init__(self, machine: Machine, limits: TileSearch, known: TiledProblem | None) -> None:
+    def __init__(
+        self, machine: Machine, limits: TileSearch, known: TiledProblem | None, clock: Clock
+    ) -> None:
         self._evaluator = TilingEvaluator(machine)
         self._limits = limits
+        self._clock = clock
         self._left = limits.tasks
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
         self.interrupted = False
@@ -186,18 +200,43 @@ class _Evaluation:
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
         late = self._deadline is not None and monotonic() > self._deadline
+        late = late or self._clock.is_over(SHARE_AT_MOST)
         return self.interrupted or self._left <= 0 or late
+
+    def go_on(self) -> None:
+        """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
+        if self.best is not None:
+            self._clock.go_on(SHARE_AT_MOST)
+
+    def affords(self, tilings: Tilings) -> bool:
+        """Return whether there is time to evaluate tilings, and to write the plan they lead to.
+
+        Those of more tasks than are evaluated in all take too long, and too much memory, always.
+        """
+        pace, tasks = self._clock.pace, tasks_of(tilings)
+        return (
+            tasks <= self._limits.tasks
+            and self._clock.has_seconds(pace.seconds_to_schedule(tasks), SHARE_AT_MOST)
+            and self._clock.has_seconds(pace.seconds_from_scratch(tasks))
+        )
 
     def value_of(self, problem: Problem) -> int | None:
         """Return the least value of a problem's schedules, and keep the best one of all."""
         rules = self._rules_worth_asking()
         self._left -= len(rules) * len(problem.tasks)
+        reads = sum(len(task.reads) for task in problem.tasks)
         values = []
         try:
+            began = self._clock.now()
             for schedule in self._evaluator.schedules(problem, rules):
                 values.append(schedule.score[0])
                 self._note(schedule.trial, schedule.score[0])
                 self._keep_if_better(TiledProblem(problem=problem, schedule=schedule))
+                ended = self._clock.now()
+                self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
+                if not self._clock.has_seconds(ended - began, SHARE_AT_MOST):
+                    break
+                began = ended
         except KeyboardInterrupt:
             if self.best is None:
                 raise

@@ -7,7 +7,7 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.operator_selection import ByCredit
-from spmilp.tile_selection.first_choice import Tilings
+from spmilp.tile_selection.initial import Tilings
 
 Evaluate = Callable[[Problem], int | None]
 """Gives the value of a problem, for example a plan's makespan; less is better. ``None`` for a
@@ -28,6 +28,8 @@ class Trials:
         Problems to evaluate at most; ``None`` without limit.
     is_over
         Asked before each evaluation whether to stop.
+    affords
+        Asked before each problem is made, but for the first one; what it refuses counts as tried.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Trials:
         evaluate: Evaluate,
         budget: int | None = None,
         is_over: Callable[[], bool] = lambda: False,
+        affords: Callable[[Tilings], bool] = lambda tilings: True,
     ) -> None:
         self.best: Tilings = {}
         self.least: int | None = None
@@ -43,6 +46,7 @@ class Trials:
         self._evaluate = evaluate
         self._left = inf if budget is None else budget
         self._asked_whether_over = is_over
+        self._affords = affords
         self._values: dict[tuple[Tiling, ...], int | None] = {}
 
     @property
@@ -60,6 +64,8 @@ class Trials:
         if key in self._values or self.are_over:
             return False
         self._values[key] = None
+        if self.least is not None and not self._affords(tilings):
+            return False
         problem = self._lower(tilings)
         if groups_that_do_not_fit(problem):
             return False

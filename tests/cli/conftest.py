@@ -1,6 +1,7 @@
 """Running the command as a user does, inside the test's process."""
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -18,7 +19,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         monkeypatch.setattr("sys.argv", ["spmilp", *map(str, arguments)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main()
+            main(perf_counter())
         captured = capsys.readouterr()
         return Ended(int(ended.value.code or 0), captured.out, captured.err)
 

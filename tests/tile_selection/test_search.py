@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import pytest
 
-from spmilp import pipeline
 from spmilp.checker.check import check
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
@@ -18,7 +17,7 @@ from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.tile_selection import search as tile_search
-from spmilp.tile_selection.first_choice import FirstChoice, first_choice
+from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
@@ -146,7 +145,7 @@ def test_an_interrupt_of_the_first_choice_leaves_a_plan_with_fast_initial_tiles(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
-    monkeypatch.setattr(pipeline, "first_choice", interrupted)
+    monkeypatch.setattr(tile_search, "first_choice", interrupted)
     tiled = lower_network(*loaded, tile_search=limits)
 
     plan = tiled.plan()
@@ -158,7 +157,8 @@ def test_an_interrupt_of_the_first_choice_leaves_a_plan_with_fast_initial_tiles(
 def test_where_the_first_choice_comes_as_soon_there_are_no_fast_initial_tiles(
     loaded: Loaded,
 ) -> None:
-    assert fast_initial_problem(loaded[0], loaded[1].machine, TileSearch()) is None
+    subject = NetworkOnMachine(network=loaded[0], machine=loaded[1].machine)
+    assert fast_initial_problem(subject, TileSearch()) is None
 
 
 def test_fast_initial_tiles_are_the_answer_only_until_better_ones_are_found(

@@ -1,7 +1,89 @@
-"""Time of one solve."""
+"""Time of one solve, and how long the steps take that cannot be cut."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
 from time import monotonic
+
+
+class OutOfTimeError(Exception):
+    """A step gives up because its time is over; what began it goes on with what is known."""
+
+
+class Step(Enum):
+    """Steps that run to their end once they have begun.
+
+    The value is the usual number of seconds for each unit of work: for each task, or for each row
+    of a plan (placements, residencies and transfers).
+    """
+
+    LOWER = 1.3e-4
+    """For each task."""
+    SCHEDULE = 1.2e-5
+    """For each read: tables, assignment, order and one pass of the list scheduler."""
+    PLAN = 7e-6
+    """For each row: a plan from the tables of a schedule."""
+    CHECK = 1.25e-5
+    """For each row."""
+    WRITE = 1.3e-5
+    """For each row: problem and plan."""
+    BOUND = 4e-6
+    """For each read: one of the bounds that need no search."""
+    ROOFLINE = 4.5e-6
+    """For each region of an operator's input that is asked for."""
+
+
+READS_OF_A_TASK, ROWS_OF_A_TASK = 13, 20
+"""About so many, where the problem or the plan is not there yet."""
+
+SIGNIFICANT = 0.05
+"""Seconds; of shorter steps it is not said how quick the machine is."""
+
+
+class Pace:
+    """Seconds that steps will take, from how long they have taken in this very run.
+
+    A step that was not taken yet is expected to be as much slower than usual as the last one was.
+
+    Parameters
+    ----------
+    now
+        Tells the seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._measured: dict[Step, float] = {}
+        self._slowness = 1.0
+
+    def seconds(self, step: Step, amount: float) -> float:
+        """Return how long a step with so many units of work is expected to take."""
+        return amount * step.value * self._measured.get(step, self._slowness)
+
+    def seconds_to_finish(self, rows: int) -> float:
+        """Return how long it will take to make a plan of so many rows, check it and write it."""
+        return sum(self.seconds(step, rows) for step in (Step.PLAN, Step.CHECK, Step.WRITE))
+
+    def seconds_to_schedule(self, tasks: int) -> float:
+        """Return how long it will take to make a problem of so many tasks and a schedule of it."""
+        reads = READS_OF_A_TASK * tasks
+        return self.seconds(Step.LOWER, tasks) + self.seconds(Step.SCHEDULE, reads)
+
+    def seconds_from_scratch(self, tasks: int) -> float:
+        """Return how long it will take until the plan of a problem not yet made is written."""
+        return self.seconds_to_schedule(tasks) + self.seconds_to_finish(ROWS_OF_A_TASK * tasks)
+
+    @contextmanager
+    def measured(self, step: Step, amount: float) -> Iterator[None]:
+        """Note how long a step takes; one that raises is not noted."""
+        began = self._now()
+        yield
+        self.note(step, amount, self._now() - began)
+
+    def note(self, step: Step, amount: float, seconds: float) -> None:
+        """Learn that a step with so many units of work took some seconds."""
+        if seconds >= SIGNIFICANT and amount > 0:
+            self._measured[step] = self._slowness = seconds / (amount * step.value)
 
 
 class Clock:
@@ -15,6 +97,8 @@ class Clock:
         Tells the seconds: of wall time, or for measurements of processor time.
     deterministic
         Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
+    pace
+        What is known of the pace of steps.
     """
 
     def __init__(
@@ -23,9 +107,11 @@ class Clock:
         now: Callable[[], float] = monotonic,
         *,
         deterministic: float | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.now = now
         self.deterministic = deterministic
+        self.pace = Pace(now) if pace is None else pace
         self._began = now()
         self._limit = self._seconds = seconds
         self._spent = 0.0
@@ -36,14 +122,19 @@ class Clock:
         """Whether there is any limit."""
         return self._seconds is not None or self.deterministic is not None
 
+    @property
+    def seconds_gone(self) -> float:
+        """Seconds since it began to count."""
+        return self.now() - self._began
+
     def stop(self) -> None:
         """Be over now."""
         self._is_stopped = True
 
     def reserve(self, seconds: float) -> None:
-        """Be over so many seconds before the limit at least, but not before half of it."""
-        if self._seconds is not None and self._limit is not None:
-            self._seconds = min(self._seconds, max(self._limit / 2, self._limit - seconds))
+        """Be over so many seconds before the limit; what was said before no longer counts."""
+        if self._limit is not None:
+            self._seconds = max(0.0, self._limit - seconds)
 
     def spend(self, deterministic: float) -> None:
         """Note the deterministic time of a run."""
@@ -67,3 +158,13 @@ class Clock:
     def is_over(self, share: float = 1.0) -> bool:
         """Say whether a share of the limit, or all deterministic time, is used."""
         return self.seconds_left(share) == 0.0 or self.deterministic_left() == 0.0
+
+    def has_seconds(self, seconds: float, share: float = 1.0) -> bool:
+        """Say whether so many seconds are left until a share of the limit is used."""
+        left = self.seconds_left(share)
+        return left is None or left > seconds
+
+    def go_on(self, share: float = 1.0) -> None:
+        """Raise :class:`OutOfTimeError` when a share of the limit is used."""
+        if self.is_over(share):
+            raise OutOfTimeError

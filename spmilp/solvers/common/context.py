@@ -3,11 +3,12 @@
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from spmilp.bounds.best import Bound, best_bound, fast_bound
+from spmilp.bounds.best import Bound
 from spmilp.checker.check import Verdict
 from spmilp.machine.routes import Routes
 from spmilp.plan.measures import claimed
@@ -15,13 +16,14 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.solvers.common.fit import why_it_cannot_fit
+from spmilp.solvers.common.known_bounds import KnownBounds
 from spmilp.solvers.common.reports import Reports
 
 T = TypeVar("T")
 
-VERDICTS_KEPT = 8
+VERDICTS_KEPT = 3
 """The checker's last verdicts; what is asked for again is the hint and the best plan."""
 
 
@@ -58,16 +60,31 @@ class SearchContext:
     ) -> None:
         self.problem = problem
         self.options = options
-        self.clock = Clock(options.time_limit, now)
+        self.clock = Clock(options.time_limit, now, pace=options.pace)
         self.hint = hint
         self._known = _Known(problem)
         self.reports = Reports(options.on_progress)
         self.interrupted = False
+        self.reserve_for(hint)
+
+    def reserve_for(self, plan: Plan | None) -> None:
+        """Let the search end soon enough to make a plan of such a size, check it and write it."""
+        rows = 2 * self.reads if plan is None else rows_of(plan)
+        self.clock.reserve(self.clock.pace.seconds_to_finish(rows))
+
+    @cached_property
+    def reads(self) -> int:
+        """Of all tasks."""
+        return sum(len(task.reads) for task in self.problem.tasks)
 
     def member(self, time_limit: float | None, hint: Plan | None) -> "SearchContext":
-        """Return the context of a solver that takes part in this solve, with limits of its own."""
+        """Return the context of a solver that takes part in this solve, with limits of its own.
+
+        What is needed when all have ended is no part of its time.
+        """
         options = replace(self.options, time_limit=time_limit)
         other = SearchContext(self.problem, options, hint, self.clock.now)
+        other.clock = Clock(time_limit, self.clock.now, pace=self.clock.pace)
         other._known = self._known
         other.reports = self.reports
         return other
@@ -88,18 +105,20 @@ class SearchContext:
 
     @property
     def bound(self) -> Bound:
-        """The best bound on the first quantity that takes no search; seconds on large problems."""
+        """The best bound on the first quantity that takes no search, as far as there is time."""
         return self.bound_on(self.problem.objective.first)
 
     @property
     def fast_bound(self) -> Bound:
         """The best bound that is known, at least one that takes next to no time."""
-        known = self._known.get(self.problem.objective.first)
-        return known or self._known.once("quick bound", lambda: fast_bound(self.problem))
+        return self._bounds_on(self.problem.objective.first).fast
 
     def bound_on(self, quantity: Quantity) -> Bound:
-        """Return the best bound on a quantity that takes no search."""
-        return self._known.once(quantity, lambda: best_bound(self.problem, quantity))
+        """Return the best bound on a quantity that takes no search, as far as there is time."""
+        return self._bounds_on(quantity).within(self.clock)
+
+    def _bounds_on(self, quantity: Quantity) -> KnownBounds:
+        return self._known.once(quantity, lambda: KnownBounds(self.problem, quantity))
 
     @property
     def valid_hint(self) -> Plan | None:
@@ -108,7 +127,7 @@ class SearchContext:
 
     def accepts(self, plan: Plan) -> bool:
         """Say whether the checker accepts a plan; the same plan is checked only once."""
-        return not self._known.verdict_on(plan).violations
+        return not self._known.verdict_on(plan, self.clock.pace).violations
 
     def values(self, plan: Plan) -> tuple[int, ...]:
         """Return the quantities that a plan claims, in the objective's order; less is better."""
@@ -158,7 +177,7 @@ class SearchContext:
             bound=bound.value,
             bound_source=bound.name,
             interrupted=self.interrupted,
-            verdict=self._known.last_verdict_on(plan),
+            verdict=self._known.verdict_if_quick(plan),
         )
 
     def labelled(
@@ -208,6 +227,11 @@ class SearchContext:
         )
 
 
+def rows_of(plan: Plan) -> int:
+    """Return the rows of a plan's tables, to which the time that it takes is in proportion."""
+    return len(plan.placements) + len(plan.residencies) + len(plan.transfers)
+
+
 class _Once(Generic[T]):
     """A value that is made when it is first asked for; other threads wait for it."""
 
@@ -225,11 +249,6 @@ class _Known:
         self._values: dict[Hashable, _Once[Any]] = {}
         self._verdicts: list[Verdict] = []
 
-    def get(self, key: Hashable) -> Any:
-        """Return what was made under a key; ``None`` if nothing was."""
-        made = self._values.get(key)
-        return made.values[0] if made is not None and made.values else None
-
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made under a key, or make it."""
         with self._lock:
@@ -243,10 +262,19 @@ class _Known:
         """Return the checker's verdict on this very plan; ``None`` if it was not asked."""
         return next((one for one in self._verdicts if one.plan is plan), None)
 
-    def verdict_on(self, plan: Plan) -> Verdict:
+    def verdict_if_quick(self, plan: Plan) -> Verdict | None:
+        """Return the checker's verdict on this plan if only its claim is still to be checked."""
+        known = self.last_verdict_on(plan)
+        if known is None and any(one.holds_but_for_the_claim(plan) for one in self._verdicts):
+            known = Verdict.on(self._problem, plan, self._verdicts)
+        return known
+
+    def verdict_on(self, plan: Plan, pace: Pace) -> Verdict:
         """Return the checker's verdict on this very plan."""
         verdict = self.last_verdict_on(plan)
         if verdict is None:
-            verdict = Verdict.on(self._problem, plan)
+            known = any(one.holds_but_for_the_claim(plan) for one in self._verdicts)
+            with pace.measured(Step.CHECK, 0 if known else rows_of(plan)):
+                verdict = Verdict.on(self._problem, plan, self._verdicts)
             self._verdicts = [*self._verdicts, verdict][-VERDICTS_KEPT:]
         return verdict

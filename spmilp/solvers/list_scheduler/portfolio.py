@@ -124,7 +124,7 @@ class Portfolio:
         }
         self._tried: set[tuple[bytes, bytes, Weights]] = set()
         self._scores: dict[Trial, tuple[int, ...]] = {}
-        self.reason = "the time limit left no time for a first trial"
+        self.reason = "no trial was made"
         """Why the last trial that failed found no schedule."""
 
     def __iter__(self) -> Iterator[Found | None]:

@@ -79,8 +79,7 @@ class _Search:
     def _run_trials(self) -> None:
         """Run one trial, then find the bound, which may take longer, then run the others."""
         trials = iter(self._schedules)
-        if not self._context.clock.is_over():
-            self._take(next(trials, None))
+        self._take(next(trials, None))
         self._bound = self._context.bound
         if self._best is not None:
             self._report(self._best)
@@ -100,8 +99,8 @@ class _Search:
         self._context.report(found.score[0], self._bound.value, source)
 
     def _is_over(self) -> bool:
-        if self._context.clock.is_over():
-            return True
-        return self._best is not None and self._context.is_enough(
+        if self._best is None:
+            return False
+        return self._context.clock.is_over() or self._context.is_enough(
             self._best.score[0], self._bound.value
         )

@@ -74,9 +74,6 @@ class InitialSolutions:
 
 NAME = "lns"
 
-SECONDS_TO_FINISH = 1e-4
-"""For each activity: to build the plan and to check it."""
-
 FIRST_ROUNDS = 2
 """Double justifications of each initial solution, before one is chosen."""
 
@@ -181,7 +178,6 @@ class Search:
                 changes_cores=self._settings.reassignment,
             )
             options, fill = context.options, FillLimits(context)
-            self._clock.reserve(SECONDS_TO_FINISH * first.start.size)
             addressed = justified(context, first)
             memories = fill.memories()
             opened = justified_by_capacity(context, addressed, memories, self._clock, FIRST_ROUNDS)
@@ -253,7 +249,7 @@ class Search:
 
 
 SECONDS_TO_STOP = 1.0
-"""Seconds for the step at hand after an interrupt."""
+"""Seconds for the step at hand after an interrupt, or when the time is over."""
 
 
 class LnsSolver(Solver):
@@ -285,6 +281,12 @@ class LnsSolver(Solver):
             work.ended.wait(SECONDS_TO_STOP)
             return search.has_plan
 
+        def is_late() -> bool:
+            if not (search.has_plan and context.clock.is_over()):
+                return False
+            work.ended.wait(SECONDS_TO_STOP)
+            return True
+
         with context.until_interrupted(has_plan_in_the_end):
-            context.reports.attend(work)
+            context.reports.attend(work, is_late)
         return search.result()

@@ -50,7 +50,12 @@ class SharedIncumbent:
 
     def is_over(self) -> bool:
         """Say whether to stop searching."""
-        return self._context.clock.is_over() or self._stop.is_set()
+        return self._context.clock.is_over() or self.is_stopped
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether everybody was told to stop."""
+        return self._stop.is_set()
 
     def stop(self) -> None:
         """Let everybody stop after the schedule at hand."""

@@ -183,7 +183,8 @@ class _Search:
             with context.until_interrupted(lambda: incumbent.best is not None):
                 context.reports.attend(context.reports.begin(self._lead), self._is_late)
                 if incumbent.bound.name == "zero":
-                    incumbent.prove(context.bound)
+                    late = context.clock.is_over()
+                    incumbent.prove(context.fast_bound if late else context.bound)
         finally:
             incumbent.stop()
         best = incumbent.best
@@ -228,18 +229,17 @@ class _Search:
         incumbent = self._incumbent
         solutions = InitialSolutions(self._context, self._index, self._evaluator)
         best: list[Evaluated] = []
-        if not incumbent.is_over():
-            for number, evaluated in enumerate(solutions):
-                if evaluated is not None:
-                    incumbent.offer(evaluated)
-                    if evaluated.exact:
-                        best.append(evaluated)
-                        best.sort(key=lambda one: one.score)
-                        del best[self._context.options.workers :]
-                if number == 0:
-                    incumbent.prove(self._context.bound)
-                if incumbent.is_over():
-                    break
+        for number, evaluated in enumerate(solutions):
+            if evaluated is not None:
+                incumbent.offer(evaluated)
+                if evaluated.exact:
+                    best.append(evaluated)
+                    best.sort(key=lambda one: one.score)
+                    del best[self._context.options.workers :]
+            if number == 0:
+                incumbent.prove(self._context.bound)
+            if incumbent.is_stopped or (incumbent.is_over() and incumbent.best is not None):
+                break
         self._reason = solutions.reason
         self._others = solutions.candidates
         return best

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spmilp.bounds.best import best_bound
+from spmilp.bounds.best import bounds_in_turn
 from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
@@ -15,6 +15,7 @@ from spmilp.solvers import auto as module
 from spmilp.solvers.auto import SMALL, Auto, Member, members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common import context as context_module
+from spmilp.solvers.common import known_bounds
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
@@ -227,7 +228,7 @@ def test_what_several_members_need_is_computed_once(
 
         return call
 
-    monkeypatch.setattr(context_module, "best_bound", counted("bound", best_bound))
+    monkeypatch.setattr(known_bounds, "bounds_in_turn", counted("bound", bounds_in_turn))
     monkeypatch.setattr(context_module, "why_it_cannot_fit", counted("fit", why_it_cannot_fit))
     monkeypatch.setattr(context_module, "Routes", counted("routes", Routes))
     monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
@@ -247,3 +248,22 @@ def test_what_several_members_need_is_computed_once(
     assert 0 < calls["trial"] <= trials
     assert calls[f"bound {quantity}"] == 1
     assert max(calls[name] for name in calls if name.startswith("bound")) == 1
+
+
+def test_a_hint_is_the_answer_where_there_is_no_time_for_a_member(
+    play: Callable[..., list[object]],
+) -> None:
+    log = play(BETTER)
+    result = Auto().solve(PROBLEM, SolveOptions(time_limit=0.001), START.plan)
+
+    assert log == []
+    assert result.violations(PROBLEM) == ()
+    assert result.plan is not None
+    assert result.plan.placements is START.plan.placements
+
+
+def test_without_time_and_without_a_hint_there_is_a_plan_all_the_same() -> None:
+    result = Auto().solve(PROBLEM, SolveOptions(time_limit=0.001))
+
+    assert result.plan is not None
+    assert check(PROBLEM, result.plan) == ()

@@ -1,0 +1,210 @@
+"""Whether `--time-limit` holds: `spmilp solve` on pairs of a network and a preset, one at a time.
+
+Usage: python benchmarks/limits.py FILE.csv [--limit 10s] [--networks N ...] [--machines M ...]
+           [--pairs NETWORK@MACHINE ...] [--budget 40m] [--table]
+
+Each pair is solved by a process of its own into a temporary folder, and a second process then reads
+the plan, checks it, and makes the text of both files again: what these take is what a plan of that
+size takes at its end. A row is appended to FILE.csv for each pair; pairs that are in it are not run
+again, so that a run can be stopped and resumed. Without `--pairs` the order is spread over networks
+and machines. `--table` prints the summary of FILE.csv in Markdown instead.
+
+A limit of T seconds holds when the process ends within T + max(2 s, 5 %) and the time for checking
+and writing, with a plan that the checker accepts. A network that cannot run on a machine (exit
+codes 3 and 4) counts by itself.
+"""
+
+import argparse
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from time import perf_counter
+
+import pandas as pd
+
+from spmilp.amounts import duration
+from spmilp.frontend.find import LIGHT_PREFIX, light_models
+from spmilp.machine.read import list_presets
+
+MODELS = Path(__file__).parents[1] / "models"
+DIMS = {"bert_tiny_f32": {"batch": 1, "sequence": 64}}
+COLUMNS = (
+    *("network", "machine", "limit", "exit_code", "valid", "wall", "cpu", "finish", "peak_mib"),
+    *("tasks", "transfers", "objective", "bound", "load", "message"),
+)
+IMPOSSIBLE = (3, 4)
+Row = dict[str, object]
+
+
+def all_networks() -> list[str]:
+    """Return the models of the repository, and the graphs of the onnx package."""
+    return [path.stem for path in sorted(MODELS.glob("*.onnx"))] + [
+        LIGHT_PREFIX + name for name in light_models()
+    ]
+
+
+def solved(network: str, machine: str, limit: float) -> Row:
+    """Solve a pair, and return its row."""
+    model = network if network.startswith(LIGHT_PREFIX) else str(MODELS / f"{network}.onnx")
+    sizes = DIMS.get(network, {})
+    dims = [text for name, size in sizes.items() for text in ("--dim", f"{name}={size}")]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", "from spmilp.cli.main import main; main()", "solve", model]
+        command += [
+            "--machine",
+            machine,
+            "--time-limit",
+            f"{limit}s",
+            "-o",
+            folder,
+            "--json",
+            *dims,
+        ]
+        load, began = os.getloadavg()[0], perf_counter()
+        # Not Popen.communicate: the usage of this very child is asked for.
+        with Path(folder, "out").open("wb") as out, Path(folder, "err").open("wb") as err:
+            child = subprocess.Popen(command, stdout=out, stderr=err)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        row: Row = {
+            "network": network,
+            "machine": machine,
+            "limit": limit,
+            "exit_code": child.returncode,
+            "wall": round(perf_counter() - began, 2),
+            "cpu": round(usage.ru_utime + usage.ru_stime, 2),
+            "peak_mib": usage.ru_maxrss // 1024,
+            "load": round(load, 1),
+        }
+        said = Path(folder, "err").read_text(errors="replace").strip()
+        row["message"] = said.partition("\n")[0][:200]
+        return row | figures(Path(folder))
+
+
+def figures(folder: Path) -> Row:
+    """Return what a run has written, and how long it takes to check and write it again."""
+    if not Path(folder, "plan.json").exists():
+        return {"valid": "", "finish": 0.0}
+    answer = json.loads(Path(folder, "out").read_text())
+    command = [sys.executable, __file__, str(folder), "--finish"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    names = ("tasks", "transfers", "objective", "bound")
+    return json.loads(done.stdout) | {name: answer[name] for name in names}
+
+
+def finish_again(folder: Path) -> Row:
+    """Check a plan that was written, and make the text of both files; return the seconds."""
+    from spmilp.checker.check import check
+    from spmilp.plan.read import open_pair
+    from spmilp.plan.write import plan_text
+    from spmilp.problem.write import problem_text
+
+    problem, plan = open_pair(folder / "plan.json", None)
+    began = perf_counter()
+    violations = check(problem, plan)
+    problem_text(problem)
+    plan_text(plan, problem)
+    return {"valid": not violations, "finish": round(perf_counter() - began, 2)}
+
+
+def pairs(networks: Iterable[str], machines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield all pairs, spread."""
+    machines = list(machines)
+    found = [(network, machine) for network in networks for machine in machines]
+    random.Random(0).shuffle(found)
+    yield from found
+
+
+def rows_of(file: Path) -> pd.DataFrame:
+    """Return the rows so far, with whether the limit held and by how much it did not."""
+    frame = pd.read_csv(file)
+    grace = frame["limit"].mul(0.05).clip(lower=2.0)
+    frame["possible"] = ~frame["exit_code"].isin(IMPOSSIBLE)
+    frame["over"] = frame["wall"] - frame["limit"]
+    frame["late"] = frame["over"] - grace - frame["finish"]
+    frame["holds"] = (frame["late"] <= 0) & (frame["valid"].astype(str) == "True")
+    return frame
+
+
+def summary(frame: pd.DataFrame) -> str:
+    """Return the tables: of all pairs by limit, and of those that do not hold."""
+    lines = [
+        "| limit | pairs | cannot run | hold | without finishing | worst overrun | peak memory |",
+        "|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for limit, all_rows in frame.groupby("limit"):
+        some = all_rows[all_rows["possible"]]
+        in_all = int((some["over"] <= max(2.0, 0.05 * float(str(limit)))).sum())
+        lines.append(
+            f"| {float(str(limit)):g} s | {len(all_rows)} | {len(all_rows) - len(some)} "
+            f"| {int(some['holds'].sum())} of {len(some)} | {in_all} "
+            f"| {some['over'].max():.1f} s | {int(some['peak_mib'].max()):,} MiB |"
+        )
+    lines += [
+        "",
+        "| network | machine | limit | wall | processor | check and write | tasks | transfers "
+        "| peak | valid |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    bad = frame[frame["possible"] & (~frame["holds"] | (frame["peak_mib"] >= 2048))]
+    for row in bad.sort_values("late", ascending=False).to_dict("records"):
+        counts = [f"{int(row[name]):,}" if row[name] == row[name] else "" for name in COUNTS]
+        lines.append(
+            f"| {row['network']} | {row['machine']} | {row['limit']:g} s | {row['wall']:.1f} s "
+            f"| {row['cpu']:.1f} s | {row['finish']:.1f} s | {counts[0]} | {counts[1]} "
+            f"| {int(row['peak_mib']):,} MiB | {row['valid']} |"
+        )
+    return "\n".join(lines)
+
+
+COUNTS = ("tasks", "transfers")
+
+
+def main() -> None:
+    """Run what is missing, or print the summary."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--limit", type=duration, default=10.0)
+    parser.add_argument("--networks", nargs="+", default=all_networks())
+    parser.add_argument("--machines", nargs="+", default=list_presets())
+    parser.add_argument("--pairs", nargs="+")
+    parser.add_argument("--budget", type=duration, default=float("inf"))
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--finish", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.finish:
+        print(json.dumps(finish_again(given.file)))
+        return
+    if given.table:
+        print(summary(rows_of(given.file)))
+        return
+    known: set[tuple[str, str]] = set()
+    if given.file.exists():
+        before = pd.read_csv(given.file)
+        before = before[before["limit"] == given.limit]
+        known = set(zip(before["network"], before["machine"], strict=True))
+    wanted = pairs(given.networks, given.machines)
+    if given.pairs:
+        wanted = (tuple(pair.rsplit("@", 1)) for pair in given.pairs)
+    began = perf_counter()
+    with given.file.open("a", newline="") as table:
+        writer = csv.DictWriter(table, COLUMNS)
+        if table.tell() == 0:
+            writer.writeheader()
+        for network, machine in wanted:
+            if (network, machine) in known or perf_counter() - began > given.budget:
+                continue
+            row = solved(network, machine, given.limit)
+            writer.writerow(row)
+            table.flush()
+            print(*(row.get(name, "") for name in COLUMNS), flush=True)
+
+
+if __name__ == "__main__":
+    main()

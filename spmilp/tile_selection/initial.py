@@ -1,0 +1,122 @@
+"""Tilings that fit, chosen without comparing any: for a plan in the first seconds."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from math import prod
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.groups import class_of
+from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import Machine
+from spmilp.tile_selection.candidates import TileShrinker
+from spmilp.tile_selection.group_model import GroupModel
+from spmilp.units import Bytes
+
+Tilings = dict[int, Tiling]
+"""A tiling for each group, by its index."""
+
+FIRST_WORKING_SET = 0.7
+"""Part of a core's memory that a tile may need: larger tiles are fewer, and sooner scheduled."""
+
+COARSE_WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
+"""Parts of a whole memory, however many cores share it."""
+
+MOST_PAIRS = 400_000
+"""Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
+
+
+def fast_initial_tilings(network: Network, machine: Machine) -> Tilings | None:
+    """Return a tiling for each group, by index: a tile for each core, or as many as fit.
+
+    The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
+    where tiles become so many that the plan would not come soon.
+    """
+    capacity, cores = int(FIRST_WORKING_SET * machine_rates(machine).least_share), machine.cores
+
+    def first_fitting(model: GroupModel) -> Tiling | None:
+        return next(_fitting(model, [_one_for_each(model, len(cores))], capacity), None)
+
+    found = _tilings(network, machine, first_fitting)
+    return None if found is None or pairs_of_tiles(network, found) > MOST_PAIRS else found
+
+
+def coarse_tilings(network: Network, machine: Machine) -> Iterator[Tilings]:
+    """Yield tilings of few tiles: large enough to fill a memory, then smaller and smaller ones.
+
+    Where cores share a memory they may have to take turns: it takes little time to make these
+    problems and to schedule them, while their plans are poor.
+    """
+    largest, cores = max(machine_rates(machine).capacity), len(machine.cores)
+    for part in COARSE_WORKING_SETS:
+
+        def fewest(model: GroupModel, capacity: Bytes = int(part * largest)) -> Tiling | None:
+            fitting = _fitting(model, [_one_for_each(model, cores), *_halves(model)], capacity)
+            return min(fitting, key=lambda tiling: prod(tiling.counts) * tiling.parts, default=None)
+
+        found = _tilings(network, machine, fewest)
+        if found is not None:
+            yield found
+
+
+def tasks_of(tilings: Mapping[int, Tiling]) -> int:
+    """Return about how many tasks a network has under tilings; never fewer than there are."""
+    return sum(prod(tiling.counts) * tiling.parts for tiling in tilings.values())
+
+
+def pairs_of_tiles(network: Network, tilings: Mapping[int, Tiling]) -> int:
+    """Return how many tiles of one group there may be for those of another that reads it."""
+    tiles = {group.output: prod(tilings[group.index].counts) for group in network.groups}
+    return sum(
+        tiles[group.output] * tilings[group.index].parts * tiles.get(name, 1)
+        for group in network.groups
+        for name in group.inputs
+    )
+
+
+def _tilings(
+    network: Network, machine: Machine, choose: Callable[[GroupModel], Tiling | None]
+) -> Tilings | None:
+    """Return what is chosen for each group; ``None`` where nothing is for one of them."""
+    cache: dict[Hashable, Tiling | None] = {}
+    found: Tilings = {}
+    for group in network.groups:
+        kind = class_of(network, group)
+        if kind not in cache:
+            cache[kind] = choose(GroupModel(network, group, machine))
+        tiling = cache[kind]
+        if tiling is None:
+            return None
+        found[group.index] = tiling
+    return found
+
+
+def _one_for_each(model: GroupModel, cores: int) -> Tiling:
+    """Cut the longest axis into a tile for each core, or the next ones, too, if it is short."""
+    counts = [1] * len(model.shape)
+    # The batch, if it is one, is cut last: what its parts share is loaded again for each.
+    batch = 0 if len(model.shape) > 2 else -1
+    axes = [axis for axis, can_be_cut in enumerate(model.splittable) if can_be_cut]
+    missing = cores
+    for axis in sorted(axes, key=lambda axis: (axis == batch, -model.shape[axis], axis)):
+        counts[axis] = min(missing, model.shape[axis])
+        missing = -(-missing // counts[axis])
+    return Tiling(counts=tuple(counts))
+
+
+def _halves(model: GroupModel) -> Iterator[Tiling]:
+    """Yield the whole as one tile, and the two halves along each axis that can be cut."""
+    whole = Tiling(counts=(1,) * len(model.shape))
+    yield whole
+    for axis, can_be_cut in enumerate(model.splittable):
+        if can_be_cut and model.shape[axis] > 1:
+            yield whole.with_count(axis, 2)
+
+
+def _fitting(model: GroupModel, starts: Iterable[Tiling], capacity: Bytes) -> Iterator[Tiling]:
+    """Yield what becomes of tilings when they are cut further until their tiles fit."""
+    for splits_reduction in (False, True):
+        shrinker = TileShrinker(model, splits_reduction)
+        for tiling in starts:
+            fitting = shrinker.until_it_fits(tiling, capacity)
+            if fitting is not None:
+                yield fitting

@@ -1,0 +1,141 @@
+"""Time limits with a clock that is told the time: forecasts, reserves, shares."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from spmilp.bounds.best import Bound, best_bound, fast_bound
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common import known_bounds
+from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
+from spmilp.solvers.common.context import SearchContext, rows_of
+from spmilp.solvers.common.known_bounds import KnownBounds
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.local_search.solver import LocalSearch
+from tests.solvers.chains import chain, star
+
+PROBLEM = chain(star(2, 2_048), layers=2, strips=2)
+
+
+class Now:
+    """The time, which passes only when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_a_step_takes_as_long_for_each_unit_as_it_did_before() -> None:
+    now = Now()
+    pace = Pace(now)
+    with pace.measured(Step.CHECK, 1_000):
+        now.seconds += 2.0
+    assert pace.seconds(Step.CHECK, 500) == pytest.approx(1.0)
+
+
+def test_a_step_that_was_not_taken_is_expected_to_be_as_slow_as_the_last_one() -> None:
+    pace = Pace()
+    pace.note(Step.LOWER, 1_000, 3 * Step.LOWER.value * 1_000)
+    assert pace.seconds(Step.WRITE, 10_000) == pytest.approx(3 * Step.WRITE.value * 10_000)
+
+
+def test_steps_too_short_to_measure_and_steps_that_raise_say_nothing_about_the_pace() -> None:
+    now = Now()
+    pace = Pace(now)
+    pace.note(Step.CHECK, 1, 0.001)
+    with suppress(OutOfTimeError), pace.measured(Step.CHECK, 1):
+        now.seconds += 100.0
+        raise OutOfTimeError
+    assert pace.seconds(Step.CHECK, 1) == Step.CHECK.value
+
+
+def test_what_is_reserved_is_no_part_of_the_time_and_may_be_corrected() -> None:
+    now = Now()
+    clock = Clock(10.0, now)
+    clock.reserve(4.0)
+    now.seconds = 5.0
+    assert clock.seconds_left() == pytest.approx(1.0)
+    assert not clock.has_seconds(1.5)
+    clock.reserve(2.0)
+    assert clock.has_seconds(1.5)
+    clock.reserve(20.0)
+    assert clock.is_over()
+
+
+def test_going_on_raises_when_a_share_is_used() -> None:
+    now = Now()
+    clock = Clock(10.0, now)
+    now.seconds = 5.0
+    clock.go_on(0.55)
+    now.seconds = 5.6
+    with pytest.raises(OutOfTimeError):
+        clock.go_on(0.55)
+    Clock(None, now).go_on()
+
+
+def test_the_search_leaves_time_to_finish_a_plan_of_the_size_of_the_hint() -> None:
+    hint = ListScheduler().solve(PROBLEM, SolveOptions()).plan
+    assert hint is not None
+    pace = Pace()
+    pace.note(Step.CHECK, rows_of(hint), 5.0)
+    options = SolveOptions(time_limit=60.0, pace=pace)
+    now = Now()
+    left = SearchContext(PROBLEM, options, hint, now).clock.seconds_left()
+    assert left == pytest.approx(60.0 - pace.seconds_to_finish(rows_of(hint)))
+    # Of a member's own time nothing is taken away twice.
+    member = SearchContext(PROBLEM, options, hint, now).member(left, hint)
+    assert member.clock.seconds_left() == left
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> tuple[Now, list[str]]:
+    """Note which bounds are computed; each takes a second."""
+    now, names = Now(), list[str]()
+    bounds = known_bounds.bounds_in_turn
+
+    def slowly(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
+        for bound in bounds(problem, quantity):
+            now.seconds += 1.0
+            names.append(bound.name)
+            yield bound
+
+    monkeypatch.setattr(known_bounds, "bounds_in_turn", slowly)
+    return now, names
+
+
+def test_bounds_are_computed_within_their_share_and_go_on_where_they_stopped(
+    computed: tuple[Now, list[str]],
+) -> None:
+    now, names = computed
+    clock = Clock(10.0, now)
+    known = KnownBounds(PROBLEM, Quantity.MAKESPAN)
+    first = known.within(clock)
+    # A second for each is learned from the first one: two fit into three tenths of ten seconds.
+    assert len(names) == 2
+    assert known.within(clock) == first
+    assert len(names) == 2
+
+    assert known.within(Clock(None, now)) == best_bound(PROBLEM)
+    assert len(names) == len(set(names))
+
+
+def test_where_there_is_no_time_the_bound_is_one_that_takes_none(
+    computed: tuple[Now, list[str]],
+) -> None:
+    now, names = computed
+    assert KnownBounds(PROBLEM, Quantity.MAKESPAN).within(Clock(0.0, now)) == fast_bound(PROBLEM)
+    assert names == []
+
+
+@pytest.mark.parametrize("make", [ListScheduler, LocalSearch])
+def test_one_schedule_is_made_however_short_the_time(
+    make: Callable[[], ListScheduler | LocalSearch],
+) -> None:
+    result = make().solve(PROBLEM, SolveOptions(time_limit=0.0))
+    assert result.plan is not None
+    assert result.violations(PROBLEM) == ()
