@@ -99,7 +99,7 @@ OBJECTS = {
     "meta": "tool? text, tool_version? text, problem? text, machine? text, model_sha256? text, "
     "machine_sha256? text, problem_sha256? text=",
     "solve": "solver text, options? option[], objective? quantity, value? number, bound number, "
-    "bound_source text, gap? any, makespan total, dram_traffic total, energy total, "
+    "bound_source text, gap? real, makespan total, dram_traffic total, energy total, "
     "peak_spm total",
     "address": "index amount, name? text, memory? amount, memory_name? text, address amount, "
     "bytes? amount",
@@ -167,8 +167,9 @@ def read_value(kind: str, value: Any, where: str, tolerant: bool) -> Any:
     elif kind in WORDS:
         fits = isinstance(value, str) and value in WORDS[kind]
     else:
-        fits = kind == "any" or isinstance(value, bool if kind == "flag" else str)
-        fits = fits and (kind != "name" or value != "")
+        python = {"flag": bool, "real": int | float}.get(kind, str)
+        fits = isinstance(value, python) and (kind != "name" or value != "")
+        fits = fits and (kind != "real" or not isinstance(value, bool))
     _need(fits, f"{where}: expected {WORDS.get(kind, kind)}, got {ascii(value)[:60]}")
     return value
 
@@ -230,10 +231,9 @@ def read_document(data: bytes, kind: str) -> Row:
         raise RefusedError(f"no JSON: {error}") from error
     _need(isinstance(document, dict), "expected an object")
     version = document.get("format_version")
-    found = re.fullmatch(r"(\d+)\.(\d+)", version, re.ASCII) if isinstance(version, str) else None
-    if found is None or int(found[1]) != 1:
-        raise RefusedError(f"format_version: expected 1.x, got {ascii(version)[:60]}")
-    content: Row = read_value(kind, document, "", tolerant=int(found[2]) > 0)
+    known = isinstance(version, str) and re.fullmatch(r"1\.(0|[1-9][0-9]{0,5})", version)
+    _need(known, f"format_version: expected 1.x, got {ascii(version)[:60]}")
+    content: Row = read_value(kind, document, "", tolerant=version != "1.0")
     return content
 
 
@@ -295,6 +295,8 @@ def _machine_is_consistent(machine: Row) -> None:
     for kind in machine.kinds:
         if kind.operators is not None:
             kind.fields["operators"] = sorted(set(kind.operators))
+    for link in machine.links:
+        _need(link.source != link.target, f"link {link.index}: leads from a node to itself")
     memories, kinds = range(len(machine.memories)), range(len(machine.kinds))
     _need(machine.cores, "the machine has no core")
     for core in machine.cores:

@@ -42,6 +42,7 @@ PAGES = (
     "docs/machines.md",
     "docs/packing.md",
     "docs/instances.md",
+    "docs/checker.md",
 )
 BLOCK = re.compile(
     r"(?:<!-- (?P<kind>file|not run): (?P<detail>[^\n]*) -->\n)?"

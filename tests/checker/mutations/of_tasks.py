@@ -165,6 +165,7 @@ def a_task_is_missing(mutant: Mutant) -> None:
 
 @kind
 def the_last_task_is_missing(mutant: Mutant) -> None:
+    mutant.row("tasks")
     mutant.plan["tasks"].pop()
 
 

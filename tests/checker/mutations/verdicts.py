@@ -107,11 +107,10 @@ def of_checker(problem: Problem, file: Path, read_with: Problem | None) -> Verdi
     return frozenset(violation.rule for violation in check(problem, plan))
 
 
-def of_second(problem: second.Row, plan: bytes) -> Verdict:
+def of_second(problem: second.Row | bytes, plan: bytes) -> Verdict:
     """Return what the second checker says of a plan."""
     try:
-        return frozenset(
-            rule for rule, _ in second.violations(problem, second.read_plan(plan, problem))
-        )
+        read = second.read_problem(problem) if isinstance(problem, bytes) else problem
+        return frozenset(rule for rule, _ in second.violations(read, second.read_plan(plan, read)))
     except second.RefusedError:
         return REFUSED

@@ -1,0 +1,138 @@
+"""Write the conformance suite: ``python -m instances.conformance.make [FOLDER]``.
+
+The same code gives the same bytes. Both checkers must say of each case what the suite says.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from instances.conformance.bases import BASES, WITHOUT_CONTROLLER
+from spmilp.problem.documents import as_text
+from spmilp.problem.read import read_problem
+from spmilp.problem.write import problem_sha256
+from tests.checker.mutations import KINDS
+from tests.checker.mutations.mutant import READ_WITH_PROBLEM, Fields, Mutant
+from tests.checker.mutations.verdicts import Pair
+
+FOLDER = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A plan, its problem as the contents of files, and what is to be said of them."""
+
+    base: str
+    problem: Fields
+    plan: str
+    rules: tuple[str, ...]
+    about: str
+
+    @property
+    def verdict(self) -> str:
+        """``valid``, ``invalid`` or ``refused``."""
+        return "valid" if not self.rules else "refused" if "refused" in self.rules else "invalid"
+
+
+def cases() -> Iterator[Case]:
+    """Yield all cases of the suite."""
+    bases = {name: make() for name, (_, make) in BASES.items()}
+    for name, (about, _) in BASES.items():
+        subject = bases[name].subject
+        yield Case(
+            base=name, problem=subject.problem, plan=as_text(subject.derived), rules=(), about=about
+        )
+    listed = yaml.safe_load((FOLDER / "cases.yaml").read_text())
+    for name, kind, chance, broken in listed["mutated"]:
+        subject = bases[name].subject
+        mutant = Mutant(subject, Random(f"{kind} {chance}"), derived=kind in READ_WITH_PROBLEM)
+        KINDS[kind](mutant)
+        yield Case(
+            base=name, problem=subject.problem, plan=as_text(mutant.plan),
+            rules=tuple(broken.split()), about=kind.replace("_", " "),
+        )  # fmt: skip
+    bases |= {name: make() for name, make in WITHOUT_CONTROLLER.items()}
+    refused = [{"base": "remote", "rules": "refused", **row} for row in listed["refused"]]
+    with TemporaryDirectory() as folder:
+        for row in (*listed["varied"], *refused):
+            yield _varied(bases[row["base"]], row, Path(folder) / "problem.json")
+    subject = bases["remote"].subject
+    for row in listed["written"]:
+        before, _, after = as_text(subject.plan).rpartition(row["text"])
+        yield Case(
+            base="remote", problem=subject.problem, plan=before + row["by"] + after,
+            rules=("refused",), about=row["about"],
+        )  # fmt: skip
+
+
+def _varied(base: Pair, row: dict[str, Any], file: Path) -> Case:
+    """Return a plan for a problem in which a field has another value."""
+    problem, plan = deepcopy(base.subject.problem), deepcopy(base.subject.plan)
+    _put(problem, row["field"].split("."), row["value"])
+    plan["meta"]["problem_sha256"] = ""
+    if row["rules"] != "refused":
+        file.write_text(json.dumps(problem))
+        plan["meta"]["problem_sha256"] = problem_sha256(read_problem(file))
+    return Case(
+        base=row["base"], problem=problem, plan=as_text(plan), rules=tuple(row["rules"].split()),
+        about=row["about"],
+    )  # fmt: skip
+
+
+def _put(content: Any, path: list[str], value: object) -> None:
+    """Give a field of a file another value; ``*`` stands for all rows."""
+    first, *rest = path
+    for key in range(len(content)) if first == "*" else [int(first) if first.isdigit() else first]:
+        if rest:
+            _put(content[key], rest, value)
+        else:
+            content[key] = value
+
+
+def write(folder: Path) -> Counter[str]:
+    """Write all files, and return how many cases there are of each rule."""
+    for name in ("problems", "plans"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for old in (folder / name).glob("*.json"):
+            old.unlink()
+    counts, index, files = Counter[str](), [], dict[str, str]()
+    for case in cases():
+        leading = case.rules[0] if case.rules else case.verdict
+        counts.update(case.rules or ["valid"])
+        name = f"{leading.replace('_', '-')}-{counts[leading]}-{case.base}"
+        problem = as_text(case.problem)
+        home = files.setdefault(problem, case.base if case.base not in files.values() else name)
+        (folder / "problems" / f"{home}.json").write_text(problem)
+        (folder / "plans" / f"{name}.json").write_text(case.plan)
+        index.append(
+            {
+                "name": name,
+                "problem": f"problems/{home}.json",
+                "plan": f"plans/{name}.json",
+                "verdict": case.verdict,
+                "rules": [] if case.verdict == "refused" else list(case.rules),
+                "about": case.about,
+            }
+        )
+    (folder / "index.json").write_text(as_text({"cases": index}))
+    return counts
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    print(dict(write(parser.parse_args().folder)))
+
+
+if __name__ == "__main__":
+    main()
