@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     EXPORT_IMPOSSIBLE = 8
     INTERNAL = 70
     INTERRUPTED = 130
+    BROKEN_PIPE = 141
     TERMINATED = 143
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
-from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
 
@@ -98,7 +98,8 @@ def compare(
             on_start=progress.starts,
         )
     if output is not None:
-        write_atomically(output, csv_of(found.runs))
+        with writing(output):
+            write_atomically(output, csv_of(found.runs))
     if as_json:
         tables = {"runs": out.records(found.runs), "summary": out.records(found.summary)}
         out.print_json(tables)

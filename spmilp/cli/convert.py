@@ -9,6 +9,7 @@ import typer
 
 from spmilp import amounts
 from spmilp.cli import options as read
+from spmilp.cli.interrupts import writing
 from spmilp.cli.output import print_line
 from spmilp.errors import SpmilpError
 
@@ -81,11 +82,14 @@ def convert(
         from spmilp.problem.read import read_problem
 
         problem = read_problem(file)
-        write_atomically(output, _text_of(wanted)(problem))
+        text = _text_of(wanted)(problem)
+        with writing(output):
+            write_atomically(output, text)
     elif given is not Format.PROBLEM and wanted is Format.PROBLEM:
         problem = _read_job_shop(file) if given is Format.FJSP else _read_buffers(file, capacity)
         try:
-            write_problem(problem, output)
+            with writing(output):
+                write_problem(problem, output)
         except ValueError as error:
             raise SpmilpError(f"{file}: cannot be a problem: {error}") from error
     else:

@@ -9,6 +9,7 @@ import typer
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
+from spmilp.cli.interrupts import writing
 
 if TYPE_CHECKING:
     from spmilp.export.formats import Exported
@@ -91,7 +92,9 @@ def export(
     if violations:
         raise InvalidPlanError(violations)
     made = export_plan(opened, answer, request)
-    files = write_export(made, folder or plan.with_name("export"))
+    target = folder or (plan if plan.is_dir() else plan.parent) / "export"
+    with writing(target):
+        files = write_export(made, target)
     _print(made, files, as_json=as_json)
 
 

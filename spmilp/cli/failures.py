@@ -1,6 +1,5 @@
 """Errors that a user can act on end a command with one message and one exit code."""
 
-import errno
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from spmilp.cli.interrupts import Interrupted
+from spmilp.cli.interrupts import COMMAND, Interrupted, message
 from spmilp.cli.output import print_error, print_json
 from spmilp.errors import ArgumentError, ExitCode, SpmilpError, UnsupportedOperatorError
 
@@ -18,22 +17,25 @@ class FailuresGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb."""
+        COMMAND.state = "nothing was written"
         _refuse_empty(ctx.args)
         as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
         except SpmilpError as error:
             is_option = isinstance(error, ArgumentError) and error.is_option
-            message = f"--{error}" if is_option else str(error)
-            raise _ending(error, message, error.exit_code, as_json) from error
+            said = f"--{error}" if is_option else str(error)
+            raise _ending(error, said, error.exit_code, as_json) from error
         except KeyboardInterrupt as error:
             code = error.code if isinstance(error, Interrupted) else ExitCode.INTERRUPTED
-            raise _ending(error, "interrupted; nothing was written", code, as_json) from error
+            raise _ending(error, message(), code, as_json) from error
+        except BrokenPipeError as error:
+            raise typer.Exit(ExitCode.BROKEN_PIPE) from error
         except OSError as error:
-            if error.errno == errno.EPIPE or error.filename is None:
+            if error.filename is None:
                 raise
-            message = f"{error.filename}: {error.strerror}"
-            raise _ending(error, message, ExitCode.INVALID_INPUT, as_json) from error
+            said = f"{error.filename}: {error.strerror}"
+            raise _ending(error, said, ExitCode.INVALID_INPUT, as_json) from error
 
 
 def _refuse_empty(arguments: Sequence[str]) -> None:

@@ -1,10 +1,15 @@
 """Ctrl-C and SIGTERM: stop the search, keep the incumbent, return the signal's exit code."""
 
+import json
+import os
 import signal
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from spmilp.errors import ExitCode
 
@@ -35,6 +40,22 @@ class Interrupts:
     finishing: bool = False
 
 
+@dataclass
+class Command:
+    """The command that this process runs.
+
+    Parameters
+    ----------
+    state
+        How it stands: what the message of an interrupt says.
+    """
+
+    state: str = "while starting; nothing was written"
+
+
+COMMAND = Command()
+
+
 @contextmanager
 def interrupts_noted() -> Iterator[Interrupts]:
     """Note signals that arrive; raise :class:`Interrupted` for each that ends something.
@@ -53,6 +74,52 @@ def interrupts_noted() -> Iterator[Interrupts]:
     before = {number: signal.signal(number, interrupt) for number in CODES}
     try:
         yield noted
+    except (ImportError, SystemError) as error:
+        # What a library makes of an interrupt while it is loaded.
+        if noted.code is None:
+            raise
+        raise Interrupted(noted.code) from error
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def writing(where: Path) -> Iterator[None]:
+    """Let the message of an interrupt say what becomes of a file or folder."""
+    COMMAND.state = f"{where} holds what it held before, or all that is new"
+    yield
+    COMMAND.state = f"{where} is written"
+
+
+def end_at_signals() -> None:
+    """Let a signal end the process at once, with a message and its exit code.
+
+    This holds where :func:`interrupts_noted` does not: where there is no search to be cut short.
+    """
+    for number in CODES:
+        # What was started in the background of a script does not heed Ctrl-C.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+
+
+def message() -> str:
+    """Return what an interrupted command says."""
+    return (
+        f"interrupted {COMMAND.state}"
+        if COMMAND.state.startswith("while")
+        else (f"interrupted; {COMMAND.state}")
+    )
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    code = CODES[signal.Signals(number)]
+    # Nothing that may be in the middle of something is used any more: neither streams nor locks.
+    with suppress(OSError):
+        os.write(2, f"error: {message()}\n".encode())
+    if "--json" in sys.argv:
+        error = {"kind": Interrupted.__name__, "message": message()}
+        answer = {"status": "error", "exit_code": int(code), "error": error}
+        with suppress(OSError):
+            os.write(1, (json.dumps(answer, indent=2) + "\n").encode())
+    os._exit(code)

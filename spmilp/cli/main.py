@@ -26,7 +26,7 @@ from spmilp.cli import (
     solve,
 )
 from spmilp.cli.failures import FailuresGroup
-from spmilp.cli.output import print_error
+from spmilp.cli.output import OutputError, discard_output, prepare_streams, print_error
 from spmilp.errors import ExitCode
 
 STARTED = perf_counter()
@@ -43,7 +43,8 @@ Exit codes:
   7  the plan is invalid, or its outputs differ
   8  export impossible for the target
  70  internal error
-130, 143  interrupted; a plan found until then is checked and written"""
+130, 143  interrupted; a plan found until then is checked and written
+141  nobody reads the output any more"""
 
 app = typer.Typer(
     name="spmilp",
@@ -100,15 +101,36 @@ def shortened(message: str, longest: int = 300) -> str:
 
 
 def main(started: float = STARTED) -> None:
-    """Run the command line; an error that nobody foresaw gives exit code 70.
+    """Run the command line, and end with its exit code.
 
     Parameters
     ----------
     started
         When the command began, by ``perf_counter``: by default when this module was imported.
     """
+    prepare_streams()
+    try:
+        code = _run(started)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+        code = ExitCode.BROKEN_PIPE
+    except OutputError as error:
+        discard_output()
+        print_error(str(error))
+        code = error.exit_code
+    sys.exit(code)
+
+
+def _run(started: float) -> int:
+    """Run the command line; an error that nobody foresaw gives exit code 70."""
     try:
         app(prog_name="spmilp", obj=started)
+    except SystemExit as ended:
+        # The library says 1 where the reader of the help has gone, and nowhere else.
+        return ExitCode.BROKEN_PIPE if ended.code == 1 else int(ended.code or 0)
+    except OutputError:
+        raise
     except Exception as error:
         if "--debug" in sys.argv or os.environ.get("SPMILP_DEBUG"):
             traceback.print_exc()
@@ -117,4 +139,5 @@ def main(started: float = STARTED) -> None:
             "This is a defect of spmilp. Please report it with the command and its input; "
             "spmilp --debug ... shows the traceback."
         )
-        sys.exit(ExitCode.INTERNAL)
+        return ExitCode.INTERNAL
+    return ExitCode.OK

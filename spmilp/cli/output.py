@@ -1,9 +1,12 @@
 """Printing: tables and JSON on stdout, progress and errors on stderr."""
 
+import io
 import json
 import math
+import os
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from spmilp.errors import SpmilpError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +39,68 @@ class _PlainConsole(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Return the text with its markup."""
         return super().render_str(visible(text), **options)
+
+    def on_broken_pipe(self) -> None:
+        """Say so; otherwise the library ends the process with a code of its own."""
+        raise BrokenPipeError
+
+
+def prepare_streams() -> None:
+    """Make standard streams that can be used of those that are closed or know few letters."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The next file that is opened would get the number, and what libraries print.
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8")
+    elif isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:
+        sys.stdout = _Output(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
+    elif sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+        encoding, lines = sys.stdout.encoding, sys.stdout.line_buffering
+        sys.stdout = _Output(
+            sys.stdout.detach(), encoding, errors="backslashreplace", line_buffering=lines
+        )
+
+
+class OutputError(SpmilpError):
+    """Standard output does not take what is printed."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output: cannot be written: {error.strerror}")
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output whose errors are told from those of files."""
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        with _told_from_others():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Write what is kept back."""
+        with _told_from_others():
+            super().flush()
+
+
+@contextmanager
+def _told_from_others() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error) from error
+
+
+def discard_output() -> None:
+    """Print to nowhere from now on, what has not been taken yet included."""
+    with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -66,12 +133,14 @@ def finite(value: float) -> float | None:
 
 def print_error(message: str) -> None:
     """Print one message on stderr."""
-    console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+    with suppress(OSError):  # there may be nowhere to say it
+        console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
 def print_warning(message: str) -> None:
     """Print one message on stderr about something that need not be wrong."""
-    console(stderr=True).print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
+    with suppress(OSError):
+        console(stderr=True).print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 
 def table(

@@ -11,7 +11,7 @@ import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
-from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import ProgressLine, progress_line
 from spmilp.errors import ExitCode
 
@@ -132,7 +132,8 @@ def pack(
         text = text_with_offsets(table, offsets) if offsets is not None and good else ""
         written = output if good and output != STANDARD_STREAM else None
         if written is not None:
-            write_atomically(written, text)
+            with writing(Path(written)):
+                write_atomically(written, text)
     answer = Answer(
         name=str(file),
         table=table,

@@ -16,7 +16,7 @@ from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
-from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
 from spmilp.tile_selection.mode import Tiles
@@ -109,7 +109,8 @@ def solve(
         def on_problem(problem: "Problem") -> None:
             if write_model is not None:
                 progress.say(f"writing {write_model}")
-                _write_model(problem, write_model)
+                with writing(write_model):
+                    _write_model(problem, write_model)
                 models.append(write_model)
 
         with collector_paused():
@@ -132,9 +133,11 @@ def solve(
                 ),
             )
             folder = outdir or Path("out") / _folder_name(source, result.problem)
+            with writing(folder):
+                files = write_outputs(result, folder)
             answer = Answer(
                 result=result,
-                files=(*models, *write_outputs(result, folder)),
+                files=(*models, *files),
                 seconds=time.perf_counter() - started,
                 interrupted=interrupts.code is not None,
                 shows_roofline=pipeline.has_time_for_roofline(result.origin, time_limit),

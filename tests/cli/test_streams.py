@@ -1,0 +1,94 @@
+"""The command in a process of its own: streams that take nothing, and signals at any moment."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from checker.worked_example import PLAN, PROBLEM
+from spmilp.plan.write import write_pair
+
+SPMILP = (sys.executable, "-m", "spmilp")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    write_pair(PROBLEM, PLAN, tmp_path)
+    return tmp_path
+
+
+def shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a line of bash in which ``spmilp`` is this one; its code is the first command's."""
+    script = f'spmilp() {{ "{sys.executable}" -m spmilp "$@"; }}; {line}; exit ${{PIPESTATUS[0]}}'
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
+SOLVE = "spmilp solve problem.json --solver list -o out"
+
+
+@pytest.mark.parametrize("command", ["spmilp check .", "spmilp check . --json", SOLVE])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_closed_streams_change_nothing(command: str, closed: str, saved: Path) -> None:
+    done = shell(f"{command} {closed}", saved)
+    assert (done.returncode, done.stderr) == (0, "")
+    if command == SOLVE:
+        assert json.loads((saved / "out/plan.json").read_text())["format"] == "spmilp-plan"
+
+
+@pytest.mark.parametrize("command", ["spmilp check .", "spmilp check . --json", SOLVE])
+def test_output_that_nobody_can_take_is_an_error(command: str, saved: Path) -> None:
+    done = shell(f"{command} > /dev/full", saved)
+    assert done.returncode == 3
+    assert done.stderr == "error: standard output: cannot be written: No space left on device\n"
+    assert shell(f"{command} 2> /dev/full", saved).returncode == 0
+    assert shell("spmilp check absent 2> /dev/full", saved).returncode == 3
+
+
+@pytest.mark.parametrize(
+    "command", ["spmilp check .", "spmilp machines", "spmilp machines --json", "spmilp --help"]
+)
+def test_a_reader_that_has_gone_has_its_own_code(command: str, saved: Path) -> None:
+    done = shell(f"(sleep 0; {command}; echo $? > code) | true", saved)
+    assert done.stderr == ""
+    for _ in range(100):
+        if (saved / "code").exists() and (saved / "code").read_text():
+            break
+        time.sleep(0.1)
+    assert (saved / "code").read_text() == "141\n"
+
+
+def test_letters_that_an_output_does_not_know_are_escaped(saved: Path) -> None:
+    done = shell(f"PYTHONIOENCODING=ascii {SOLVE}", saved)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xd7 compulsory" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("json_wanted", [False, True])
+def test_a_signal_while_starting_says_so(
+    number: signal.Signals, code: int, json_wanted: bool, saved: Path
+) -> None:
+    # The first module of the command line that is loaded after the signals are heeded.
+    (saved / "typer.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\n")
+    arguments = ["solve", "problem.json", *(["--json"] if json_wanted else [])]
+    done = subprocess.run(
+        [*SPMILP, *arguments],
+        cwd=saved,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(saved)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    said = "interrupted while starting; nothing was written"
+    assert (done.returncode, done.stderr) == (code, f"error: {said}\n")
+    if json_wanted:
+        answer = json.loads(done.stdout)
+        assert (answer["exit_code"], answer["error"]["message"]) == (code, said)
