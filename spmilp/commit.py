@@ -73,6 +73,24 @@ def replace_together(folder: Path, contents: Mapping[str, bytes]) -> None:
             shutil.rmtree(staged, ignore_errors=True)
 
 
+def try_to_write(folder: Path) -> None:
+    """Write something into a folder, or where it would be made, and remove it again.
+
+    Raises
+    ------
+    OSError
+        If that cannot be done.
+    """
+    place = next(each for each in (folder, *folder.parents) if each.exists())
+    with _only_writer(place):
+        tried = place / f"{STAGED}{token_hex(8)}"
+        try:
+            os.mkdir(tried)
+            _write(tried / "tried", bytes(4096))
+        finally:
+            shutil.rmtree(tried, ignore_errors=True)
+
+
 def finish(folder: Path) -> None:
     """Move what has been committed, and not moved yet, to its place."""
     committed = folder / COMMITTED

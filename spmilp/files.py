@@ -2,13 +2,15 @@
 
 import hashlib
 import os
+import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from spmilp.commit import finish, place_of, replace_together
+from spmilp import amounts
+from spmilp.commit import finish, place_of, replace_together, try_to_write
 from spmilp.errors import FileError
 
 READS = 100
@@ -76,11 +78,7 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[P
     targets = tuple(folder / name for name in contents)
     where = targets[0] if len(targets) == 1 else folder
     try:
-        for target in targets:
-            if target.exists() and not target.is_file():
-                # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
-                what = "Is a directory" if target.is_dir() else "is no ordinary file"
-                raise FileError(f"{target}: cannot be written: {what}")
+        _refuse_what_is_no_file(targets)
         replace_together(
             folder,
             {
@@ -91,6 +89,35 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[P
     except (OSError, ValueError) as error:
         raise FileError(f"{where}: cannot be written: {_reason(error)}") from error
     return targets
+
+
+def require_room(folder: Path, names: Iterable[str] = (), size: int = 0) -> None:
+    """Make sure that files can be written into a folder, which need not be there yet.
+
+    Parameters
+    ----------
+    names
+        Of the files.
+    size
+        Bytes that they are expected to have together.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be written, something else has a file's name, or there is less room.
+    """
+    try:
+        _refuse_what_is_no_file(folder / name for name in names)
+        try_to_write(folder)
+        place = next(each for each in (folder, *folder.parents) if each.exists())
+        free = shutil.disk_usage(place).free
+    except (OSError, ValueError) as error:
+        raise FileError(f"{folder}: cannot be written: {_reason(error)}") from error
+    if free < size:
+        raise FileError(
+            f"{folder}: {amounts.size(free)} are free, and the files take about "
+            f"{amounts.size(size)}; make room or choose another folder"
+        )
 
 
 def sha256_of(what: Path | str | bytes) -> str:
@@ -115,6 +142,14 @@ def _opened(path: Path) -> BinaryIO:
             return path.open("rb")
     except (OSError, ValueError) as error:
         raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+def _refuse_what_is_no_file(targets: Iterable[Path]) -> None:
+    for target in targets:
+        if target.exists() and not target.is_file():
+            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
+            what = "Is a directory" if target.is_dir() else "is no ordinary file"
+            raise FileError(f"{target}: cannot be written: {what}")
 
 
 def is_device(path: Path) -> bool:

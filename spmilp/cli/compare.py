@@ -80,9 +80,11 @@ def compare(
     """
     from spmilp.comparison.compare import compare as compared
     from spmilp.comparison.table import csv_of
-    from spmilp.files import write_atomically
+    from spmilp.files import require_room, write_atomically
     from spmilp.pipeline import Observer
 
+    if output is not None:
+        require_room(output.parent, [output.name])
     with interrupts_noted() as interrupts, progress_line() as progress:
         found = compared(
             sources,

@@ -109,9 +109,11 @@ def pack(
 
     from spmilp import packing
     from spmilp.cli.pack_answer import Answer, print_answer
-    from spmilp.files import write_atomically
+    from spmilp.files import require_room, write_atomically
     from spmilp.packing.minimalloc import text_with_offsets
 
+    if output is not None and output != STANDARD_STREAM:
+        require_room(Path(output).parent, [Path(output).name])
     started = time.perf_counter()
     with interrupts_noted() as interrupts, progress_line() as progress:
         progress.say(f"reading {file}")

@@ -92,9 +92,12 @@ def solve(
     and written.
     """
     from spmilp import pipeline
+    from spmilp.files import require_room
+    from spmilp.plan.write import room_for_pair
     from spmilp.problem.documents import collector_paused
     from spmilp.result import write_outputs
 
+    require_room(outdir or Path("out"))
     started = context.obj or time.perf_counter()
     models: list[Path] = []
     with interrupts_noted() as interrupts, progress_line() as progress:
@@ -106,7 +109,11 @@ def solve(
                 progress.ends_at(math.inf)
             progress.say(f"reading {source}" if stage is pipeline.Stage.READING else stage)
 
+        def folder_for(problem: "Problem") -> Path:
+            return outdir or Path("out") / _folder_name(source, problem)
+
         def on_problem(problem: "Problem") -> None:
+            room_for_pair(problem, folder_for(problem))
             if write_model is not None:
                 progress.say(f"writing {write_model}")
                 with writing(write_model):
@@ -132,7 +139,7 @@ def solve(
                     on_progress=progress.improved,
                 ),
             )
-            folder = outdir or Path("out") / _folder_name(source, result.problem)
+            folder = folder_for(result.problem)
             with writing(folder):
                 files = write_outputs(result, folder)
             answer = Answer(

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spmilp.files import sha256_of, write_atomically, write_together
+from spmilp.files import require_room, sha256_of, write_atomically, write_together
 from spmilp.machine.fields import what_is_wrong
 from spmilp.plan import derived
 from spmilp.plan.model import FORMAT, VERSION, PlanModel
@@ -21,6 +21,12 @@ from spmilp.version import __version__
 
 PROBLEM_FILE = "problem.json"
 PLAN_FILE = "plan.json"
+
+TRANSFERS_PER_SLICE = 5
+BYTES_PER_TRANSFER = 640
+"""In ``plan.json``, with the residencies that it fills."""
+BYTES_PER_ROW = 210
+"""In ``problem.json``, of a slice or a task."""
 
 
 def write_plan(
@@ -62,6 +68,23 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
         folder, dict(zip(names, (problem_file, plan_file), strict=True))
     )
     return problem_path, plan_path
+
+
+def room_for_pair(problem: Problem, folder: Path) -> None:
+    """Make sure that a folder takes ``problem.json`` and ``plan.json`` before a plan is there.
+
+    The size is an estimate, from plans of nine networks that had 0.2 to 1.1 times as many bytes.
+
+    Raises
+    ------
+    FileError
+        If it does not.
+    """
+    reads = sum(len(task.reads) for task in problem.tasks)
+    transfers = min(reads, TRANSFERS_PER_SLICE * len(problem.slices))
+    rows = len(problem.slices) + len(problem.tasks)
+    size = BYTES_PER_TRANSFER * transfers + BYTES_PER_ROW * rows
+    require_room(folder, (PROBLEM_FILE, PLAN_FILE), size)
 
 
 @collector_paused()

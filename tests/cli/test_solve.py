@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeAlias
 
 import pytest
@@ -125,6 +126,43 @@ def test_without_a_plan_an_older_one_stays(
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+
+
+def never_asked() -> None:
+    pytest.fail("nothing is solved whose plan cannot be written")
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_read(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("taken").write_text("a file")
+    ended = run("solve", "absent.onnx", "-o", "taken/out")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.startswith("error: taken/out: cannot be written: Not a directory")
+
+
+def test_a_folder_in_the_place_of_the_plan_is_told_before_anything_is_solved(
+    run: Run, answering: Answering
+) -> None:
+    Path("out/plan.json").mkdir(parents=True)
+    ended = run("solve", answering(FakeSolver(answer(), before=never_asked)), "-o", "out")
+    assert ended.code == 3
+    assert "out/plan.json: cannot be written: Is a directory" in ended.err
+
+
+@pytest.mark.parametrize(("free", "code"), [(1000, 3), (100_000, 0)])
+def test_too_little_room_is_told_before_anything_is_solved(
+    free: int, code: int, run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = SimpleNamespace(free=free)
+    monkeypatch.setattr("spmilp.files.shutil.disk_usage", lambda folder: usage)
+    before = never_asked if code else lambda: None
+    ended = run("solve", answering(FakeSolver(answer(), before=before)), "-o", "out")
+
+    assert ended.code == code
+    if code:
+        assert "out: 1,000 B are free, and the files take about " in ended.err
+        assert not Path("out").exists()
 
 
 def test_without_a_plan_json_has_nulls(run: Run, answering: Answering) -> None:
