@@ -156,7 +156,7 @@ def _tensor(value: ir.Value) -> Tensor:
 
 
 def normalise(node: Node) -> tuple[Operator, ...]:
-    """Return the operators that stand for a node; all but Split are one.
+    """Return the operators that stand for a node; all but Split and TopK are one.
 
     Raises
     ------
@@ -165,6 +165,8 @@ def normalise(node: Node) -> tuple[Operator, ...]:
     """
     if node.kind == "Split":
         return _split(node)
+    if node.kind == "TopK":
+        return _top(node)
     for position in range(1, len(node.outputs())):
         if node.uses_output(position):
             raise ValueError(f"its output {position} is used; only the first is supported")
@@ -200,6 +202,26 @@ def _split(node: Node) -> tuple[Operator, ...]:
         for position, (output, (start, end)) in enumerate(
             zip(node.outputs(), pairwise(ends), strict=True)
         )
+        if node.uses_output(position)
+    )
+
+
+def _top(node: Node) -> tuple[Operator, ...]:
+    """Return one TopK for the elements and one for their positions, where these are used."""
+    attributes = {
+        "axis": positive_axis(node.integer("axis"), len(node.shape(0))),
+        "k": node.integers(1)[0],
+        "largest": node.integer("largest"),
+    }
+    return tuple(
+        Operator(
+            name=f"{node.name}:{position}" if position else node.name,
+            kind="TopK",
+            inputs=node.input_names(1),
+            output=output,
+            attributes={**attributes, "positions": position},
+        )
+        for position, output in enumerate(node.outputs())
         if node.uses_output(position)
     )
 

@@ -150,6 +150,11 @@ def _reduce(node: Node, attributes: Attributes) -> None:
     attributes["axes"] = _sorted_axes(axes, rank)
 
 
+def _position_of_extreme(node: Node, attributes: Attributes) -> None:
+    attributes["axes"] = (positive_axis(node.integer("axis"), len(node.shape(0))),)
+    del attributes["axis"]
+
+
 def _cumulative_sum(node: Node, attributes: Attributes) -> None:
     attributes["axis"] = positive_axis(node.integers(1)[0], len(node.shape(0)))
 
@@ -168,6 +173,7 @@ def _dropout(node: Node, attributes: Attributes) -> None:
 
 RULES: Mapping[str, Callable[[Node, Attributes], None]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _position_of_extreme),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
     **dict.fromkeys(
         ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _one_axis

@@ -26,7 +26,8 @@ class Case:
 
     ``attributes`` are ours; ``onnx_attributes`` are the node's and ``side_inputs`` the constants
     that the node has behind its data inputs (``None``: left out). ``tight`` are the inputs of which
-    each face of what is read holds an element that matters.
+    each face of what is read holds an element that matters. ``outputs`` are the node's; the one
+    named ``out`` is compared.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Case:
     rtol: float = 1e-5
     quantisation: Quantisation | None = None
     reference: bool = False
+    outputs: tuple[str, ...] = ("out",)
 
     def __post_init__(self) -> None:
         """Make arrays of the scalars to which NumPy turns results without axes."""
@@ -58,7 +60,7 @@ class Case:
             else:
                 constants.append(numpy_helper.from_array(array, names[-1]))
         attributes = self.attributes if self.onnx_attributes is None else self.onnx_attributes
-        node = helper.make_node(self.kind, names, ["out"], **attributes)
+        node = helper.make_node(self.kind, names, self.outputs, **attributes)
         graph = helper.make_graph(
             [node],
             "one",

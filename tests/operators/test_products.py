@@ -13,7 +13,7 @@ from operators.claims import (
     split_reductions_give_the_same,
     work_adds_up,
 )
-from operators.drawing import Draw, broadcast_partner, values
+from operators.drawing import Draw, broadcast_partner, values, whole_numbers
 from operators.onnx_case import Case
 
 
@@ -141,8 +141,63 @@ def einsum(draw: Draw) -> Case:
     return Case(kind="Einsum", arrays=arrays, attributes={"equation": equation})
 
 
-STRATEGIES = [conv, depthwise, conv_transpose, gemm, matmul, einsum]
-SPLIT = [conv, gemm, matmul]
+@st.composite
+def integer_conv(draw: Draw) -> Case:
+    """Bytes with one zero point each, and one per output channel of the weight."""
+    plain = draw(conv())
+    (data, weight), dtype = plain.arrays[:2], draw(st.sampled_from([np.int8, np.uint8]))
+    low = int(np.iinfo(dtype).min)
+    count = draw(st.integers(0, 2))
+    zeros = [
+        whole_numbers(draw, low, low + 256, (), dtype),
+        whole_numbers(draw, -9, 9, (), np.int8),
+    ]
+    return Case(
+        kind="ConvInteger",
+        arrays=[
+            whole_numbers(draw, low, low + 256, data.shape, dtype),
+            whole_numbers(draw, -128, 128, weight.shape, np.int8),
+            *zeros[:count],
+        ],
+        attributes=plain.attributes,
+        tight=(),
+    )
+
+
+@st.composite
+def integer_matmul(draw: Draw) -> Case:
+    """Bytes with one zero point each, or one per column of the second operand."""
+    rows, inner, columns = (draw(st.integers(1, 5)) for _ in range(3))
+    batch = tuple(draw(st.integers(1, 3)) for _ in range(draw(st.integers(0, 2))))
+    left_type, right_type = (draw(st.sampled_from([np.int8, np.uint8])) for _ in range(2))
+    count = draw(st.integers(0, 2))
+    shape = draw(st.sampled_from([(), (columns,)]))
+    zeros = [
+        whole_numbers(draw, 0, 100, (), left_type),
+        whole_numbers(draw, 0, 100, shape, right_type),
+    ]
+    return Case(
+        kind="MatMulInteger",
+        arrays=[
+            whole_numbers(draw, 0, 128, (*batch, rows, inner), left_type),
+            whole_numbers(draw, 0, 128, (inner, columns), right_type),
+            *zeros[:count],
+        ],
+        tight=(),
+    )
+
+
+STRATEGIES = [
+    conv,
+    depthwise,
+    conv_transpose,
+    gemm,
+    matmul,
+    einsum,
+    integer_conv,
+    integer_matmul,
+]
+SPLIT = [conv, gemm, matmul, integer_conv, integer_matmul]
 
 
 @pytest.mark.parametrize("cases", STRATEGIES, ids=lambda cases: cases.__name__)

@@ -12,6 +12,7 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import State, raw
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Network, Operator, Tensor
+from spmilp.frontend.operators.attributes import integer
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Buffer, Problem
@@ -192,14 +193,23 @@ def _index_limits(network: Network) -> dict[str, int]:
     producers = {operator.output: operator for operator in operators}
     limits: dict[str, int] = {}
     for operator in operators:
-        if operator.kind != "Gather" or len(operator.inputs) < 2 or not operator.inputs[1]:
+        length = _indexed_length(network, operator)
+        if length is None:
             continue
-        axis = operator.attributes["axis"]
-        table = network.tensors[operator.inputs[0]].shape
-        length = table[axis] if isinstance(axis, int) else 1
         for source in _sources(operator.inputs[1], producers):
             limits[source] = min(length, limits.get(source, length))
     return limits
+
+
+def _indexed_length(network: Network, operator: Operator) -> int | None:
+    """Return the length of the shortest axis that an operator's second input indexes, if any."""
+    if operator.kind not in ("Gather", "GatherND", "ScatterND") or len(operator.inputs) < 2:
+        return None
+    table, indices = (network.tensors[name].shape for name in operator.inputs[:2])
+    if operator.kind == "Gather":
+        return table[integer(operator, "axis")]
+    first = integer(operator, "batch_dims") if operator.kind == "GatherND" else 0
+    return min(table[first : first + indices[-1]])
 
 
 def _sources(name: str, producers: dict[str, Operator]) -> list[str]:

@@ -4,6 +4,7 @@
     constants      constant folding, and weights without values
     functions      operators that ONNX defines by others
     qlinear        onnxruntime's quantised operators, in QDQ form
+    quantisation   run-time scales as arithmetic; four bits as bytes
     requantised    networks of integers in float tensors (Deeploy's RequantShift)
     recurrent      LSTM and GRU as one set of nodes per time step
     batch_norm     normalisation folded into weights

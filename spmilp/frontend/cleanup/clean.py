@@ -24,6 +24,7 @@ from spmilp.frontend.cleanup.constants import (
 from spmilp.frontend.cleanup.functions import expand_functions
 from spmilp.frontend.cleanup.nodes import mark_origins, quiet_libraries
 from spmilp.frontend.cleanup.qlinear import expand_qlinear
+from spmilp.frontend.cleanup.quantisation import expand_run_time_scales, widen_four_bits
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.cleanup.requantised import type_requantised_integers
 from spmilp.machine.fields import LARGEST
@@ -59,6 +60,9 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         infer_shapes(model)
         type_requantised_integers(model)
         expand_qlinear(model)
+        infer_shapes(model)
+        widen_four_bits(model)
+        expand_run_time_scales(model)
         infer_shapes(model)
         unroll_recurrences(model)
         model = expand_functions(model, known)

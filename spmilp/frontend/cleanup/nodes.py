@@ -3,11 +3,13 @@
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
 
@@ -79,20 +81,45 @@ class Builder:
         self._prefix = prefix
         self._count = 0
 
-    def op(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: int) -> ir.Value:
+    def op(
+        self, kind: str, inputs: Sequence[ir.Value | None], domain: str = "", **attributes: Any
+    ) -> ir.Value:
         """Add a node and return its output."""
         self._count += 1
-        name = f"{self._prefix}/{kind}_{self._count}"
+        return self._add(f"{self._prefix}/{kind}_{self._count}", kind, inputs, domain, attributes)
+
+    def main(
+        self, kind: str, inputs: Sequence[ir.Value | None], domain: str = "", **attributes: Any
+    ) -> ir.Value:
+        """Add the node that goes by the name of the one that is replaced, and return its output."""
+        return self._add(self._prefix, kind, inputs, domain, attributes)
+
+    def _add(
+        self,
+        name: str,
+        kind: str,
+        inputs: Sequence[ir.Value | None],
+        domain: str,
+        attributes: Mapping[str, Any],
+    ) -> ir.Value:
         output = ir.Value(name=f"{name}/out")
-        return self.tape.op(kind, inputs, attributes, name=name, output=output)
+        return self.tape.op(kind, inputs, dict(attributes), domain=domain, name=name, output=output)
+
+    def constant(self, values: NDArray[Any], kind: str = "constant") -> ir.Value:
+        """Add a constant; ``kind`` is part of its name."""
+        self._count += 1
+        name = f"{self._prefix}/{kind}_{self._count}"
+        value = self.tape.initializer(ir.tensor(values, name=name), name)
+        self._graph.register_initializer(value)
+        return value
 
     def integers(self, *values: int) -> ir.Value:
         """Add a constant of one axis."""
-        self._count += 1
-        name = f"{self._prefix}/integers_{self._count}"
-        value = self.tape.initializer(ir.tensor(np.array(values, dtype=np.int64), name=name), name)
-        self._graph.register_initializer(value)
-        return value
+        return self.constant(np.array(values, dtype=np.int64), "integers")
+
+    def number(self, value: float) -> ir.Value:
+        """Add a constant of type float."""
+        return self.constant(np.array(value, dtype=np.float32), "number")
 
     def part(self, value: ir.Value, axis: int, start: int, stop: int) -> ir.Value:
         """Return the elements ``[start, stop)`` along one axis."""

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
-from onnx_ir.tape import Tape
 
-from spmilp.frontend.cleanup.nodes import name_of, replace_node, set_reason
+from spmilp.frontend.cleanup.nodes import Builder, name_of, replace_node, set_reason
 
 MICROSOFT = "com.microsoft"
 
@@ -105,7 +104,7 @@ def _input(node: ir.Node, position: int) -> ir.Value | None:
 
 
 def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
-    name, tape = name_of(node), Tape()
+    build = Builder(graph, name_of(node))
     attributes = {
         key: attribute.value
         for key, attribute in node.attributes.items()
@@ -120,34 +119,29 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
         values = _values(scale) * np.float32(alpha if number == 0 else 1)
         steps = np.multiply(steps, values.reshape(() if values.size == 1 else -1))
         if number == 0 and alpha != 1:
-            scale = tape.initializer(ir.tensor(values), f"{name}/scale")
-            graph.register_initializer(scale)
-        along = {"axis": axis} if number == 1 else {}
-        reals.append(_dequantised(tape, (data, scale, zero), f"{name}/{number}", along))
+            scale = build.constant(values)
+        along = axis if number == 1 else 1
+        reals.append(build.op("DequantizeLinear", [data, scale, zero], axis=along))
     bias = None if form.bias is None else _input(node, form.bias)
     if bias is not None:
-        scale = tape.initializer(ir.tensor(steps), f"{name}/bias_scale")
-        graph.register_initializer(scale)
-        reals.append(_dequantised(tape, (bias, scale), f"{name}/bias", {"axis": -1}))
-    result = tape.op(form.plain, reals, attributes, name=name)
+        reals.append(build.op("DequantizeLinear", [bias, build.constant(steps)], axis=-1))
+    result = build.main(form.plain, reals, **attributes)
     if _input(node, form.output) is not None:
-        scale, zero = _input(node, form.output), _input(node, form.output + 1)
-        if form.plain == "Softmax":
-            # Its kernel multiplies by a whole number of steps: onnxruntime, qlinear_softmax.cc.
-            step = np.float32(1) / np.floor(np.float32(1) / _values(scale))
-            scale = tape.initializer(ir.tensor(step.astype(np.float32)), f"{name}/step")
-            graph.register_initializer(scale)
-        result = tape.op("QuantizeLinear", [result, scale, zero], name=f"{name}/y")
-        last = result.producer()
-        if form.rounds_with_zero and last is not None:
-            last.metadata_props[ROUNDS_WITH_ZERO] = "1"
-    replace_node(graph, node, tape.nodes, [result])
+        result = _quantised(build, node, form, result)
+    replace_node(graph, node, build.tape.nodes, [result])
 
 
-def _dequantised(
-    tape: Tape, inputs: tuple[ir.Value | None, ...], name: str, attributes: Mapping[str, int]
-) -> ir.Value:
-    return tape.op("DequantizeLinear", list(inputs), dict(attributes), name=name)
+def _quantised(build: Builder, node: ir.Node, form: _Form, result: ir.Value) -> ir.Value:
+    scale, zero = _input(node, form.output), _input(node, form.output + 1)
+    if form.plain == "Softmax":
+        # Its kernel multiplies by a whole number of steps: onnxruntime, qlinear_softmax.cc.
+        step = np.float32(1) / np.floor(np.float32(1) / _values(scale))
+        scale = build.constant(step.astype(np.float32))
+    result = build.op("QuantizeLinear", [result, scale, zero])
+    last = result.producer()
+    if form.rounds_with_zero and last is not None:
+        last.metadata_props[ROUNDS_WITH_ZERO] = "1"
+    return result
 
 
 def _values(scale: ir.Value | None) -> NDArray[np.float32]:

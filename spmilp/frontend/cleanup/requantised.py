@@ -7,17 +7,15 @@ them. Of a network input the file says no more than float; it is taken to be uin
 and spectra are on which such networks are trained, unless the file declares another type.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
-from onnx_ir.tape import Tape
 
 from spmilp.frontend.cleanup.constants import is_shape_only
-from spmilp.frontend.cleanup.nodes import OWN_DOMAIN, name_of, replace_node, set_reason
+from spmilp.frontend.cleanup.nodes import OWN_DOMAIN, Builder, name_of, replace_node, set_reason
 
 SHIFT = "RequantShift"
 
@@ -70,7 +68,7 @@ def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
         result = _product(build, node)
     elif node.op_type in SUMS:
         operands = [build.narrow(value) for value in node.inputs]
-        result = build.op(node.op_type, operands, domain=OWN_DOMAIN)
+        result = build.main(node.op_type, operands, OWN_DOMAIN)
     elif node.op_type == SHIFT:
         result = _shift(build, node)
     elif node.op_type in KEEPS_INTEGERS:
@@ -86,12 +84,13 @@ def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
 def _convolution(build: "_Integers", node: ir.Node) -> ir.Value:
     attributes = {key: attribute.value for key, attribute in node.attributes.items()}
     weight = build.narrow(node.inputs[1])
-    total = build.op("ConvInteger", [node.inputs[0], weight], attributes)
+    total = build.main("ConvInteger", [node.inputs[0], weight], **attributes)
     if len(node.inputs) < 3:
         return total
     bias = _integers(node.inputs[2])
     axes = (1,) * (len(weight.shape or ()) - 2)
-    return build.op("Add", [total, build.constant(bias.reshape(-1, *axes), np.int32)])
+    bias = bias.reshape(-1, *axes).astype(np.int32)
+    return build.op("Add", [total, build.constant(bias)])
 
 
 def _product(build: "_Integers", node: ir.Node) -> ir.Value:
@@ -102,7 +101,7 @@ def _product(build: "_Integers", node: ir.Node) -> ir.Value:
     for position, name in enumerate(("transA", "transB")):
         if given.get_int(name, 0):
             operands[position] = build.op("Transpose", [operands[position]])
-    total = build.op("MatMulInteger", operands)
+    total = build.main("MatMulInteger", operands)
     if len(node.inputs) < 3:
         return total
     return build.op("Add", [total, build.wide(node.inputs[2])])
@@ -116,27 +115,11 @@ def _shift(build: "_Integers", node: ir.Node) -> ir.Value:
     low = -levels // 2 if signed else 0
     attributes = {"div": given["div"], "low": low, "high": low + levels - 1}
     factors = [build.wide(value) for value in node.inputs[1:]]
-    return build.op(SHIFT, [node.inputs[0], *factors], attributes, domain=OWN_DOMAIN)
+    return build.main(SHIFT, [node.inputs[0], *factors], OWN_DOMAIN, **attributes)
 
 
-class _Integers:
-    """Builds what stands for one node."""
-
-    def __init__(self, graph: ir.Graph, name: str) -> None:
-        self.tape = Tape()
-        self._graph = graph
-        self._name = name
-
-    def op(
-        self,
-        kind: str,
-        inputs: Sequence[ir.Value | None],
-        attributes: Mapping[str, Any] | None = None,
-        domain: str = "",
-    ) -> ir.Value:
-        """Add a node and return its output."""
-        name = f"{self._name}/{kind}_{len(self.tape.nodes)}" if self.tape.nodes else self._name
-        return self.tape.op(kind, inputs, dict(attributes or {}), domain=domain, name=name)
+class _Integers(Builder):
+    """Builds what stands for one node; constants have the types of integers."""
 
     def narrow(self, value: ir.Value | None) -> ir.Value:
         """Return an operand of any type: a constant in the least that holds it."""
@@ -145,18 +128,11 @@ class _Integers:
         if value.const_value is None:
             return value
         values = _integers(value)
-        return self.constant(values, _least_type(values.min(), values.max()))
+        return self.constant(values.astype(_least_type(values.min(), values.max())))
 
     def wide(self, value: ir.Value | None) -> ir.Value:
         """Return a constant operand in int32."""
-        return self.constant(_integers(value), np.int32)
-
-    def constant(self, values: NDArray[Any], dtype: type[np.integer[Any]]) -> ir.Value:
-        """Add a constant."""
-        name = f"{self._name}/constant_{len(self.tape.initializers)}"
-        value = self.tape.initializer(ir.tensor(values.astype(dtype), name=name), name)
-        self._graph.register_initializer(value)
-        return value
+        return self.constant(_integers(value).astype(np.int32))
 
 
 def _integers(value: ir.Value | None) -> NDArray[Any]:

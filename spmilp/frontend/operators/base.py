@@ -62,7 +62,7 @@ class VectorOperator(Base, ABC):
 class AlongAxis(VectorOperator):
     """Every output element depends on the whole of its line along ``axis``, which is not tiled.
 
-    Attribute ``axis``, not negative; the output has the shape of the first input.
+    Attribute ``axis``, not negative; along the other axes the output is as long as the first input.
     """
 
     def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:

@@ -1,9 +1,15 @@
-"""Operators that take positions along the axes of their input: Slice, Gather and Pad."""
+"""Operators that take positions of their input: Slice, Gather, Pad, GatherND, ScatterND."""
 
 from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.attributes import axis_of, has, integer, integers, number, text
-from spmilp.frontend.operators.base import has_input, input_shape, required
-from spmilp.frontend.operators.boxes import covering_ranges
+from spmilp.frontend.operators.base import (
+    VectorOperator,
+    elements,
+    has_input,
+    input_shape,
+    required,
+)
+from spmilp.frontend.operators.boxes import covering_ranges, volume, whole
 from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.frontend.operators.moves import Moves
 from spmilp.units import Box, Extents
@@ -162,3 +168,75 @@ def pad_positions(
             return [last - abs(last - abs(position)) for position in wanted]
         case _:
             return [position if 0 <= position < length else None for position in wanted]
+
+
+class GatherND(Moves):
+    """GatherND: slices of X at positions that are the last axis of the indices.
+
+    Inputs: X, integer indices. Attribute: ``batch_dims``, leading axes that both share.
+
+    The axes of X that are indexed are read whole. Negative indices count from the end.
+    """
+
+    kinds = frozenset({"GatherND"})
+    fusion = Fusion.INJECTIVE
+
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
+        """Return the shape of the indices without the last axis, then the axes not indexed."""
+        shape, indices = (required(operator, inputs, position).shape for position in range(2))
+        batch = integer(operator, "batch_dims")
+        _index_axes_of(shape, indices, batch)
+        if shape[:batch] != indices[:batch] or batch >= len(indices):
+            raise ValueError(f"{batch} leading axes of {shape} and of indices {indices} differ")
+        return (*indices[:-1], *shape[batch + indices[-1] :])
+
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+        """Return the box of X, its indexed axes whole, and that of the indices."""
+        shape, indices = (input_shape(operator, tensors, position) for position in range(2))
+        batch, leading = integer(operator, "batch_dims"), len(indices) - 1
+        indexed = whole(shape)[batch : batch + indices[-1]]
+        return (
+            (*box[:batch], *indexed, *box[leading:]),
+            (*box[:leading], (0, indices[-1])),
+        )
+
+
+class ScatterND(VectorOperator):
+    """ScatterND: X with other slices at the positions that the indices name.
+
+    Inputs: X, integer indices (positions are their last axis), updates. Attribute: ``reduction``
+    (``none``, ``add``, ``mul``, ``max``, ``min``).
+
+    All indices are read, and all updates within the axes that are not indexed: every tile takes
+    those that fall into it. Costs 1 per output element and per element of updates read.
+    """
+
+    kinds = frozenset({"ScatterND"})
+    fusion = Fusion.OPAQUE
+
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
+        """Return the shape of X."""
+        shape, indices, updates = (required(operator, inputs, at).shape for at in range(3))
+        expected = (*indices[:-1], *shape[_index_axes_of(shape, indices, 0) :])
+        if updates != expected:
+            raise ValueError(f"updates of shape {updates}, expected {expected}")
+        if text(operator, "reduction") not in ("none", "add", "mul", "max", "min"):
+            raise ValueError(f"reduction {text(operator, 'reduction')} is not known")
+        return shape
+
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+        """Return the box of X, all indices, and the updates of the axes that are not indexed."""
+        indices = input_shape(operator, tensors, 1)
+        updates = (*whole(indices[:-1]), *box[indices[-1] :])
+        return box, whole(indices), updates
+
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        return volume(box) + elements(reads[2:])
+
+
+def _index_axes_of(shape: Extents, indices: Extents, batch: int) -> int:
+    """Return how many axes behind the ``batch`` leading ones the last axis of indices names."""
+    if not indices or not 1 <= indices[-1] <= len(shape) - batch:
+        raise ValueError(f"indices of shape {indices} for a tensor of shape {shape}")
+    return indices[-1]

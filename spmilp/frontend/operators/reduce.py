@@ -1,4 +1,4 @@
-"""Reductions over whole axes, and the running sum along one."""
+"""Reductions over whole axes; the running sum and the greatest elements along one."""
 
 from collections.abc import Mapping
 
@@ -31,6 +31,9 @@ EACH: Mapping[str, int] = {
 }
 """Element operations per input element."""
 
+POSITIONS: Mapping[str, int] = {"ArgMax": 2, "ArgMin": 2}
+"""Element operations per input element of those that give the position of an element."""
+
 LAST: Mapping[str, int] = {
     "ReduceL2": DIVISION,
     "ReduceLogSum": EXPONENTIAL,
@@ -41,15 +44,16 @@ LAST: Mapping[str, int] = {
 
 
 class Reduce(VectorOperator):
-    """ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2 and their like.
+    """ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1 and their like, ArgMax.
 
     Input: X. Attributes: ``axes`` (all of the reduced axes, not negative, sorted; none for a copy),
-    ``keepdims`` (0 or 1). Integer inputs of ReduceMean are divided as integers, toward zero.
+    ``keepdims`` (0 or 1); ArgMax and ArgMin have one axis and ``select_last_index`` (0 or 1).
+    Integer inputs of ReduceMean are divided as integers, toward zero.
 
     Reduced axes are not tiled.
     """
 
-    kinds = frozenset(EACH)
+    kinds = frozenset({*EACH, *POSITIONS})
     fusion = Fusion.REDUCTION
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
@@ -74,7 +78,8 @@ class Reduce(VectorOperator):
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
         """Return the element operations."""
-        return EACH[operator.kind] * elements(reads) + LAST.get(operator.kind, 0) * volume(box)
+        each = EACH.get(operator.kind) or POSITIONS[operator.kind]
+        return each * elements(reads) + LAST.get(operator.kind, 0) * volume(box)
 
 
 class CumSum(AlongAxis):
@@ -97,3 +102,30 @@ class CumSum(AlongAxis):
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
         """Return the element operations."""
         return elements(reads)
+
+
+class TopK(AlongAxis):
+    """TopK: the ``k`` greatest or least elements along an axis in order, or their positions.
+
+    Input: X. Attributes: ``axis`` (not negative), ``k``, ``largest`` (0 or 1), ``positions`` (1 for
+    the second output of ONNX's TopK, 0 for the first). Of equal elements the first comes first.
+
+    The axis is not tiled. Costs the comparisons of a heap of ``k``, per element read.
+    """
+
+    kinds = frozenset({"TopK"})
+    fusion = Fusion.REDUCTION
+
+    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
+        """Return the shape of X with ``k`` elements along the axis."""
+        shape = required(operator, inputs, 0).shape
+        axis, k = axis_of(operator, len(shape)), integer(operator, "k")
+        integer(operator, "largest")
+        integer(operator, "positions")
+        if not 1 <= k <= shape[axis]:
+            raise ValueError(f"k is {k}, expected 1 to {shape[axis]}")
+        return (*shape[:axis], k, *shape[axis + 1 :])
+
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations."""
+        return (1 + integer(operator, "k").bit_length()) * elements(reads)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from spmilp.frontend.operators.conv import Conv, ConvTranspose
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.family import Family
-from spmilp.frontend.operators.indexing import Gather, Pad, Slice
+from spmilp.frontend.operators.indexing import Gather, GatherND, Pad, ScatterND, Slice
 from spmilp.frontend.operators.integers import ConvInteger, MatMulInteger
 from spmilp.frontend.operators.moves import Concat, Expand, Tile, Trilu
 from spmilp.frontend.operators.normalisation import (
@@ -16,7 +16,7 @@ from spmilp.frontend.operators.normalisation import (
     Softmax,
 )
 from spmilp.frontend.operators.products import Einsum, Gemm, MatMul
-from spmilp.frontend.operators.reduce import CumSum, Reduce
+from spmilp.frontend.operators.reduce import CumSum, Reduce, TopK
 from spmilp.frontend.operators.reshape import DepthToSpace, Reshape, Transpose
 from spmilp.frontend.operators.resize import Resize
 from spmilp.frontend.operators.windows import GlobalPool, Pool
@@ -33,6 +33,7 @@ _FAMILIES: tuple[Family, ...] = (
     Elementwise(),
     Expand(),
     Gather(),
+    GatherND(),
     Gemm(),
     GlobalPool(),
     GroupNormalization(),
@@ -46,9 +47,11 @@ _FAMILIES: tuple[Family, ...] = (
     Reduce(),
     Reshape(),
     Resize(),
+    ScatterND(),
     Slice(),
     Softmax(),
     Tile(),
+    TopK(),
     Transpose(),
     Trilu(),
 )

@@ -1,6 +1,6 @@
 """Operators that move elements, and Resize."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.frontend.operators.attributes import has, integer, integers, number, text
 from spmilp.frontend.operators.indexing import constant_indices, pad_positions, slice_ranges
 from spmilp.frontend.operators.resize import axis_rule, taps
+from spmilp.units import Box
 
 
 def concat(call: Call) -> Array:
@@ -72,6 +73,51 @@ def gather(call: Call) -> Array:
         indices = np.where(indices < 0, indices + shape[axis], indices)
     first = call.read(0)[axis][0]
     return np.take(call.array(0), indices.reshape(taken) - first, axis=axis)
+
+
+def gather_nd(call: Call) -> Array:
+    """Take the slices that the indices name."""
+    batch = integer(call.operator, "batch_dims")
+    values, read = call.array(0), call.read(0)
+    places = _positions(call.array(1), call.shape(0)[batch:], read[batch:])
+    leading = np.ix_(*(range(length) for length in values.shape[:batch]))
+    trailing = (1,) * (call.array(1).ndim - 1 - batch)
+    own = (place.reshape(*place.shape, *trailing) for place in leading)
+    return np.asarray(values[(*own, *places)])
+
+
+def scatter_nd(call: Call) -> Array:
+    """Put updates where the indices say, those that fall into the box."""
+    result, updates = call.array(0).copy(), call.array(2)
+    places = _positions(call.array(1), call.shape(0), call.box)
+    inside = np.ones(call.array(1).shape[:-1], dtype=np.bool_)
+    for place, (start, stop) in zip(places, call.box, strict=False):
+        inside &= (place >= 0) & (place < stop - start)
+    where = tuple(place[inside] for place in places)
+    how = _SCATTERED[text(call.operator, "reduction")]
+    if how is None:
+        result[where] = updates[inside]
+    else:
+        how.at(result, where, updates[inside])
+    return result
+
+
+_SCATTERED: Mapping[str, np.ufunc | None] = {
+    "none": None,
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+def _positions(indices: Array, shape: Sequence[int], box: Box) -> tuple[Array, ...]:
+    """Return the positions that the last axis of indices names, from the start of a box on."""
+    found = []
+    for axis in range(indices.shape[-1]):
+        along = indices[..., axis].astype(np.int64)
+        found.append(np.where(along < 0, along + shape[axis], along) - box[axis][0])
+    return tuple(found)
 
 
 def pad(call: Call) -> Array:

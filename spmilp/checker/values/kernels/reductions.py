@@ -105,6 +105,33 @@ def reduce(call: Call) -> Array:
     return np.asarray(_REDUCTIONS[call.operator.kind](values, axis=axes, keepdims=keep))
 
 
+def position_of_extreme(call: Call) -> Array:
+    """Return where along an axis the greatest or least element is, the first or last of equals."""
+    values, (axis,) = call.array(0), integers(call.operator, "axes", 1)
+    keep = bool(integer(call.operator, "keepdims"))
+    find = np.argmax if call.operator.kind == "ArgMax" else np.argmin
+    if not integer(call.operator, "select_last_index"):
+        return np.asarray(find(values, axis=axis, keepdims=keep))
+    last = values.shape[axis] - 1
+    return np.asarray(last - find(np.flip(values, axis), axis=axis, keepdims=keep))
+
+
+def top(call: Call) -> Array:
+    """Return the greatest or least elements in order, or their positions."""
+    values, axis, k = call.array(0), *(integer(call.operator, name) for name in ("axis", "k"))
+    if integer(call.operator, "largest"):
+        # From the last to the first, so that the first of equal ones ends in front.
+        backwards = np.argsort(np.flip(values, axis), axis=axis, kind="stable")
+        order = values.shape[axis] - 1 - np.flip(backwards, axis)
+    else:
+        order = np.argsort(values, axis=axis, kind="stable")
+    order = np.take(order, range(k), axis=axis)
+    found = (
+        order if integer(call.operator, "positions") else np.take_along_axis(values, order, axis)
+    )
+    return np.take(found, range(*call.box[axis]), axis=axis)
+
+
 def cumulative_sum(call: Call) -> Array:
     """Return the running sum along one axis."""
     values, axis = call.array(0), integer(call.operator, "axis")

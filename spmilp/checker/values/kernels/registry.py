@@ -21,7 +21,7 @@ from spmilp.checker.values.kernels.products import (
 )
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.elementwise import BINARY, UNARY, VARIADIC
-from spmilp.frontend.operators.reduce import EACH
+from spmilp.frontend.operators.reduce import EACH, POSITIONS
 from spmilp.units import Box
 
 KERNELS: Mapping[str, Callable[[Call], Array]] = {
@@ -29,6 +29,7 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     **dict.fromkeys(BINARY, elementwise.binary),
     **dict.fromkeys(VARIADIC, elementwise.variadic),
     **dict.fromkeys(EACH, reductions.reduce),
+    **dict.fromkeys(POSITIONS, reductions.position_of_extreme),
     "AveragePool": pool.average_pool,
     "BatchNormalization": reductions.batch_normalization,
     "Concat": moves.concat,
@@ -38,6 +39,7 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     "Expand": moves.expand,
     "Flatten": moves.reshape,
     "Gather": moves.gather,
+    "GatherND": moves.gather_nd,
     "GlobalAveragePool": pool.global_average_pool,
     "GlobalMaxPool": pool.global_max_pool,
     "GroupNormalization": reductions.group_normalization,
@@ -54,11 +56,13 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     "RequantShift": elementwise.requantise_and_shift,
     "Reshape": moves.reshape,
     "Resize": resize,
+    "ScatterND": moves.scatter_nd,
     "Slice": moves.slice_,
     "Softmax": reductions.softmax,
     "SpaceToDepth": moves.space_to_depth,
     "Squeeze": moves.reshape,
     "Tile": moves.tile,
+    "TopK": reductions.top,
     "Transpose": moves.transpose,
     "Trilu": moves.trilu,
     "Unsqueeze": moves.reshape,
