@@ -18,6 +18,16 @@ from spmilp.interruptible import Background
 from spmilp.solvers.milp.messages import Answer, Call, Limits, Outcome
 from spmilp.solvers.milp.program import Program
 
+LEAST_GRACE = 5.0
+"""Seconds after its time limit in which a solver that is still at work may answer, at least."""
+
+SHARE_OF_GRACE = 0.25
+"""The same as a share of the time limit."""
+
+
+class SolverProcessError(SpmilpError):
+    """The process of a solver has died, or does not answer any more."""
+
 
 def run(program: Program, backend: str, limits: Limits) -> Outcome:
     """Let a solver minimise the objective of a program.
@@ -26,10 +36,14 @@ def run(program: Program, backend: str, limits: Limits) -> Outcome:
 
     Raises
     ------
+    SolverProcessError
+        If its process dies or does not answer.
     SpmilpError
         If the solver fails.
     """
-    found, interrupted = _worker().call("run", program, backend, limits)
+    limit = limits.seconds
+    longest = None if limit is None else limit + max(LEAST_GRACE, SHARE_OF_GRACE * limit)
+    found, interrupted = _worker().call("run", program, backend, limits, longest=longest)
     if not isinstance(found, Outcome):
         raise TypeError(f"the process of PuLP answered {found!r}, expected an outcome")
     return replace(found, interrupted=found.interrupted or interrupted)
@@ -73,23 +87,35 @@ class _Worker:
         theirs.close()
         atexit.register(self._process.kill)
 
-    def call(self, function: str, *arguments: object) -> tuple[object, bool]:
-        """Call a function over there; return its value, and whether an interrupt came."""
+    def call(
+        self, function: str, *arguments: object, longest: float | None = None
+    ) -> tuple[object, bool]:
+        """Call a function over there; return its value, and whether an interrupt came.
+
+        Parameters
+        ----------
+        longest
+            Seconds after which the process counts as hanging; ``None`` for never.
+        """
         interrupted = False
         try:
             self._pipe.send(Call(function, arguments))
             # A thread reads, so that an interrupt never comes in the middle of an answer.
             answer: Background[Answer] = Background(self._pipe.recv)
             try:
-                answer.ended.wait()
+                answer.ended.wait(longest)
             except KeyboardInterrupt:
                 interrupted = True
                 self._process.send_signal(signal.SIGINT)
-                answer.ended.wait()
+                answer.ended.wait(2 * LEAST_GRACE)
+            if not answer.ended.is_set():
+                raise TimeoutError
             found = answer.answer()
         except (EOFError, OSError) as error:
             self._end()
-            raise SpmilpError("the process of the MILP solver ended before it answered") from error
+            hangs = isinstance(error, TimeoutError)
+            how = "does not answer" if hangs else "ended before it answered"
+            raise SolverProcessError(f"the process of the MILP solver {how}") from error
         except KeyboardInterrupt:
             self._end()
             raise

@@ -16,7 +16,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_problem, refuse_structure
-from spmilp.solvers.milp.process import backend_name, model_file
+from spmilp.solvers.milp.process import SolverProcessError, backend_name, model_file
 from spmilp.solvers.milp.search import NAME, MilpSearch
 from spmilp.solvers.milp.structure import structure_of
 from spmilp.solvers.milp.tables import MilpTables
@@ -64,9 +64,17 @@ class MilpSolver(Solver):
                 search.offer(plan)
         with context.until_interrupted(lambda: search.incumbent.plan is not None):
             if not start.interrupted:
-                search.run()
+                self._run(search)
         reason = start.reason or "a limit was reached before a plan was found"
         return search.result(reason)
+
+    def _run(self, search: MilpSearch) -> None:
+        """Search; what has been found before the solver's process fails is kept."""
+        try:
+            search.run()
+        except SolverProcessError:
+            if search.incumbent.plan is None:
+                raise
 
 
 SUFFIXES = (".mps", ".lp")

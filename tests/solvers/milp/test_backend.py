@@ -1,19 +1,25 @@
 """What is believed of a solver, and what is made of its values."""
 
+import os
+import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pulp
 import pytest
 
 from spmilp.errors import SpmilpError
+from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.milp import backend as inside
-from spmilp.solvers.milp import process
+from spmilp.solvers.milp import process, search
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.process import run
 from spmilp.solvers.milp.program import Linear, Program
 from spmilp.solvers.milp.solution import repaired
+from spmilp.solvers.milp.solver import MilpSolver
+from tests.solvers.tiny_problems import tiny_problem
 
 LIMITS = Limits(seconds=10.0, threads=1, seed=0)
 
@@ -144,3 +150,31 @@ def test_a_process_that_is_gone_is_replaced() -> None:
         run(knapsack(), "HiGHS", LIMITS)
 
     assert run(knapsack(), "HiGHS", LIMITS).bound == 3
+
+
+def test_a_process_that_hangs_is_given_up_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LEAST_GRACE", 0.3)
+    os.kill(process._worker()._process.pid, signal.SIGSTOP)
+    with pytest.raises(process.SolverProcessError, match="does not answer"):
+        run(knapsack(), "HiGHS", Limits(seconds=0.1, threads=1, seed=0))
+
+    assert run(knapsack(), "HiGHS", LIMITS).bound == 3
+
+
+@pytest.mark.parametrize("signalled", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_plan_outlives_the_process_of_the_solver(
+    signalled: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAST_GRACE", 0.3)
+    real = search.run
+
+    def run_and_fail(program: Program, backend: str, limits: Limits) -> Outcome:
+        os.kill(process._worker()._process.pid, signalled)
+        return real(program, backend, replace(limits, seconds=0.1))
+
+    monkeypatch.setattr(search, "run", run_and_fail)
+    problem = tiny_problem(80)
+    result = MilpSolver().solve(problem, SolveOptions(time_limit=10.0))
+
+    assert result.plan is not None
+    assert result.violations(problem) == ()
