@@ -1,5 +1,7 @@
 """``python -m spmilp`` and the command ``spmilp``: signals first, then the command line."""
 
+import os
+import sys
 from time import perf_counter
 
 from spmilp.cli.interrupts import end_at_signals
@@ -11,7 +13,13 @@ def main() -> None:
     end_at_signals()
     from spmilp.cli.main import main as command_line
 
-    command_line(started)
+    try:
+        command_line(started)
+    except SystemExit as ended:
+        # All is written. Python would wait for threads in compiled code, and meanwhile a signal
+        # would count as one that nobody handles.
+        sys.stderr.flush()
+        os._exit(int(ended.code or 0))
 
 
 if __name__ == "__main__":

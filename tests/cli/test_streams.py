@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -92,3 +93,40 @@ def test_a_signal_while_starting_says_so(
     if json_wanted:
         answer = json.loads(done.stdout)
         assert (answer["exit_code"], answer["error"]["message"]) == (code, said)
+
+
+def wait_until_it_heeds_signals(process: "subprocess.Popen[bytes]") -> None:
+    """Wait until SIGTERM is caught, which Python itself does not do."""
+    status = Path(f"/proc/{process.pid}/status")
+    for _ in range(1000):
+        (caught,) = re.findall(r"SigCgt:\s*(\w+)", status.read_text()) or ["0"]
+        if int(caught, 16) & 1 << signal.SIGTERM - 1:
+            return
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="what it heeds is not known")
+@pytest.mark.parametrize("signals", [1, 3])
+def test_signals_at_any_moment_have_their_code_and_leave_a_whole_pair(
+    signals: int, saved: Path
+) -> None:
+    before = {path.name: path.read_bytes() for path in saved.glob("*.json")}
+    for delay in (0.0, 0.5, 2.0):
+        process = subprocess.Popen(
+            [*SPMILP, "solve", "problem.json", "--time-limit", "3s", "-o", "."],
+            cwd=saved,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        wait_until_it_heeds_signals(process)
+        time.sleep(delay)
+        for _ in range(signals):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        _, said = process.communicate(timeout=60)
+        assert (process.returncode, b"Traceback" in said) in ((0, False), (130, False))
+        assert shell("spmilp check .", saved).returncode == 0
+        if b"nothing was written" in said:
+            assert {path.name: path.read_bytes() for path in saved.glob("*.json")} == before
+        before = {path.name: path.read_bytes() for path in saved.glob("*.json")}
