@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.cleanup.constants import is_shape_only
+from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import OWN_DOMAIN, origin_of, reason_of
 from spmilp.frontend.cleanup.qlinear import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
@@ -145,13 +145,16 @@ def _tensor(value: ir.Value) -> Tensor:
         if value.dtype is None:
             value.type = ir.TensorType(value.const_value.dtype)
         dtype = numpy_dtype(value)
-        data = np.asarray(value.const_value.numpy(), order="C")
+        data = value.const_value.numpy()
+        # What repeats one number stays as small as it is.
+        data = data if 0 in data.strides else np.asarray(data, order="C")
         return Tensor(name=str(value.name), shape=data.shape, dtype=dtype, data=data)
     return Tensor(
         name=str(value.name),
         shape=static_shape(value),
         dtype=numpy_dtype(value),
         shape_only=is_shape_only(value),
+        fill=fill_of(value) if is_shape_only(value) else None,
     )
 
 

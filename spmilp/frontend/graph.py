@@ -27,12 +27,9 @@ class Tensor:
     data
         The values of a constant; ``None`` for what is computed or given at run time.
     shape_only
-        The constant's values mean nothing (the file carries only its shape).
-
-    Raises
-    ------
-    ValueError
-        If it has more bytes than a problem can count.
+        The file carries only the constant's shape.
+    fill
+        The number that all of its values are then, if the file says so.
     """
 
     name: str
@@ -40,10 +37,18 @@ class Tensor:
     dtype: np.dtype[np.generic]
     data: NDArray[np.generic] | None = None
     shape_only: bool = False
+    fill: float | None = None
 
     def __post_init__(self) -> None:
         if self.bytes > LARGEST:
             raise ValueError(f"tensor {self.name} has {self.bytes} B, expected at most {LARGEST} B")
+
+    @property
+    def values(self) -> NDArray[np.generic] | None:
+        """The values of a constant, be they one number throughout; ``None`` if there are none."""
+        if self.data is not None or self.fill is None:
+            return self.data
+        return np.broadcast_to(np.asarray(self.fill, dtype=self.dtype), self.shape)
 
     @property
     def bytes(self) -> Bytes:
@@ -161,6 +166,8 @@ class Network:
         model's output is an input, a constant, or a view).
     sha256
         Of the model file.
+    renamed
+        The name in the model of each output that has another here: a copy of an input.
     """
 
     name: str
@@ -169,3 +176,4 @@ class Network:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     sha256: str
+    renamed: Mapping[str, str] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """From a model file to a network of fused groups: the front end's straight line."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from spmilp.errors import FileError
@@ -42,11 +43,13 @@ def load_network(
         If a dynamic dimension is unknown or has no length.
     """
     model, sha256 = read_model(path)
+    names = tuple(str(value.name) for value in model.graph.outputs)
     model = clean_up(model, dims, known_kinds())
     unfused = integerise(convert(model))
-    unfused = without_dead(settle_outputs(unfused))
-    groups = fuse(unfused, kinds)
-    return _network(path.stem, unfused, groups, sha256)
+    unfused = without_dead(settle_outputs(unfused, names))
+    network = _network(path.stem, unfused, fuse(unfused, kinds), sha256)
+    outputs = zip(unfused.outputs, names, strict=True)
+    return replace(network, renamed={own: name for own, name in outputs if own != name})
 
 
 def load_network_of(

@@ -1,32 +1,40 @@
 """Every output of the network becomes a tensor that an operator writes to memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.unfused import UnfusedNetwork
+from spmilp.frontend.unfused import UnfusedNetwork, unique_names
 
 RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 """Views with all bytes of their input, in the same order."""
 
 
-def settle_outputs(network: UnfusedNetwork) -> UnfusedNetwork:
+def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetwork:
     """Return the network with outputs that no view, input or constant stands for.
 
     An output that is another operator's result reshaped gives its name to that result, whose bytes
-    are the same; the output then has the result's shape. All other outputs that are views, inputs
-    or constants are copied by an operator ``Identity``.
+    are the same; the output then has the result's shape. All other outputs that are views, inputs,
+    constants or an earlier output are copied by an operator ``Identity``.
+
+    Parameters
+    ----------
+    names
+        Of the outputs in the model.
     """
-    for name in network.outputs:
-        producer = network.producers().get(name)
-        if producer is None:
-            network = _copied(network, name)
+    for position, name in enumerate(names):
+        current = network.outputs[position]
+        producer = network.producers().get(current)
+        if producer is None or current in network.outputs[:position]:
+            network = _copied(network, position, name)
         elif is_view(producer):
             base = _reshaped_result(network, producer)
             network = (
-                _copied(network, name) if base is None else _renamed_result(network, base, name)
+                _copied(network, position, name)
+                if base is None
+                else _renamed_result(network, base, current)
             )
     return network
 
@@ -55,19 +63,23 @@ def _renamed_result(network: UnfusedNetwork, base: str, name: str) -> UnfusedNet
     return _renamed(network, {base: name, name: _free_name(network, f"{name}/view")})
 
 
-def _copied(network: UnfusedNetwork, name: str) -> UnfusedNetwork:
+def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork:
     """Let an ``Identity`` write an output, from a tensor that gets another name.
 
-    An input of the network keeps its name; it is the copy that gets another.
+    An input of the network, or an earlier output, keeps its name; the copy then gets another if
+    that one is the output's.
     """
-    if name in network.inputs:
-        source, target = name, _free_name(network, f"{name}/copy")
-        outputs = tuple(target if other == name else other for other in network.outputs)
-        network = replace(network, outputs=outputs)
-    else:
+    source = network.outputs[position]
+    if source == name and source not in (*network.inputs, *network.outputs[:position]):
         source, target = _free_name(network, f"{name}/view"), name
         network = _renamed(network, {name: source})
-    copy = Operator(name=target, kind="Identity", inputs=(source,), output=target)
+    else:
+        target = name if name not in network.tensors else _free_name(network, f"{name}/copy")
+    outputs = [*network.outputs]
+    outputs[position] = target
+    network = replace(network, outputs=tuple(outputs))
+    label = unique_names([*(operator.name for operator in network.operators), target])[-1]
+    copy = Operator(name=label, kind="Identity", inputs=(source,), output=target)
     tensor = network.tensors[source]
     written = Tensor(name=target, shape=tensor.shape, dtype=tensor.dtype)
     return replace(

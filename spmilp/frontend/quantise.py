@@ -158,6 +158,7 @@ def _transposed(transpose: Operator, source: Operator, tensors: dict[str, Tensor
         dtype=weight.dtype,
         data=None if weight.data is None else np.ascontiguousarray(weight.data.transpose(order)),
         shape_only=weight.shape_only,
+        fill=weight.fill,
     )
     axis = None if scale.axis is None else order.index(scale.axis)
     return replace(

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from spmilp.checker.values.compare import compare
+from spmilp.checker.values.compare import compare, replay_plan
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
@@ -191,3 +191,85 @@ def test_a_dynamic_range_of_zero_has_a_step_of_one(tmp_path: Path) -> None:
 def test_integer_products_are_fused_with_what_makes_them_real(tmp_path: Path) -> None:
     network = loaded(tmp_path, model_with(*CASES["DynamicQuantizeLinear"]))
     assert ("MatMulInteger", "Cast", "Mul") in kinds_of(network)
+
+
+FILLED = """
+agraph (float[1,3,12,10] x) => (float[1,5] y)
+<int64[4] s = {8, 3, 3, 3}, int64[2] d = {5, 640}, int64[1] b = {5}>
+{
+    w = ConstantOfShape<value = float[1] {0.25}>(s)
+    c = Conv<strides=[1, 1]>(x, w)
+    n = BatchNormalization(c, scale, shift, mean, var)
+    t = Tanh(n)
+    f = Flatten(t)
+    v = ConstantOfShape<value = float[1] {-0.5}>(d)
+    o = ConstantOfShape(b)
+    y = Gemm<transB=1>(f, v, o)
+}
+"""
+
+
+def filled_model() -> onnx.ModelProto:
+    """Return a model whose weights are one number each, normalised by ordinary constants."""
+    model = model_of(FILLED)
+    numbers = np.random.default_rng(6)
+    for name in ("scale", "shift", "mean", "var"):
+        array = numbers.uniform(0.5, 2, 8).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    return model
+
+
+def test_weights_filled_with_a_number_are_replayed(tmp_path: Path) -> None:
+    path = saved(tmp_path, filled_model())
+    inputs = random_inputs(load_network(path), seed=2)
+    expected = onnxruntime_outputs(path, inputs)["y"]
+    found = planned_outputs(path, inputs)["y"]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+def test_weights_filled_with_a_number_take_little_memory(tmp_path: Path) -> None:
+    network = load_network(saved(tmp_path, filled_model()))
+    weights = [t for t in network.tensors.values() if t.shape in ((8, 3, 3, 3), (5, 640))]
+    assert len(weights) == 2
+    for weight in weights:
+        stored = 0 if weight.data is None else weight.data
+        assert weight.fill is not None or 0 in np.asarray(stored).strides
+
+
+OUTPUTS = {
+    "an input": "agraph (float[4,8] x) => (float[4,8] x, float[4,8] y) { y = Relu(x) }",
+    "a copy of an input": (
+        "agraph (float[4,8] x) => (float[4,8] y, float[4,8] z) { y = Identity(x) z = Relu(x) }"
+    ),
+    "one result twice": (
+        "agraph (float[4,8] x) => (float[4,8] y, float[4,8] z) { z = Relu(x) y = Identity(z) }"
+    ),
+    "a constant": (
+        "agraph (float[4] x) => (float[4] y, float[4] c) <float[4] c = {1, 2, 3, 4}> "
+        "{ y = Relu(x) }"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OUTPUTS, ids=list(OUTPUTS))
+def test_an_output_that_no_operator_computes_is_planned_and_replayed(
+    tmp_path: Path, case: str
+) -> None:
+    model = model_of(OUTPUTS[case])
+    path = saved(tmp_path, model)
+    result = plan_of(path)
+    assert result.plan is not None
+    inputs = random_inputs(load_network(path), seed=0)
+    np.savez(
+        tmp_path / "both.npz",
+        **inputs,
+        **{
+            name: array
+            for name, array in onnxruntime_outputs(path, inputs).items()
+            if name not in inputs
+        },
+    )
+    for values in (None, tmp_path / "both.npz"):
+        found = replay_plan(result.problem, result.plan, path, values=values)
+        assert [difference.name for difference in found] == [o.name for o in model.graph.output]
+        assert [difference.absolute for difference in found] == [0, 0]

@@ -1,7 +1,7 @@
 """A plan replayed against its problem's model: how far its outputs are from onnxruntime's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,16 @@ def compare(
         If an output is missing, or has another number of elements.
     """
     found = []
-    for name, values in outputs.items():
+    for own, values in outputs.items():
+        name = network.renamed.get(own, own)
         if name not in reference:
             known = ", ".join(reference)
             raise ValuesError(f"output {name} has no reference; the model's outputs are {known}")
         expected = reference[name]
         if expected.size != values.size:
             raise ValuesError(f"output {name}: shape {values.shape}, expected {expected.shape}")
-        found.append(_difference(name, values, expected.reshape(values.shape), network))
+        difference = _difference(own, values, expected.reshape(values.shape), network)
+        found.append(replace(difference, name=name))
     return tuple(found)
 
 

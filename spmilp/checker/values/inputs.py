@@ -69,7 +69,7 @@ def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Ar
     tensor = network.tensors.get(name)
     if tensor is None:
         raise ValuesError(f"the model has no tensor {name}; is the plan of another model?")
-    values = tensor.data if tensor.data is not None else inputs.get(name)
+    values = inputs.get(name) if tensor.values is None else tensor.values
     if values is None and name in network.inputs:
         raise ValuesError(f"no values are given for the network input {name}")
     if values is None:
@@ -150,14 +150,16 @@ def read_reference(path: Path, network: Network) -> dict[str, Array] | None:
         If the file has some of the outputs, but not all.
     """
     arrays = _read_arrays(path)
-    missing = [name for name in network.outputs if name not in arrays]
-    if len(missing) == len(network.outputs):
+    # An output that is an input is one array: it says nothing of whether the outputs are given.
+    names = [network.renamed.get(name, name) for name in network.outputs]
+    missing = [name for name in names if name not in arrays]
+    if not set(names).intersection(arrays).difference(network.inputs):
         return None
     if missing:
         raise FileError(
             f"{path}: no array {missing[0]} for that network output; give all outputs or none"
         )
-    return {name: arrays[name] for name in network.outputs}
+    return {name: arrays[name] for name in names}
 
 
 def _read_arrays(path: Path) -> dict[str, Array]:

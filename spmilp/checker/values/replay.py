@@ -35,7 +35,7 @@ def compute_network(network: Network, inputs: Mapping[str, Array]) -> dict[str, 
 
     What a replay of any valid plan must give for the outputs, up to the rounding of floats.
     """
-    values = {name: tensor.data for name, tensor in network.tensors.items()}
+    values = {name: tensor.values for name, tensor in network.tensors.items()}
     values.update(inputs)
 
     def fetch(name: str, box: Box) -> Array:

@@ -10,8 +10,9 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.constants import is_shape_only, new_shape_only
+from spmilp.frontend.cleanup.constants import fill_of, is_shape_only, new_shape_only
 from spmilp.frontend.cleanup.nodes import name_of
+from spmilp.units import Extents
 
 INTO = ("Conv", "ConvTranspose", "Gemm")
 
@@ -19,7 +20,8 @@ INTO = ("Conv", "ConvTranspose", "Gemm")
 def fold_batch_norms(model: ir.Model) -> None:
     """Fold every BatchNormalization that alone reads a convolution or Gemm with constant weights.
 
-    Where only the shapes of the weights are known, so are those of the new ones.
+    Where only the shapes of the weights are known, so are those of the new ones. Weights filled
+    with one number need no more memory afterwards than one number per channel.
     """
     for node in list(model.graph):
         before = _foldable_producer(node)
@@ -59,15 +61,15 @@ def _fold(graph: ir.Graph, before: ir.Node, norm: ir.Node) -> None:
         return
     known = [weight, *parameters] + ([] if bias is None else [bias])
     names = f"{name_of(before)}/weight", f"{name_of(before)}/bias"
-    if any(map(is_shape_only, known)):
+    if any(is_shape_only(value) and fill_of(value) is None for value in known):
         channels = parameters[0].shape or ir.Shape([])
         shape = channels if bias is None or bias.shape is None else _widest(bias.shape, channels)
         new_weight = new_shape_only(graph, names[0], weight.shape, weight.dtype)
         new_bias = new_shape_only(graph, names[1], shape, weight.dtype)
     else:
         arrays = _folded(before, norm, weight, bias, parameters)
-        new_weight = _add_constant(graph, names[0], arrays[0], weight)
-        new_bias = _add_constant(graph, names[1], arrays[1], weight)
+        new_weight = _add_constant(graph, names[0], arrays[0], weight, weight.shape.numpy())
+        new_bias = _add_constant(graph, names[1], arrays[1], weight, arrays[1].shape)
     before.replace_input_with(1, new_weight)
     before.resize_inputs(3)
     before.replace_input_with(2, new_bias)
@@ -95,7 +97,17 @@ def _folded(
     scale = gamma / np.sqrt(variance + norm.attributes.get_float("epsilon", 1e-5))
     old_bias = np.zeros(1) if bias is None else _array(bias)
     old_bias = old_bias * before.attributes.get_float("beta", 1.0)
-    return _scaled_weight(before, _array(weight), scale), (old_bias - mean) * scale + beta
+    return _scaled_weight(before, _weight(before, weight), scale), (old_bias - mean) * scale + beta
+
+
+def _weight(before: ir.Node, weight: ir.Value) -> NDArray[np.float64]:
+    """Return a weight; one filled with a number is as small as its scaled self can be stored."""
+    shape = None if weight.shape is None else weight.shape.numpy()
+    if weight.const_value is not None or shape is None or before.op_type == "ConvTranspose":
+        return _array(weight)
+    by_column = before.op_type == "Gemm" and not before.attributes.get_int("transB", 0)
+    small = (1, shape[1]) if by_column else (shape[0], *(1 for _ in shape[1:]))
+    return np.full(small, fill_of(weight), dtype=np.float64)
 
 
 def _scaled_weight(
@@ -112,18 +124,21 @@ def _scaled_weight(
 
 
 def _array(value: ir.Value) -> NDArray[np.float64]:
-    if value.const_value is None:
+    if value.const_value is not None:
+        return value.const_value.numpy().astype(np.float64)
+    fill = fill_of(value)
+    if fill is None or value.shape is None:
         raise ValueError(f"constant {value.name} has no values")
-    return value.const_value.numpy().astype(np.float64)
+    return np.full(value.shape.numpy(), fill, dtype=np.float64)
 
 
 def _add_constant(
-    graph: ir.Graph, name: str, array: NDArray[np.float64], like: ir.Value
+    graph: ir.Graph, name: str, array: NDArray[np.float64], like: ir.Value, shape: Extents
 ) -> ir.Value:
-    """Add a constant of the data type of ``like`` to a graph."""
+    """Add a constant of the data type of ``like`` to a graph; its values repeat along axes of 1."""
     dtype = ir.DataType.FLOAT if like.dtype is None else like.dtype
-    tensor = ir.tensor(array.astype(dtype.numpy()), name=name)
-    value = ir.Value(name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype))
+    tensor = ir.tensor(np.broadcast_to(array.astype(dtype.numpy()), shape), name=name)
+    value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(tensor.dtype))
     value.const_value = tensor
     graph.register_initializer(value)
     return value

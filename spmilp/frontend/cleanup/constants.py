@@ -1,16 +1,24 @@
 """Constant folding: values that do not depend on the network's inputs are computed once.
 
 Weights of which the file carries only the shape enter the passes as marked inputs of the graph, so
-that no pass can look at their values.
+that no pass can look at their values. Where all of them are one number, the mark has it.
 """
 
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 from onnxscript import optimizer, rewriter
 from onnxscript.rewriter.rules import common as rules
+
+_MOVING = frozenset(
+    {
+        *("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Tile"),
+        *("Transpose", "Unsqueeze"),
+    }
+)
 
 ROUNDS = 4
 """Rounds of folding and rewriting; each may open the way for the next."""
@@ -108,14 +116,35 @@ def mark_shape_only(value: ir.Value) -> None:
     value.metadata_props[MARK] = "1"
 
 
+FILL = "spmilp.fill"
+
+
+def fill_of(value: ir.Value | None) -> float | None:
+    """Return the number that all values of a constant of known shape are, if that is known."""
+    if value is None:
+        return None
+    if FILL in value.metadata_props:
+        return float(value.metadata_props[FILL])
+    if value.const_value is None:
+        return None
+    different = np.unique(value.const_value.numpy())
+    return float(different[0]) if different.size == 1 else None
+
+
 def new_shape_only(
-    graph: ir.Graph, name: str | None, shape: ir.Shape, dtype: ir.DataType | None
+    graph: ir.Graph,
+    name: str | None,
+    shape: ir.Shape,
+    dtype: ir.DataType | None,
+    fill: float | None = None,
 ) -> ir.Value:
-    """Add a constant without values to a graph."""
+    """Add a constant without values to a graph, or one whose values are all one number."""
     if dtype is None:
         raise ValueError(f"constant {name} has no data type")
     value = ir.Value(name=name, shape=shape, type=ir.TensorType(dtype))
     mark_shape_only(value)
+    if fill is not None:
+        value.metadata_props[FILL] = repr(fill)
     graph.inputs.append(value)
     return value
 
@@ -137,14 +166,16 @@ def mark_filled_weights(model: ir.Model) -> None:
     """Mark all floating-point ``ConstantOfShape`` of a model whose weights are made by them.
 
     No trained weights are one number throughout: such a file (the ``light_*`` graphs of the
-    ``onnx`` package) carries its weights as shapes. In all other models, and for other types,
-    ``ConstantOfShape`` is a constant like any other.
+    ``onnx`` package) carries its weights as shapes, and as constants they would be hundreds of MiB.
+    In all other models, and for other types, ``ConstantOfShape`` is a constant like any other.
     """
     filled = [node for node in model.graph if _fills_floats(node)]
     if not any(_makes_weights(node) for node in filled):
         return
     for node in filled:
-        _replace_by_shape(model.graph, node)
+        value = node.attributes.get("value")
+        number = 0.0 if value is None else float(value.as_tensor().numpy().item())
+        _replace_by_shape(model.graph, node, number)
 
 
 def fold_shapes(model: ir.Model) -> None:
@@ -162,7 +193,12 @@ def fold_shapes(model: ir.Model) -> None:
             and all(v.shape is not None and v.shape.is_static() for v in node.outputs)
             and not any(v.is_graph_output() for v in node.outputs)
         ):
-            _replace_by_shape(model.graph, node)
+            _replace_by_shape(model.graph, node, fill_of(inputs[0]) if _moves(node) else None)
+
+
+def _moves(node: ir.Node) -> bool:
+    """Return whether a result holds no other values than the first input."""
+    return node.op_type in _MOVING
 
 
 def _has_values(tensor: ir.TensorProtocol) -> bool:
@@ -188,9 +224,9 @@ def _makes_weights(node: ir.Node) -> bool:
     return any(WEIGHTED.get(user.op_type) == position for user, position in node.outputs[0].uses())
 
 
-def _replace_by_shape(graph: ir.Graph, node: ir.Node) -> None:
+def _replace_by_shape(graph: ir.Graph, node: ir.Node, fill: float | None) -> None:
     for old in node.outputs:
         if old.shape is not None and old.uses():
-            new = new_shape_only(graph, old.name, old.shape, old.dtype)
+            new = new_shape_only(graph, old.name, old.shape, old.dtype, fill)
             ir.convenience.replace_all_uses_with(old, new)
     graph.remove(node, safe=True)
