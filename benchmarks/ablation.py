@@ -3,7 +3,7 @@
 Usage: python -m benchmarks.ablation {lns,auto,cpsat} [--instances] [--seconds S] [--seeds N]
            [--only NAME ...] [--without PART ...]
 
-``lns`` without windows, kinds of windows, reassignment and the other steps; ``auto`` without one of
+``lns`` without windows, reassignment and the other steps; ``auto`` without one of
 its members, whose time the others get; ``cpsat`` without one of its switches, or several at once.
 
 Rows are those of ``benchmarks/ablation.yaml``, or with ``--instances`` the problems of 20 to 80
@@ -44,7 +44,6 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.cpsat import inquiry
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.lns.neighbourhoods import Neighbourhood
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.solver import Candidate, LnsSolver, Search
 from spmilp.solvers.local_search.solver import LocalSearch
@@ -69,16 +68,10 @@ SHARE_OF_SEARCH = 0.3
 
 LNS = {
     ALL: LnsOptions(),
-    "windows": LnsOptions(neighbourhoods=()),
-    "windows but those of time": LnsOptions(neighbourhoods=(Neighbourhood.TIME,)),
+    "windows": LnsOptions(windows=False),
     "reassignment": LnsOptions(reassignment=False),
     "perturbation": LnsOptions(perturbation=False),
     "advancing loads": LnsOptions(advance_loads=False),
-} | {
-    f"windows: {left_out.name.lower()}": LnsOptions(
-        neighbourhoods=tuple(kind for kind in Neighbourhood if kind is not left_out)
-    )
-    for left_out in Neighbourhood
 }
 MEMBERS = ("search", "lns", "residency", "cpsat")
 CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")

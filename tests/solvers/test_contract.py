@@ -87,6 +87,7 @@ def steps(count: int) -> LocalSearch:
         solver=CpSatSolver(CpSatOptions(deterministic_limit=0.5, tie_breaks=0.1)),
         problem=lambda: SHORT_CHAIN,
     ),
+    Case(solver=CpSatSolver(), problem=lambda: tiny_problem(64)),
     Case(solver=MilpSolver(), problem=lambda: tiny_problem(16)),
     Case(solver=BruteForce(), problem=lambda: tiny_problem(101)),
 )

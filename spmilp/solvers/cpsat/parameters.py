@@ -59,8 +59,9 @@ def solver_within(limits: Limits) -> cp_model.CpSolver:
     solver = cp_model.CpSolver()
     parameters = solver.parameters
     parameters.num_workers = limits.workers
-    # A single worker then alternates strategies and neighbourhoods, the same way each time.
-    parameters.interleave_search = limits.workers == 1
+    # A single worker then alternates strategies and neighbourhoods, a little differently each time:
+    # not where there is no limit of wall time, for then the same seed is to give the same plan.
+    parameters.interleave_search = limits.workers == 1 and limits.seconds is not None
     parameters.random_seed = limits.seed
     # Probing each of thousands of literals through every resource takes longer than the search.
     parameters.cp_model_probing_level = 0

@@ -3,7 +3,6 @@
 - ``solver``: the solver with its ``options``: the search, from initial solutions on.
 - ``steps``: which step comes next, on one thread or several.
 - ``perturbation``: some activities wait, or some loads are advanced.
-- ``window_search``: CP-SAT decides the times in a ``window``, chosen by one of the
-  ``neighbourhoods``.
+- ``window_search``: CP-SAT decides the order and times of all that starts in a ``window``.
 - ``reassignment``: tasks change cores.
 """

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from spmilp.solvers.lns.neighbourhoods import Neighbourhood
-
 
 class Step(Enum):
     """Steps from one schedule with open addresses to the next.
@@ -39,10 +37,8 @@ class LnsOptions:
         Transfers that have become redundant are dropped.
     dram_bypass
         Transfers of DRAMs become copies between scratchpads where these have capacity.
-    perturbation, advance_loads, reassignment
+    perturbation, advance_loads, windows, reassignment
         The steps of that name are taken.
-    neighbourhoods
-        Those of the windows that CP-SAT decides; without any, there are no such steps.
     """
 
     several_initial_solutions: bool = True
@@ -51,7 +47,7 @@ class LnsOptions:
     dram_bypass: bool = True
     perturbation: bool = True
     advance_loads: bool = True
-    neighbourhoods: tuple[Neighbourhood, ...] = tuple(Neighbourhood)
+    windows: bool = True
     reassignment: bool = True
 
     @property
@@ -60,7 +56,7 @@ class LnsOptions:
         wanted = {
             Step.PERTURB: self.perturbation,
             Step.ADVANCE_LOADS: self.advance_loads,
-            Step.WINDOW: bool(self.neighbourhoods),
+            Step.WINDOW: self.windows,
             Step.REASSIGN: self.reassignment,
         }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

@@ -40,11 +40,10 @@ class Steps:
         self._fill = fill
         self._clock = clock
         self._random = np.random.default_rng(seed)
-        has_clock, kinds = clock.is_limited, settings.neighbourhoods
-        self._windows = WindowSearch(context, kinds, seed, has_clock=has_clock)
+        self._windows = WindowSearch(context, seed)
         self._reassignment = ReassignmentSteps(context, seed)
         self._selection = ByBestRate(
-            settings.steps, self._random, has_clock=has_clock, rare=Step.WINDOW
+            settings.steps, self._random, has_clock=clock.is_limited, rare=Step.WINDOW
         )
 
     def take(self, current: TimedSchedule) -> TimedSchedule:

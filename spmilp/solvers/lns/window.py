@@ -8,25 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import Flags, TimedSchedule, timed
+from spmilp.solvers.partial_order.schedule import TimedSchedule, timed
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx
-
-
-class Cut(NamedTuple):
-    """What a window decides.
-
-    Attributes
-    ----------
-    first, until
-        Activities whose latest start lies in ``[first, until)`` are inside: they get new times.
-    free
-        Of each activity, whether its order may change, too, if it is inside. The others inside
-        keep the order that they have on each resource and in each memory.
-    """
-
-    first: Cycles
-    until: Cycles
-    free: Flags
 
 
 class WindowSolution(NamedTuple):
@@ -59,23 +42,24 @@ class WindowResidency(NamedTuple):
 
 
 class Window:
-    """The activities inside a cut get new times; all others move as two blocks at most.
+    """The activities inside a window get new times; all others move as two blocks at most.
 
-    What starts before the cut at the latest stays where it is at its earliest; what starts behind
-    it at the latest stays there, and moves to the left as a whole by what the window saves. If that
-    is nothing, all times are valid as they were: the earliest on the one side of a cut by latest
-    starts go together with the latest on the other. Those are the *old* times of a window.
+    What starts before the window at the latest stays where it is at its earliest; what starts
+    behind it at the latest stays there, and moves to the left as a whole by what the window saves.
+    If that is nothing, all times are valid as they were: the earliest on the one side of a cut by
+    latest starts go together with the latest on the other. Those are the *old* times of a window.
 
     Parameters
     ----------
     early, late
         The schedule, with each activity as early and as late as it can be for one makespan.
+    first, until
+        Activities whose latest start lies in ``[first, until)`` are inside.
 
     Attributes
     ----------
-    is_before, is_inside, is_free
-        Of each activity: whether it comes before the window, gets a new time in it, and may change
-        its order, too.
+    is_before, is_inside
+        Of each activity: whether it comes before the window, and whether it gets a new time in it.
     cycles, old
         Of each activity: how long it takes, and when it started.
     filler, overwrites, overwritten_by
@@ -83,22 +67,26 @@ class Window:
     """
 
     def __init__(
-        self, context: ScheduleContext, early: TimedSchedule, late: TimedSchedule, cut: Cut
+        self,
+        context: ScheduleContext,
+        early: TimedSchedule,
+        late: TimedSchedule,
+        first: Cycles,
+        until: Cycles,
     ) -> None:
         schedule = late.schedule
         self.context = context
         self.schedule = schedule
-        self.first = cut.first
+        self.first = first
         runs = schedule.cycles > 0
-        self._is_before = runs & (late.start < cut.first)
-        self._is_behind = runs & (late.start >= cut.until)
+        self._is_before = runs & (late.start < first)
+        self._is_behind = runs & (late.start >= until)
         self._is_inside = runs & ~self._is_before & ~self._is_behind
         self._late = late.start
         self._old = np.where(self._is_before, early.start, late.start)
         self._old_end = self._old + schedule.cycles
         self.is_before: list[bool] = self._is_before.tolist()
         self.is_inside: list[bool] = self._is_inside.tolist()
-        self.is_free: list[bool] = (self._is_inside & cut.free).tolist()
         self.cycles: list[int] = schedule.cycles.tolist()
         self.old: list[int] = self._old.tolist()
         self.filler: list[int] = schedule.filler.tolist()
@@ -188,6 +176,28 @@ class Window:
         start = np.where(self.is_before, self._old, self._late - solution.saved)
         start[self.inside] = self.start + np.array(solution.starts, np.int64)
         return timed(self.schedule, start)
+
+
+def window_somewhere(
+    context: ScheduleContext,
+    early: TimedSchedule,
+    late: TimedSchedule,
+    size: int,
+    random: np.random.Generator,
+) -> Window:
+    """Return a window of so many activities, from one without slack on.
+
+    All others can save nothing by themselves. At the end of the schedule the window has as many
+    activities, not fewer.
+    """
+    order = np.argsort(late.start, kind="stable")
+    order = order[late.schedule.cycles[order] > 0]
+    critical = order[late.start[order] == early.start[order]]
+    anchor = random.choice(critical if critical.size else order)
+    position = int(np.searchsorted(late.start[order], late.start[anchor]))
+    begin = max(0, min(position, order.size - size))
+    starts = late.start[order[begin : begin + size]]
+    return Window(context, early, late, int(starts[0]), int(starts[-1]) + 1)
 
 
 class Claim(NamedTuple):

@@ -4,17 +4,21 @@ It has new start cycles, by which all behind the window moves left. Windows have
 can handle in the time there is for each.
 """
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.common.operator_selection import ByBestRate
 from spmilp.solvers.kernels.records import NEVER
-from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
-from spmilp.solvers.lns.window import Claim, Window, WindowResidency, WindowSolution, handovers
+from spmilp.solvers.lns.window import (
+    Claim,
+    Window,
+    WindowResidency,
+    WindowSolution,
+    handovers,
+    window_somewhere,
+)
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.forward import forward_pass
@@ -138,9 +142,9 @@ class WindowModel:
                 self._resource_suffices(users, capacity)
 
     def _resource_suffices(self, users: list[tuple[int, int]], capacity: int) -> None:
-        """Those that are not free hand on a resource in the old order; the others find room."""
+        """Those outside the window hand on a resource in the old order; the others find room."""
         window = self.window
-        kept = [(one, amount) for one, amount in users if not window.is_free[one]]
+        kept = [(one, amount) for one, amount in users if not window.is_inside[one]]
         kept.sort(key=lambda pair: window.old[pair[0]])
         claims = [Claim(window.old[one], window.old_end(one), amount) for one, amount in kept]
         for first, second in handovers(claims, capacity):
@@ -173,12 +177,12 @@ class WindowModel:
                 self._memory_suffices(residencies, capacity)
 
     def _memory_suffices(self, residencies: list[WindowResidency], capacity: Bytes) -> None:
-        """Residencies that nothing free touches hand on their bytes in the old order."""
+        """Residencies that nothing inside touches hand on their bytes in the old order."""
         window = self.window
         kept = [
             one
             for one in residencies
-            if not any(window.is_free[other] for other in window.touching(one.residency))
+            if not any(window.is_inside[other] for other in window.touching(one.residency))
         ]
         claims = [Claim(one.begin, one.end, one.bytes) for one in kept]
         for first, second in handovers(claims, capacity):
@@ -231,7 +235,7 @@ class WindowModel:
 
 
 FIRST_SIZE, LEAST_SIZE, MOST_SIZE = 120, 40, 1200
-"""Free activities of a window."""
+"""Activities of a window."""
 
 GROWTH = 1.3
 """A window that is solved to the end lets the next be larger; one that is not, smaller."""
@@ -241,51 +245,27 @@ DETERMINISTIC_TIME = 0.1
 
 
 class WindowSearch:
-    """Improves times with open addresses, window by window.
+    """Improves times with open addresses, window by window."""
 
-    Parameters
-    ----------
-    kinds
-        The neighbourhoods; those that save most for their time are taken most often.
-    """
-
-    def __init__(
-        self,
-        context: ScheduleContext,
-        kinds: Sequence[Neighbourhood],
-        seed: int,
-        *,
-        has_clock: bool,
-    ) -> None:
+    def __init__(self, context: ScheduleContext, seed: int) -> None:
         self._context = context
         self._random = np.random.default_rng(seed)
-        self._selection = ByBestRate(kinds, self._random, has_clock=has_clock)
-        self._sizes = dict.fromkeys(kinds, float(FIRST_SIZE))
+        self._size = float(FIRST_SIZE)
 
     def improve(self, current: TimedSchedule, memories: Memories, clock: Clock) -> TimedSchedule:
         """Solve one window; return a schedule that ends no later."""
-        began, kind = clock.now(), self._selection.next()
-        found = self._improved(kind, current, memories, clock)
-        self._selection.learn(kind, current.makespan - found.makespan, clock.now() - began)
-        return found
-
-    def _improved(
-        self, kind: Neighbourhood, current: TimedSchedule, memories: Memories, clock: Clock
-    ) -> TimedSchedule:
         late = backward_pass(current, memories)
         early = forward_pass(late, memories)
         if early.makespan < current.makespan:
             return early
-        slack = Slack(self._context, early, late)
-        cut = CUTS[kind](slack, int(self._sizes[kind]), self._random)
-        window = Window(self._context, early, late, cut)
-        found = self._solved(window, kind, clock.seconds_left())
+        window = window_somewhere(self._context, early, late, int(self._size), self._random)
+        found = self._solved(window, clock.seconds_left())
         if found.saved == 0:
             return early
         better = window.result(found)
         return justified_by_capacity(self._context, better, memories, clock, rounds=1)
 
-    def _solved(self, window: Window, kind: Neighbourhood, seconds: float | None) -> WindowSolution:
+    def _solved(self, window: Window, seconds: float | None) -> WindowSolution:
         """Return what CP-SAT finds; a proof lets the next window be larger."""
         model = WindowModel(window)
         model.add_hint()
@@ -300,7 +280,7 @@ class WindowSearch:
             solver.parameters.max_time_in_seconds = seconds
         status = solver.solve(model.cp)
         factor = GROWTH if status == cp_model.OPTIMAL else 1 / GROWTH
-        self._sizes[kind] = min(MOST_SIZE, max(LEAST_SIZE, self._sizes[kind] * factor))
+        self._size = min(MOST_SIZE, max(LEAST_SIZE, self._size * factor))
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return WindowSolution(0, ())
         return model.solution(solver)

@@ -75,7 +75,8 @@ def run(context: SearchContext, model: Model, share: float, deterministic: float
     solver = cp_model.CpSolver()
     parameters, seconds = solver.parameters, context.clock.seconds_left(share)
     parameters.num_workers = context.options.workers
-    parameters.interleave_search = context.options.workers == 1
+    # Not without a limit of wall time: a run that alternates strategies cannot be repeated exactly.
+    parameters.interleave_search = context.options.workers == 1 and seconds is not None
     parameters.random_seed = context.options.seed
     parameters.catch_sigint_signal = False
     if seconds is not None:

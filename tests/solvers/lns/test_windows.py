@@ -1,10 +1,8 @@
-"""Windows of all neighbourhoods: what they decide keeps a plan valid."""
+"""Windows: what they decide keeps a plan valid."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
@@ -12,16 +10,15 @@ from ortools.sat.python import cp_model
 from spmilp.checker.check import check
 from spmilp.problem.problem import Buffer, BufferKind, Problem, Slice, Task
 from spmilp.solvers.kernels.records import NEVER
-from spmilp.solvers.lns.neighbourhoods import CUTS, Neighbourhood, Slack
 from spmilp.solvers.lns.reassignment.move import snapshot
 from spmilp.solvers.lns.reassignment.steps import overfull
-from spmilp.solvers.lns.window import Claim, Cut, Window, handovers
+from spmilp.solvers.lns.window import Claim, Window, handovers, window_somewhere
 from spmilp.solvers.lns.window_search import WindowModel
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import FillLimits
 from spmilp.solvers.partial_order.schedule import timed
-from tests.solvers.chains import chain, star
+from tests.solvers.chains import star
 from tests.solvers.random_problems import problems
 from tests.solvers.schedules import packed, scheduled
 
@@ -36,16 +33,15 @@ MODEST = settings(
 class Setting:
     """A list schedule with all addresses open, as early and as late as it can be."""
 
-    def __init__(self, problem: Problem, assignment: str = "locality") -> None:
-        self.context, self.first = scheduled(problem, assignment)
+    def __init__(self, problem: Problem) -> None:
+        self.context, self.first = scheduled(problem)
         memories = FillLimits(self.context).memories()
         self.late = backward_pass(self.first, memories)
         self.early = forward_pass(self.late, memories)
 
-    def window(self, kind: Neighbourhood, size: int, seed: int) -> Window:
-        slack = Slack(self.context, self.early, self.late)
-        cut = CUTS[kind](slack, size, np.random.default_rng(seed))
-        return Window(self.context, self.early, self.late, cut)
+    def window(self, size: int, seed: int) -> Window:
+        random = np.random.default_rng(seed)
+        return window_somewhere(self.context, self.early, self.late, size, random)
 
     def use_only_the_bytes_in_use(self, window: Window) -> None:
         """Give each memory no more bytes than it holds at the old times of a window."""
@@ -64,20 +60,15 @@ def _solver() -> cp_model.CpSolver:
     return solver
 
 
-def test_what_a_window_of_any_kind_decides_is_valid_as_it_is() -> None:
+def test_what_a_window_decides_is_valid_as_it_is() -> None:
     saved = checked = 0
 
     @MODEST
-    @given(
-        problem=problems(),
-        kind=st.sampled_from(Neighbourhood),
-        size=st.integers(2, 12),
-        seed=st.integers(0, 9),
-    )
-    def decide(problem: Problem, kind: Neighbourhood, size: int, seed: int) -> None:
+    @given(problem=problems(), size=st.integers(2, 12), seed=st.integers(0, 9))
+    def decide(problem: Problem, size: int, seed: int) -> None:
         nonlocal saved, checked
         setting = Setting(problem)
-        window = setting.window(kind, size, seed)
+        window = setting.window(size, seed)
         model, solver = WindowModel(window), _solver()
 
         status = solver.solve(model.cp)
@@ -100,17 +91,15 @@ def test_what_a_window_of_any_kind_decides_is_valid_as_it_is() -> None:
 
 
 @MODEST
-@given(problem=problems(), kind=st.sampled_from(Neighbourhood), seed=st.integers(0, 9))
-def test_the_old_times_are_always_a_solution(
-    problem: Problem, kind: Neighbourhood, seed: int
-) -> None:
+@given(problem=problems(), seed=st.integers(0, 9))
+def test_the_old_times_are_always_a_solution(problem: Problem, seed: int) -> None:
     setting = Setting(problem)
 
-    assert _admits_old_times(setting.window(kind, 8, seed))
+    assert _admits_old_times(setting.window(8, seed))
 
-    setting.use_only_the_bytes_in_use(setting.window(kind, 8, seed))
+    setting.use_only_the_bytes_in_use(setting.window(8, seed))
 
-    assert _admits_old_times(setting.window(kind, 8, seed))
+    assert _admits_old_times(setting.window(8, seed))
 
 
 def _admits_old_times(window: Window) -> bool:
@@ -125,10 +114,11 @@ def test_what_outlasts_a_window_does_not_hand_on_its_bytes_at_the_end_of_it() ->
     problem = _with_a_value_overwritten_while_another_is_kept()
     context, first = scheduled(problem)
     last = problem.tasks[-1].index
-    cut = Cut(0, int(first.start[last]), np.zeros(first.start.size, np.bool_))
     usable = np.where(context.is_dram, NEVER, 2 * problem.buffers[0].bytes)
 
-    window = Window(replace(context, usable=usable), first, first, cut)
+    window = Window(
+        replace(context, usable=usable), first, first, first=0, until=int(first.start[last])
+    )
 
     assert window.inside == [0, 1, 2]
     assert _admits_old_times(window)
@@ -153,40 +143,6 @@ def _with_a_value_overwritten_while_another_is_kept() -> Problem:
     return Problem(
         name="in place", machine=star(1, 1024), buffers=buffers, slices=slices, tasks=tasks
     )
-
-
-@pytest.fixture(scope="module")
-def setting() -> Setting:
-    problem = chain(star(2, 2048), layers=6, strips=4)
-    return Setting(problem, "round_robin")
-
-
-@pytest.mark.parametrize(
-    "kind", [Neighbourhood.CORES, Neighbourhood.CHAINS, Neighbourhood.CRITICAL]
-)
-def test_what_is_not_free_keeps_its_order_on_each_core(
-    setting: Setting, kind: Neighbourhood
-) -> None:
-    window = setting.window(kind, 6, 0)
-    solver = _solver()
-    model = WindowModel(window)
-    solver.solve(model.cp)
-    new = dict(zip(window.inside, map(solver.value, model.starts.values()), strict=True))
-    begin, items = setting.late.schedule.demands
-
-    tasks = [one for one in window.inside if one < len(setting.context.problem.tasks)]
-    kept = [one for one in tasks if not window.is_free[one]]
-
-    assert kept
-    for pool in {int(items[begin[one]]) for one in kept}:
-        readers = [one for one in kept if items[begin[one]] == pool]
-        assert all(new[one] < new[other] for one, other in pairwise(readers))
-
-
-def test_a_window_of_chains_frees_some_of_a_longer_stretch(setting: Setting) -> None:
-    window = setting.window(Neighbourhood.CHAINS, 6, 0)
-
-    assert 0 < sum(window.is_free) <= 6 < len(window.inside)
 
 
 def test_claims_are_handed_on_to_those_that_begin_later() -> None:
