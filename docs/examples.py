@@ -42,6 +42,7 @@ PAGES = (
     "docs/machines.md",
     "docs/packing.md",
     "docs/instances.md",
+    "docs/operators.md",
     "docs/checker.md",
 )
 BLOCK = re.compile(
