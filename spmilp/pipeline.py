@@ -320,7 +320,10 @@ def solve_problem(
 def _answer(
     tiled: TiledProblem, solver: str, options: SolveOptions, clock: Clock, observer: Observer
 ) -> SolverResult:
-    """Solve in what is left of the time; after an interrupt, take the schedule that there is."""
+    """Solve in what is left of the time; after an interrupt, take the schedule that there is.
+
+    The same where there is not enough memory.
+    """
     known = tiled.result() if tiled.interrupted else None
     if known is not None:
         return known
@@ -334,7 +337,7 @@ def _answer(
         seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left()
         limited = replace(options, time_limit=seconds)
         return solve_problem(tiled.problem, solver, limited, hint)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MemoryError):
         known = tiled.result()
         if known is None:
             raise

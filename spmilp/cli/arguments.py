@@ -38,6 +38,16 @@ TimeLimit: TypeAlias = Annotated[
         show_default="60s",
     ),
 ]
+MemoryLimit: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--memory-limit",
+        parser=read.byte_count,
+        metavar="SIZE",
+        help="End the search when the process uses most of so much memory: 2GiB, 500MiB.",
+        show_default="none",
+    ),
+]
 Gap: TypeAlias = Annotated[
     float,
     typer.Option(

@@ -28,9 +28,14 @@ class FailuresGroup(TyperGroup):
             raise _ending(error, said, error.exit_code, as_json) from error
         except KeyboardInterrupt as error:
             code = error.code if isinstance(error, Interrupted) else ExitCode.INTERRUPTED
-            raise _ending(error, message(), code, as_json) from error
+            why = error.why if isinstance(error, Interrupted) else "interrupted"
+            raise _ending(error, message(why), code, as_json) from error
         except BrokenPipeError as error:
             raise typer.Exit(ExitCode.BROKEN_PIPE) from error
+        except MemoryError as error:
+            why = f"out of memory ({error or 'no figures'})"
+            code = ExitCode.LIMIT_WITHOUT_PLAN
+            raise _ending(error, message(why), code, as_json) from error
         except OSError as error:
             if error.filename is None:
                 raise

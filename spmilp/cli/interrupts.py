@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop the search, keep the incumbent, return the signal's exit code."""
+"""Ctrl-C, SIGTERM and a memory limit: stop the search, keep the incumbent, say so in the end."""
 
 import json
 import os
@@ -11,17 +11,20 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from spmilp.amounts import size
 from spmilp.errors import ExitCode
+from spmilp.units import Bytes
 
 CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asks the command to end; ``code`` is what it then returns."""
+    """Something asks the command to end; ``code`` is what it then returns, ``why`` what it says."""
 
-    def __init__(self, code: ExitCode) -> None:
+    def __init__(self, code: ExitCode, why: str = "interrupted") -> None:
         super().__init__()
         self.code = code
+        self.why = why
 
 
 @dataclass
@@ -34,10 +37,24 @@ class Interrupts:
         The exit code of the last signal; ``None`` before the first.
     finishing
         The search is over: a first signal is noted and the rest still done.
+    has_plan
+        An interrupt of the search would leave a plan.
+    memory
+        The bytes in use and their limit, when that is what ends the search.
     """
 
     code: ExitCode | None = None
     finishing: bool = False
+    has_plan: bool = False
+    memory: tuple[Bytes, Bytes] | None = None
+
+    @property
+    def why(self) -> str:
+        """What ends the command, in words."""
+        if self.memory is None:
+            return "interrupted"
+        in_use, limit = self.memory
+        return f"the memory limit of {size(limit)} ends the search: {size(in_use)} are in use"
 
 
 @dataclass
@@ -68,8 +85,10 @@ def interrupts_noted() -> Iterator[Interrupts]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         first, noted.code = noted.code is None, CODES[signal.Signals(number)]
+        if noted.memory is not None:
+            noted.code = ExitCode.LIMIT_WITHOUT_PLAN
         if not (first and noted.finishing):
-            raise Interrupted(noted.code)
+            raise Interrupted(noted.code, noted.why)
 
     before = {number: signal.signal(number, interrupt) for number in CODES}
     try:
@@ -103,13 +122,15 @@ def end_at_signals() -> None:
             signal.signal(number, _end)
 
 
-def message() -> str:
-    """Return what an interrupted command says."""
-    return (
-        f"interrupted {COMMAND.state}"
-        if COMMAND.state.startswith("while")
-        else (f"interrupted; {COMMAND.state}")
-    )
+def message(why: str = "interrupted") -> str:
+    """Return what an interrupted command says.
+
+    Parameters
+    ----------
+    why
+        What ends it, in words.
+    """
+    return f"{why} {COMMAND.state}" if COMMAND.state.startswith("while") else f"{why}; {COMMAND.state}"
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:

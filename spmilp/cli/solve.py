@@ -17,6 +17,7 @@ from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
+from spmilp.cli.memory import memory_watched
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
 from spmilp.tile_selection.mode import Tiles
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
     from spmilp.report.summary import Summary
     from spmilp.result import Result
+    from spmilp.solvers.base import Progress
 
 SHORTEST = 0.001
 """Seconds of a time limit that is over before anything has begun."""
@@ -56,6 +58,7 @@ def solve(
     ] = None,
     objective: arguments.Objective = None,
     time_limit: arguments.TimeLimit = 60.0,
+    memory_limit: arguments.MemoryLimit = None,
     gap: arguments.Gap = 0.0,
     strict_gap: Annotated[
         bool, typer.Option("--strict-gap", help="Exit code 6 when the gap is above --gap.")
@@ -100,7 +103,11 @@ def solve(
     require_room(outdir or Path("out"))
     started = context.obj or time.perf_counter()
     models: list[Path] = []
-    with interrupts_noted() as interrupts, progress_line() as progress:
+    with (
+        interrupts_noted() as interrupts,
+        memory_watched(memory_limit, interrupts),
+        progress_line() as progress,
+    ):
         progress.ends_at(started + time_limit)
 
         def on_stage(stage: pipeline.Stage) -> None:
@@ -111,6 +118,14 @@ def solve(
 
         def folder_for(problem: "Problem") -> Path:
             return outdir or Path("out") / _folder_name(source, problem)
+
+        def on_tiles(value: int, tasks: int) -> None:
+            interrupts.has_plan = True
+            progress.better_tiles(value, tasks)
+
+        def on_progress(news: "Progress") -> None:
+            interrupts.has_plan = interrupts.has_plan or news.incumbent is not None
+            progress.improved(news)
 
         def on_problem(problem: "Problem") -> None:
             room_for_pair(problem, folder_for(problem))
@@ -134,9 +149,9 @@ def solve(
                 workers=workers,
                 observer=pipeline.Observer(
                     on_stage=on_stage,
-                    on_tiles=progress.better_tiles,
+                    on_tiles=on_tiles,
                     on_problem=on_problem,
-                    on_progress=progress.improved,
+                    on_progress=on_progress,
                 ),
             )
             folder = folder_for(result.problem)
@@ -149,6 +164,8 @@ def solve(
                 interrupted=interrupts.code is not None,
                 shows_roofline=pipeline.has_time_for_roofline(result.origin, time_limit),
             )
+        if interrupts.memory is not None:
+            out.print_warning(interrupts.why)
         _show(answer, as_json=as_json)
     raise typer.Exit(_exit_code(answer, gap if strict_gap else math.inf, interrupts.code))
 
@@ -200,7 +217,7 @@ def _exit_code(answer: Answer, wanted_gap: float, signal: ExitCode | None) -> Ex
     result = answer.result
     if result.violations:
         return ExitCode.INTERNAL
-    if signal is not None:
+    if signal is not None and (signal is not ExitCode.LIMIT_WITHOUT_PLAN or result.plan is None):
         return signal
     if result.status is SolveStatus.INFEASIBLE:
         return ExitCode.INFEASIBLE

@@ -131,7 +131,7 @@ class Auto(Solver):
                 break
             try:
                 found = member.make(own.options).search(own)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, MemoryError):
                 if result is None:
                     raise
                 result = replace(result, interrupted=True)

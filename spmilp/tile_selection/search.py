@@ -171,7 +171,7 @@ def search_tilings(
             affords=evaluation.affords,
             delays=evaluation.delays,
         )
-    except OutOfTimeError:
+    except (OutOfTimeError, MemoryError):
         tilings = first.tilings
     except KeyboardInterrupt:
         if evaluation.best is None:
