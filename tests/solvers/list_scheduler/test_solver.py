@@ -1,16 +1,19 @@
 """Plans of the list scheduler: always valid, whatever the machine and the memory."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from spmilp.bounds.best import all_bounds
+from spmilp.bounds.best import Bound, all_bounds
 from spmilp.checker.check import check
-from spmilp.machine.machine import MemoryKind
+from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.bruteforce.small import ProblemSketch, machine
 from tests.solvers.chains import chain, star
@@ -161,3 +164,39 @@ def test_the_last_bytes_of_a_memory_need_no_padding() -> None:
     assert result.plan is not None
     assert check(sketch.problem(), result.plan) == ()
     assert result.plan.claim.peak_spm <= 86
+
+
+def staged(l2: int, spm: int) -> Machine:
+    """Return two cores that share a scratchpad, which one engine fills from a shared memory."""
+    rate, between = Fraction(4), [("dram", "l2"), ("l2", "dram"), ("l2", "spm"), ("spm", "l2")]
+    return Machine(
+        name="staged",
+        memories=(
+            Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None),
+            Memory(index=1, name="l2", kind=MemoryKind.SHARED, size=l2),
+            Memory(index=2, name="spm", kind=MemoryKind.SPM, size=spm),
+        ),
+        kinds=(CoreKind(index=0, name="core"),),
+        cores=tuple(Core(index=c, name=f"core{c}", kind=0, memory=2) for c in range(2)),
+        links=tuple(
+            Link(index=i, source=source, target=target, rate=rate)
+            for i, (source, target) in enumerate(between)
+        ),
+        engines=(
+            Engine(index=0, name="outer", owner=1, reaches=(0,), rate=rate),
+            Engine(index=1, name="inner", owner=1, reaches=(2,), rate=rate),
+        ),
+    )
+
+
+@pytest.mark.parametrize(("spm", "l2"), [(820, 1020), (820, 1110), (880, 1200), (940, 1020)])
+def test_bytes_that_nothing_has_filled_yet_are_no_source(spm: int, l2: int) -> None:
+    # Clearing bytes for a load moves a result to the shared memory, where the load's source lay.
+    problem = chain(staged(l2, spm), layers=4, strips=3, weights=128)
+    schedules = Schedules(problem, Routes(problem.machine))
+    plans = [
+        schedules.plan(found, Bound("zero", Quantity.MAKESPAN, 0)) for found in schedules if found
+    ]
+
+    assert plans
+    assert [check(problem, plan) for plan in plans] == [()] * len(plans)

@@ -87,6 +87,9 @@ def _fetch_directly(
         return NONE, stop
     source, option, start, end = best_source(state, slice_, memory, free)
     if source == NONE:
+        # Clearing the bytes may have cleared the last source near by. What has been filled by
+        # nothing must not be one.
+        close(state, new)
         return NONE, UNREACHABLE
     return new, transfer(state, slice_, source, new, option, start, end)
 
