@@ -68,6 +68,8 @@ class Result:
         The name of the solver that was asked.
     seconds
         Wall seconds of the whole solve; ``None`` for a plan that was read.
+    seconds_to_check
+        Those of the check.
     origin
         The model that the problem was made from; ``None`` where it is not known.
     """
@@ -77,6 +79,7 @@ class Result:
     violations: tuple[Violation, ...] = ()
     asked: str = ""
     seconds: float | None = None
+    seconds_to_check: float = 0.0
     origin: Origin | None = None
 
     @property
@@ -427,10 +430,12 @@ def checked(
     origin: Origin | None = None,
 ) -> Result:
     """Let the checker decide about the plan of an answer, if it has one."""
+    verdict = answer.verdict_on(problem)
     return Result(
         problem=problem,
         answer=answer,
-        violations=answer.violations(problem),
+        violations=() if verdict is None else verdict.violations,
+        seconds_to_check=0.0 if verdict is None else verdict.seconds,
         asked=asked,
         seconds=seconds,
         origin=origin,

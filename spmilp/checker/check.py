@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from time import perf_counter
 
 from spmilp.checker.rules import RULES, Case, structure
 from spmilp.checker.rules.claims import claims
@@ -58,11 +59,17 @@ class Verdict:
     """What :func:`check` says of one plan of one problem, so that it need not be asked again.
 
     It holds for these very objects: a plan that was made from this one has none.
+
+    Parameters
+    ----------
+    seconds
+        How long the check has taken, with what it rests on.
     """
 
     problem: Problem
     plan: Plan
     violations: tuple[Violation, ...]
+    seconds: float = 0.0
 
     @classmethod
     def on(cls, problem: Problem, plan: Plan, known: Iterable["Verdict"] = ()) -> "Verdict":
@@ -74,9 +81,13 @@ class Verdict:
             Verdicts on other plans of the problem. Where one of them has no violation and differs
             in nothing but what it claims of itself, only that is checked.
         """
-        if any(one.problem is problem and one.holds_but_for_the_claim(plan) for one in known):
-            return cls(problem, plan, listed(claims(Case(problem, plan))))
-        return cls(problem, plan, check(problem, plan))
+        began = perf_counter()
+        for one in known:
+            if one.problem is problem and one.holds_but_for_the_claim(plan):
+                found = listed(claims(Case(problem, plan)))
+                return cls(problem, plan, found, one.seconds + perf_counter() - began)
+        found = check(problem, plan)
+        return cls(problem, plan, found, perf_counter() - began)
 
     def holds_but_for_the_claim(self, plan: Plan) -> bool:
         """Say whether this verdict holds for all of a plan but its claim."""

@@ -154,12 +154,13 @@ def solve(
                     on_progress=on_progress,
                 ),
             )
-            folder = folder_for(result.problem)
+            folder, began = folder_for(result.problem), time.perf_counter()
             with writing(folder):
                 files = write_outputs(result, folder)
             answer = Answer(
                 result=result,
                 files=(*models, *files),
+                seconds_to_write=time.perf_counter() - began,
                 seconds=time.perf_counter() - started,
                 interrupted=interrupts.code is not None,
                 shows_roofline=pipeline.has_time_for_roofline(result.origin, time_limit),
@@ -184,8 +185,8 @@ class Answer:
     ----------
     files
         What was written.
-    seconds
-        Wall time of the command.
+    seconds, seconds_to_write
+        Wall time of the command, and of that what writing the plan took.
     shows_roofline
         There is time to compute it.
     """
@@ -193,6 +194,7 @@ class Answer:
     result: "Result"
     files: tuple[Path, ...]
     seconds: float
+    seconds_to_write: float
     interrupted: bool
     shows_roofline: bool
 
@@ -279,6 +281,8 @@ def _as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
         "interrupted": answer.interrupted,
         "solver": result.solver,
         "seconds": round(answer.seconds, 3),
+        "seconds_to_check": round(result.seconds_to_check, 3),
+        "seconds_to_write": round(answer.seconds_to_write, 3),
         "checked": summary is not None,
         "violations": [
             {"rule": found.rule, "objects": list(found.objects), "message": found.message}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from spmilp.checker.check import Verdict, check
+from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -93,8 +93,13 @@ class SolverResult:
 
     def violations(self, problem: Problem) -> tuple[Violation, ...]:
         """Return what the checker finds wrong with the plan; it is asked unless it was before."""
+        verdict = self.verdict_on(problem)
+        return () if verdict is None else verdict.violations
+
+    def verdict_on(self, problem: Problem) -> Verdict | None:
+        """Return the checker's verdict on the plan, if there is one."""
         if self.plan is None:
-            return ()
+            return None
         if self.verdict is not None and self.verdict.is_on(problem, self.plan):
-            return self.verdict.violations
-        return check(problem, self.plan)
+            return self.verdict
+        return Verdict.on(problem, self.plan)

@@ -254,7 +254,7 @@ def test_an_interrupt_after_the_search_is_noted_and_the_plan_written(
         interrupted_without_a_plan(signal.SIGINT)()
         return ()
 
-    monkeypatch.setattr("spmilp.solvers.base.check", slow_check)
+    monkeypatch.setattr("spmilp.checker.check.check", slow_check)
     ended = run("solve", answering(FakeSolver(answer())), "-o", "out")
 
     assert ended.code == 130

@@ -35,13 +35,11 @@ class KnownBounds:
                 break
             try:
                 with clock.pace.measured(Step.BOUND, self._reads):
-                    found = next(self._left, None)
-                if found is None:
-                    break
-                if self.best is None or found.value > self.best.value:
-                    self.best = found
+                    goes_on = self._finds_another()
             finally:
                 self._lock.release()
+            if not goes_on:
+                break
         return self.best or self.fast
 
     @property
@@ -49,11 +47,16 @@ class KnownBounds:
         """The best bound that is known, at least one that takes next to no time."""
         if self.best is not None:
             return self.best
-        if self._fast is None:
-            self._fast = self._quickly()
-        return self._fast
+        if self._fast is None and self._quantity is self._problem.objective.first:
+            self._fast = fast_bound(self._problem)
+        elif self._fast is None:
+            with self._lock:
+                self._finds_another()
+        return self._fast or self.best or Bound("zero", self._quantity, 0)
 
-    def _quickly(self) -> Bound:
-        if self._quantity is self._problem.objective.first:
-            return fast_bound(self._problem)
-        return next(bounds_in_turn(self._problem, self._quantity))
+    def _finds_another(self) -> bool:
+        """Compute the next bound; return whether there is one."""
+        found = next(self._left, None)
+        if found is not None and (self.best is None or found.value > self.best.value):
+            self.best = found
+        return found is not None
