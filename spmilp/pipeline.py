@@ -291,7 +291,7 @@ def lower_network(
             raise
         return replace(quick, interrupted=True)
     if first is None:
-        return quick or coarse_problem(subject)
+        return quick or coarse_problem(subject, tile_search)
     if tile_search is None:
         return TiledProblem(problem=first.lower(first.tilings))
     return search_tilings(first, tile_search, quick, clock)
@@ -327,18 +327,20 @@ def _answer(
     known = tiled.result() if tiled.interrupted else None
     if known is not None:
         return known
+    hint: Plan | None = None
     try:
         observer.on_problem(tiled.problem)
         began = clock.now()
         hint = tiled.plan()
-        if hint is not None:
+        if hint is not None and tiled.schedule is not None:
             clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began)
+            tiled.schedule.release()
         observer.on_stage(Stage.SOLVING)
         seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left()
         limited = replace(options, time_limit=seconds)
         return solve_problem(tiled.problem, solver, limited, hint)
     except (KeyboardInterrupt, MemoryError):
-        known = tiled.result()
+        known = tiled.result(hint)
         if known is None:
             raise
         return known

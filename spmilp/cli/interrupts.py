@@ -130,7 +130,9 @@ def message(why: str = "interrupted") -> str:
     why
         What ends it, in words.
     """
-    return f"{why} {COMMAND.state}" if COMMAND.state.startswith("while") else f"{why}; {COMMAND.state}"
+    return (
+        f"{why} {COMMAND.state}" if COMMAND.state.startswith("while") else f"{why}; {COMMAND.state}"
+    )
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:

@@ -118,8 +118,13 @@ def first_choice_in_time(
     return found if enough or not has_plan else None
 
 
-def coarse_problem(subject: NetworkOnMachine) -> TiledProblem:
+def coarse_problem(subject: NetworkOnMachine, limits: TileSearch | None = None) -> TiledProblem:
     """Return a problem of few tasks, and a schedule of it if there is one: the quickest plan.
+
+    Parameters
+    ----------
+    limits
+        Of the search that there is no time for: it hears of the schedule.
 
     Raises
     ------
@@ -135,6 +140,8 @@ def coarse_problem(subject: NetworkOnMachine) -> TiledProblem:
             continue
         for rule in EVALUATION_RULES:
             for schedule in TilingEvaluator(subject.machine).schedules(problem, [rule]):
+                if limits is not None:
+                    limits.on_better(schedule.score[0], len(problem.tasks))
                 return TiledProblem(problem=problem, schedule=schedule)
     raise DoesNotFitError(
         reasons[0]

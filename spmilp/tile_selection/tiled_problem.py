@@ -45,9 +45,15 @@ class TiledProblem:
         except DoesNotFitError:
             return None
 
-    def result(self) -> SolverResult | None:
-        """Return the schedule as the answer to an interrupt; ``None`` without a schedule."""
-        plan = self.plan()
+    def result(self, plan: Plan | None = None) -> SolverResult | None:
+        """Return the schedule as the answer to an interrupt; ``None`` without a schedule.
+
+        Parameters
+        ----------
+        plan
+            What :meth:`plan` has returned, if it was asked before.
+        """
+        plan = plan or self.plan()
         if plan is None:
             return None
         return SolverResult(
