@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
-from spmilp.frontend.cleanup.nodes import OWN_DOMAIN, origin_of, reason_of
+from spmilp.frontend.cleanup.nodes import MALFORMED, OWN_DOMAIN, first_line, origin_of, reason_of
 from spmilp.frontend.cleanup.qlinear import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.node import Node, has_elements, numpy_dtype, static_shape
@@ -76,9 +76,9 @@ class _Conversion:
                 self._take_inferred_outputs(node)
                 return
             self._lower(node)
-        except ValueError as error:
+        except MALFORMED as error:
             # The nodes that stand for one of the model's are reported as that one, once.
-            self.problems.setdefault(origin_of(node), str(error))
+            self.problems.setdefault(origin_of(node), first_line(error))
             self._take_inferred_outputs(node)
 
     def _lower(self, node: ir.Node) -> None:
@@ -257,6 +257,13 @@ def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
         raise ValueError("scales of blocks are not supported")
     scale = node.constant(1).astype(np.float32)
     zero = node.constant(2) if node.has(2) else np.zeros(scale.shape, np.int32)
+    if not np.all(np.isfinite(scale) & (scale > 0)):
+        raise ValueError("a scale is not a positive number")
+    if zero.size not in (1, scale.size) or not np.issubdtype(zero.dtype, np.integer):
+        raise ValueError(
+            f"zero points of shape {zero.shape} and type {zero.dtype} for scales of shape "
+            f"{scale.shape}"
+        )
     per_tensor = scale.size == 1
     rank = len(node.shape(0))
     axis = node.integer("axis")

@@ -13,6 +13,7 @@ from onnxruntime.quantization import (
     quantize_static,
 )
 
+from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
 from tests.frontend.planned import planned_outputs
@@ -22,6 +23,7 @@ from tests.frontend.running import (
     kinds_of,
     loaded,
     model_of,
+    network_outputs,
     onnxruntime_outputs,
     saved,
 )
@@ -102,6 +104,17 @@ def test_a_planned_operator_equals_onnxruntime_bit_for_bit(
     found = planned_outputs(saved(tmp_path, model), {declared.name: data})["y"]
 
     assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("call", ["QLinearAdd", "QLinearAveragePool", "QGemm", "QLinearConv"])
+def test_quantised_operators_of_an_old_operator_set_are_read(tmp_path: Path, call: str) -> None:
+    model = model_with(CALLS[call], np.dtype(np.uint8), coarse=False)
+    model.opset_import[0].version = 11
+    network = load_network(saved(tmp_path, model))
+    inputs = random_inputs(network, seed=3)
+    expected = onnxruntime_outputs(model, inputs)["y"]
+    found = network_outputs(network, inputs)["y"]
     np.testing.assert_array_equal(found.reshape(expected.shape), expected)
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only, new_shape_only
-from spmilp.frontend.cleanup.nodes import name_of
+from spmilp.frontend.cleanup.nodes import name_of, noting_what_is_malformed
 from spmilp.units import Extents
 
 INTO = ("Conv", "ConvTranspose", "Gemm")
@@ -26,7 +26,8 @@ def fold_batch_norms(model: ir.Model) -> None:
     for node in list(model.graph):
         before = _foldable_producer(node)
         if before is not None:
-            _fold(model.graph, before, node)
+            with noting_what_is_malformed(node):
+                _fold(model.graph, before, node)
 
 
 def _foldable_producer(norm: ir.Node) -> ir.Node | None:

@@ -4,7 +4,8 @@ Models of old operator sets are brought to one in which today's operators mean w
 dynamic dimensions of the inputs become numbers.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import onnx
 import onnx_ir as ir
@@ -22,7 +23,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.functions import expand_functions
-from spmilp.frontend.cleanup.nodes import mark_origins, quiet_libraries
+from spmilp.frontend.cleanup.nodes import MALFORMED, first_line, mark_origins, quiet_libraries
 from spmilp.frontend.cleanup.qlinear import expand_qlinear
 from spmilp.frontend.cleanup.quantisation import expand_run_time_scales, widen_four_bits
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
@@ -45,7 +46,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
     SpmilpError
         If a dimension is unknown or stays unbound, or the operator set cannot be upgraded.
     """
-    with quiet_libraries():
+    with quiet_libraries(), _complaints_as_errors():
         passes.RemoveInitializersFromInputsPass()(model)
         passes.InlinePass()(model)
         mark_missing_values(model)
@@ -73,6 +74,18 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         fold_batch_norms(model)
         infer_shapes(model)
     return model
+
+
+@contextmanager
+def _complaints_as_errors() -> Iterator[None]:
+    """Say that it is the model that a library stumbles over."""
+    try:
+        yield
+    except MALFORMED as error:
+        raise SpmilpError(
+            f"the model is not well-formed: {first_line(error)}; onnx.checker.check_model and "
+            "onnx.shape_inference.infer_shapes with strict_mode=True may say where"
+        ) from error
 
 
 def drop_empty_parts(model: ir.Model) -> None:

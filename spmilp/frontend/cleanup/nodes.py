@@ -34,6 +34,24 @@ def reason_of(node: ir.Node) -> str | None:
     return node.metadata_props.get(KEY)
 
 
+MALFORMED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
+"""What broken nodes raise, here and in the libraries: each in its own way."""
+
+
+@contextmanager
+def noting_what_is_malformed(node: ir.Node) -> Iterator[None]:
+    """Take an error over a node as the reason why it cannot be lowered."""
+    try:
+        yield
+    except MALFORMED as error:
+        set_reason(node, f"it is not well-formed: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its kind where there is none."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 ORIGIN = "spmilp.origin"
 
 

@@ -13,7 +13,13 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.nodes import Builder, name_of, replace_node, set_reason
+from spmilp.frontend.cleanup.nodes import (
+    Builder,
+    name_of,
+    noting_what_is_malformed,
+    replace_node,
+    set_reason,
+)
 
 MICROSOFT = "com.microsoft"
 
@@ -73,11 +79,12 @@ def expand_qlinear(model: ir.Model) -> None:
             # The same operators, for types that older operator sets of ONNX lack.
             node.domain = ""
         elif form is not None:
-            reason = _reason_against(node, form)
-            if reason is None:
-                _expand(model.graph, node, form)
-            else:
-                set_reason(node, reason)
+            with noting_what_is_malformed(node):
+                reason = _reason_against(node, form)
+                if reason is None:
+                    _expand(model.graph, node, form)
+                else:
+                    set_reason(node, reason)
 
 
 def _operands(node: ir.Node, form: _Form) -> tuple[int, ...]:

@@ -10,7 +10,13 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.nodes import Builder, name_of, replace_node, set_reason
+from spmilp.frontend.cleanup.nodes import (
+    Builder,
+    name_of,
+    noting_what_is_malformed,
+    replace_node,
+    set_reason,
+)
 
 WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
 
@@ -37,10 +43,11 @@ def expand_run_time_scales(model: ir.Model) -> None:
     for node in list(model.graph):
         if node.domain != "" or node.op_type not in _EXPANSIONS:
             continue
-        build = Builder(model.graph, name_of(node))
-        outputs = _EXPANSIONS[node.op_type](build, node)
-        if outputs:
-            replace_node(model.graph, node, build.tape.nodes, outputs)
+        with noting_what_is_malformed(node):
+            build = Builder(model.graph, name_of(node))
+            outputs = _EXPANSIONS[node.op_type](build, node)
+            if outputs:
+                replace_node(model.graph, node, build.tape.nodes, outputs)
 
 
 def _dynamic(build: Builder, node: ir.Node) -> list[ir.Value]:

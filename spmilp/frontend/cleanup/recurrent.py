@@ -10,7 +10,13 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from spmilp.frontend.cleanup.nodes import Builder, name_of, replace_node, set_reason
+from spmilp.frontend.cleanup.nodes import (
+    Builder,
+    name_of,
+    noting_what_is_malformed,
+    replace_node,
+    set_reason,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +166,11 @@ def unroll_recurrences(model: ir.Model) -> None:
     """Replace every LSTM and GRU; note the reason at those that cannot be."""
     for node in list(model.graph):
         if node.domain == "" and node.op_type in GATES:
-            try:
-                _unroll(model.graph, node)
-            except UnsupportedRecurrenceError as error:
-                set_reason(node, str(error))
+            with noting_what_is_malformed(node):
+                try:
+                    _unroll(model.graph, node)
+                except UnsupportedRecurrenceError as error:
+                    set_reason(node, str(error))
 
 
 def _unroll(graph: ir.Graph, node: ir.Node) -> None:

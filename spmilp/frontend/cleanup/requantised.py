@@ -15,7 +15,14 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from spmilp.frontend.cleanup.constants import is_shape_only
-from spmilp.frontend.cleanup.nodes import OWN_DOMAIN, Builder, name_of, replace_node, set_reason
+from spmilp.frontend.cleanup.nodes import (
+    OWN_DOMAIN,
+    Builder,
+    name_of,
+    noting_what_is_malformed,
+    replace_node,
+    set_reason,
+)
 
 SHIFT = "RequantShift"
 
@@ -54,10 +61,11 @@ def type_requantised_integers(model: ir.Model) -> None:
     for node in list(graph):
         for value in node.outputs:
             value.type, value.shape = None, None
-        try:
-            _rewrite(graph, node)
-        except _NoMeaningError as error:
-            set_reason(node, str(error))
+        with noting_what_is_malformed(node):
+            try:
+                _rewrite(graph, node)
+            except _NoMeaningError as error:
+                set_reason(node, str(error))
 
 
 def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
