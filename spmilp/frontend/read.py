@@ -9,7 +9,8 @@ from pathlib import Path
 import networkx as nx
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 
 from spmilp.errors import FileError
 from spmilp.files import is_device
@@ -29,10 +30,11 @@ def read_model(path: Path) -> tuple[ir.Model, str]:
     """
     content = _bytes_of(path)
     proto = _decode(path, content)
-    _places_in_files_are_numbers(path, proto)
-    for node in proto.graph.node:
-        node.name = node.name or next(iter(node.output), node.op_type)
     with quiet_libraries(), _as_file_error(path, "is not a sound ONNX model"):
+        _names_are_text(path, proto)
+        _places_in_files_are_numbers(path, proto)
+        for node in proto.graph.node:
+            node.name = node.name or next(iter(node.output), node.op_type)
         model = ir.from_proto(proto)
         ir.external_data.set_base_dir(model.graph, path.parent)
     _external_data_lies_beside_it(path, model.graph)
@@ -92,6 +94,22 @@ def _as_file_error(path: Path, verdict: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError, RuntimeError) as error:
         raise FileError(f"{path} {verdict}: {error}") from error
+
+
+def _names_are_text(path: Path, message: Message) -> None:
+    """Raise if a name is not in UTF-8; the library gives it as bytes."""
+    for field, value in message.ListFields():
+        single = isinstance(value, str | bytes | Message)
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for inner in [value] if single else value:
+                _names_are_text(path, inner)
+        elif field.type == FieldDescriptor.TYPE_STRING:
+            for text in [value] if single else value:
+                if isinstance(text, bytes):
+                    raise FileError(
+                        f"{path} is not a sound ONNX model: {field.full_name} is no text: "
+                        f"{text[:60]!r}"
+                    )
 
 
 def _places_in_files_are_numbers(path: Path, proto: onnx.ModelProto) -> None:

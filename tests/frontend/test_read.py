@@ -192,3 +192,12 @@ def test_a_wrong_place_in_a_file_of_weights_is_told(tmp_path: Path) -> None:
 def test_a_device_is_not_read(read: Callable[[Path], object]) -> None:
     with pytest.raises(FileError, match="device"):
         read(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(("name", "field"), [(b"Conv", "NodeProto.op_type"), (b"agraph", "name")])
+def test_names_that_are_no_text_are_refused(name: bytes, field: str, tmp_path: Path) -> None:
+    data = model_of(CONV).SerializeToString()
+    assert data.count(name) == 1
+    (tmp_path / "model.onnx").write_bytes(data.replace(name, name[:-1] + b"\xc5"))
+    with pytest.raises(FileError, match=rf"is not a sound ONNX model: onnx\..*{field} is no text"):
+        read_model(tmp_path / "model.onnx")
