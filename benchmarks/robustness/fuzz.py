@@ -81,7 +81,7 @@ def in_processes(name: str, folder: Path, seconds: float, seed: int) -> Counter[
             done.update(json.loads(tally.read_bytes()))
             if status:
                 why = f"the process ended with {os.waitstatus_to_exitcode(status)}"
-                keep(folder, name, why, (Path(made) / "case").read_bytes())
+                keep(folder, name, why, why, (Path(made) / "case").read_bytes())
                 done[why] += 1
             seed += 1000
     return done
@@ -109,9 +109,9 @@ def try_reader(name: str, made: Path, folder: Path, seconds: float, seed: int) -
             done["refused"] += 1
         except (Exception, OutOfTimeError) as error:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
-            why = described(error)
-            keep(folder, name, why, data)
-            done[why] += 1
+            kind, why = described(error)
+            keep(folder, name, kind, why, data)
+            done[kind] += 1
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
     done["seconds"] = max(1, round(process_time() - began))
@@ -123,22 +123,21 @@ def out_of_time(*_: object) -> None:
     raise OutOfTimeError
 
 
-def described(error: BaseException) -> str:
-    """Return the kind of an exception and the line of the package that it comes from."""
+def described(error: BaseException) -> tuple[str, str]:
+    """Return an exception's kind, with the line of ours that it comes from, and its message."""
     ours = [
         frame for frame in traceback.extract_tb(error.__traceback__) if "/spmilp/" in frame.filename
     ]
     where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
-    return f"{type(error).__name__} at {where}: {str(error)[:120]}"
+    return f"{type(error).__name__} at {where}", str(error)[:200]
 
 
-def keep(folder: Path, name: str, why: str, data: bytes) -> None:
+def keep(folder: Path, name: str, kind: str, why: str, data: bytes) -> None:
     """Keep the first case of each kind."""
-    kind = why.partition(": ")[0]
     file = folder / f"{name}-{sha256(kind.encode()).hexdigest()[:8]}"
     if not file.exists():
         file.write_bytes(data)
-        file.with_suffix(".txt").write_text(f"{why}\n")
+        file.with_suffix(".txt").write_text(f"{kind}\n{why}\n")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,15 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
+
+import numpy as np
 
 import spmilp
 from spmilp.bench.read import read_suite
 from spmilp.checker.check import check
+from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.export.binary import parse_binary
 from spmilp.frontend.load import load_network
 from spmilp.machine.read import load_machine, read_machine
@@ -36,7 +40,17 @@ def contents(pattern: str, folder: Path = ROOT) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.glob(pattern))]
 
 
-def of_pair(folder: Path, name: str) -> list[bytes]:
+def arrays() -> list[bytes]:
+    """Return files with inputs of a network, compressed and plain."""
+    found = []
+    for save in (np.savez, np.savez_compressed):
+        made = BytesIO()
+        save(made, **random_inputs(NETWORK, 0))
+        found.append(made.getvalue())
+    return found
+
+
+def of_pair(name: str) -> list[bytes]:
     """Return a file of a plan that is made for it."""
     with tempfile.TemporaryDirectory() as made:
         spmilp.solve(SMALL, solver="list", time_limit=2).save(made)
@@ -51,6 +65,7 @@ SUITES = Path(str(files("spmilp.bench") / "suites"))
 BUFFERS = b"id,lower,upper,size\na,0,3,4\nb,3,9,4\nc,0,9,4\n"
 JOB_SHOP = b"2 3 1\n2 1 1 5 2 1 3 2 4\n1 2 1 6 3 2\n"
 KINDS = load_machine("mesh4x4").machine.kinds
+NETWORK = load_network(ROOT / "models" / "ds_cnn_int8.onnx", {}, KINDS)
 
 READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[bytes]]]] = {
     "problem": (
@@ -59,7 +74,7 @@ READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[byte
     ),
     "plan": (
         from_file(lambda file: check(PROBLEM, read_plan(file, PROBLEM)), ".json"),
-        lambda: of_pair(SMALL, "plan.json"),
+        partial(of_pair, "plan.json"),
     ),
     "machine": (
         lambda data, folder: read_machine(data, "case"),
@@ -74,7 +89,8 @@ READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[byte
         lambda: [BUFFERS, *contents("docs/example/*.csv")],
     ),
     "job shop": (from_file(read_job_shop, ".fjs"), lambda: [JOB_SHOP]),
-    "binary": (lambda data, folder: parse_binary(data, "case"), lambda: of_pair(SMALL, "*.spmb")),
+    "binary": (lambda data, folder: parse_binary(data, "case"), partial(of_pair, "*.spmb")),
+    "inputs": (from_file(lambda file: read_inputs(file, NETWORK), ".npz"), arrays),
     "model": (
         from_file(lambda file: load_network(file, {}, KINDS), ".onnx"),
         partial(contents, "models/*.onnx"),

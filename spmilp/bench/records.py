@@ -177,7 +177,7 @@ def read_records(folder: Path) -> Iterator[Record]:
     for number, line in enumerate(lines[:-1], start=1):
         try:
             yield _record(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FileError(
                 f"{path}: line {number} is no record of this version of spmilp bench "
                 f"({type(error).__name__}: {error}); remove the folder or give another one"

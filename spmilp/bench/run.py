@@ -238,7 +238,7 @@ def _known_statistics(folder: Path) -> dict[str, ProblemStatistics]:
     try:
         known = json.loads((folder / PROBLEMS).read_bytes())
         return {key: ProblemStatistics(**statistics) for key, statistics in known.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -1,5 +1,7 @@
 """Tolerances, references, and inputs that are random or come from a file."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -192,9 +194,32 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(FileError, match=r"no \.npz file of arrays"):
         read_inputs(tmp_path / "text.npz", NETWORK)
+    (tmp_path / "empty.npz").write_bytes(b"")
+    with pytest.raises(FileError, match=r"no \.npz file of arrays"):
+        read_inputs(tmp_path / "empty.npz", NETWORK)
+    with pytest.raises(FileError, match="it is a device"):
+        read_inputs(Path("/dev/zero"), NETWORK)
     np.save(tmp_path / "one.npy", np.zeros(3))
     with pytest.raises(FileError, match="one array without a name"):
         read_inputs(tmp_path / "one.npy", NETWORK)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_damaged_file_is_refused_or_holds_what_its_checksum_says(
+    save: Callable[..., None], tmp_path: Path
+) -> None:
+    """Damaged archives make the library raise a dozen kinds of exceptions."""
+    save(tmp_path / "in.npz", x=np.ones((1, 2, 6, 4), np.float32))
+    whole = (tmp_path / "in.npz").read_bytes()
+    for position in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x5A
+        (tmp_path / "in.npz").write_bytes(damaged)
+        with suppress(FileError):
+            np.testing.assert_array_equal(read_inputs(tmp_path / "in.npz", NETWORK)["x"], 1)
+        (tmp_path / "in.npz").write_bytes(whole[:position])
+        with pytest.raises(FileError):
+            read_inputs(tmp_path / "in.npz", NETWORK)
 
 
 def test_the_reference_is_the_models_own_output(tmp_path: Path) -> None:

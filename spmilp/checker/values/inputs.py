@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import State, raw
 from spmilp.errors import FileError
+from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators.attributes import integer
 from spmilp.frontend.operators.boxes import slices
@@ -163,15 +163,20 @@ def read_reference(path: Path, network: Network) -> dict[str, Array] | None:
 
 
 def _read_arrays(path: Path) -> dict[str, Array]:
+    if is_device(path):
+        raise FileError(f"{path}: cannot be read: it is a device")
     try:
         stored = np.load(path, allow_pickle=False)
         if isinstance(stored, np.ndarray):
             raise FileError(f"{path}: one array without a name; save it with numpy.savez")
         with stored:
             return {name: stored[name] for name in stored.files}
+    except FileError:
+        raise
     except FileNotFoundError as error:
         raise FileError(f"{path}: no such file") from error
-    except (OSError, ValueError, BadZipFile) as error:
+    except Exception as error:
+        # A damaged archive raises almost anything: zlib.error, TokenError, EOFError, MemoryError.
         raise FileError(f"{path}: no .npz file of arrays: {error}") from error
 
 
