@@ -15,11 +15,13 @@ import errno
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from threading import current_thread, main_thread
+from time import monotonic, sleep
 from types import FrameType
 
 COMMITTED = ".spmilp-committed"
@@ -27,6 +29,9 @@ STAGED = ".spmilp-staged-"
 
 ATTEMPTS = 100
 """To commit before others do, where there are no locks."""
+
+LONGEST_WAIT = 60.0
+"""Seconds for another writer to finish; then we go on as where there are no locks."""
 
 NOT_FOR_FOLDERS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
 """What file systems say that cannot lock a folder or send its entries to the disk."""
@@ -94,9 +99,11 @@ def try_to_write(folder: Path) -> None:
 def finish(folder: Path) -> None:
     """Move what has been committed, and not moved yet, to its place."""
     committed = folder / COMMITTED
+    if not _is_ours(committed):
+        return
     try:
         names = sorted(os.listdir(committed))
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return
     for name in names:
         with suppress(FileNotFoundError):  # somebody else has moved it
@@ -109,8 +116,24 @@ def finish(folder: Path) -> None:
 
 def place_of(path: Path) -> Path:
     """Return where the content of a file lies: it may be committed and not moved yet."""
-    committed = path.parent / COMMITTED / path.name
-    return committed if committed.exists() else path
+    committed = path.parent / COMMITTED
+    return (
+        committed / path.name if _is_ours(committed) and (committed / path.name).exists() else path
+    )
+
+
+def _is_ours(committed: Path) -> bool:
+    """Whether a folder was committed by this user or by who owns the folder around it.
+
+    A link would lead to files that are somebody's own; another user's folder (in ``/tmp``) would
+    put other files in the place of ours.
+    """
+    try:
+        found, around = committed.lstat(), committed.parent.stat()
+    except OSError:
+        return False
+    who = {around.st_uid, os.getuid()} if hasattr(os, "getuid") else {found.st_uid}
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in who
 
 
 def _commit(folder: Path, staged: Path) -> None:
@@ -183,12 +206,33 @@ def _only_writer(folder: Path) -> Iterator[bool]:
         if opened is None:
             yield False
             return
-        locked = _unless_not_for_folders(fcntl.flock, opened, fcntl.LOCK_EX)
+        locked = _unless_not_for_folders(_lock_in_time, opened)
         try:
             yield locked
         finally:
             if locked:
                 fcntl.flock(opened, fcntl.LOCK_UN)  # child processes may have the descriptor, too
+
+
+def _lock_in_time(opened: int) -> None:
+    """Wait for a lock of a folder, but not for ever: anybody who may read it can hold one.
+
+    Raises
+    ------
+    OSError
+        If there are no locks, or somebody holds this one for too long.
+    """
+    import fcntl
+
+    ends = monotonic() + LONGEST_WAIT
+    while True:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if monotonic() > ends:
+                raise OSError(errno.ENOLCK, "the lock is held for too long") from error
+            sleep(0.01)
 
 
 @contextmanager

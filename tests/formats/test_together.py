@@ -199,3 +199,38 @@ def test_a_file_that_cannot_be_moved_to_its_place_is_an_error(tmp_path: Path) ->
     (tmp_path / "b.json").mkdir()
     with pytest.raises(FileError, match=r"c\.json: cannot be written: Is a directory"):
         write_atomically(tmp_path / "c.json", "x")
+
+
+def test_a_lock_that_is_held_for_too_long_is_gone_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit, "LONGEST_WAIT", 0.1)
+    write_together(tmp_path, OLD)
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        write_together(tmp_path, NEW)
+    finally:
+        os.close(held)
+    assert _pair(tmp_path) == NEW
+
+
+def test_a_link_in_the_place_of_what_was_committed_leads_nowhere(tmp_path: Path) -> None:
+    own, folder = tmp_path / "own", tmp_path / "folder"
+    write_together(own, {"b.json": b"somebody's own", "diary": b"dear"})
+    write_together(folder, OLD)
+    (folder / commit.COMMITTED).symlink_to(own)
+    assert _pair(folder) == OLD
+    assert {path.name for path in own.iterdir()} == {"b.json", "diary"}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_what_another_user_has_put_there_does_not_count(tmp_path: Path) -> None:
+    write_together(tmp_path, OLD)
+    (tmp_path / commit.COMMITTED).mkdir()
+    (tmp_path / commit.COMMITTED / "b.json").write_bytes(b"a stranger's")
+    os.chown(tmp_path / commit.COMMITTED, 65534, 65534)
+    assert _pair(tmp_path) == OLD
+    with pytest.raises(FileError, match="cannot be written: Directory not empty"):
+        write_together(tmp_path, NEW)
+    assert _pair(tmp_path) == OLD
