@@ -29,6 +29,7 @@ from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.registry import find_solver, solver_names
 from spmilp.tile_selection.first_choice import NetworkOnMachine
+from spmilp.tile_selection.initial import refuse_too_many_tiles
 from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.search import (
     TileSearch,
@@ -275,6 +276,7 @@ def lower_network(
     memories allow.
     """
     clock = clock or Clock(None)
+    refuse_too_many_tiles(network, target.machine)
     subject = NetworkOnMachine(
         network=network,
         machine=target.machine,

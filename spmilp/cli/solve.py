@@ -167,6 +167,8 @@ def solve(
             )
         if interrupts.memory is not None:
             out.print_warning(interrupts.why)
+        if answer.seconds > time_limit + max(2.0, 0.05 * time_limit):
+            out.print_warning(_late(answer, time_limit))
         _show(answer, as_json=as_json)
     raise typer.Exit(_exit_code(answer, gap if strict_gap else math.inf, interrupts.code))
 
@@ -239,6 +241,15 @@ def _show(answer: Answer, *, as_json: bool) -> None:
         out.print_json(_as_object(answer, summary))
     elif summary is not None:
         _print_tables(out.console(), answer, summary)
+
+
+def _late(answer: Answer, time_limit: float) -> str:
+    """Say by how much the limit was exceeded, and what for."""
+    return (
+        f"the time limit of {amounts.time(time_limit)} did not suffice for a plan of this size: it "
+        f"took {amounts.time(answer.seconds)}, of which {amounts.time(answer.seconds_to_write)} to "
+        f"write and {amounts.time(answer.result.seconds_to_check)} to check it"
+    )
 
 
 def _failure(answer: Answer) -> str:

@@ -12,7 +12,7 @@ from spmilp.plan import derived
 from spmilp.plan.model import FORMAT, VERSION, PlanModel
 from spmilp.plan.plan import Placement, Plan
 from spmilp.plan.rows import residency_lines, transfer_lines
-from spmilp.problem.documents import Lines, Rows, as_text, collector_paused, row
+from spmilp.problem.documents import Lines, Rows, as_bytes, collector_paused, row
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256 as hash_of_problem
@@ -48,7 +48,7 @@ def write_plan(
     FileError
         If the file cannot be written.
     """
-    write_atomically(path, plan_text(plan, problem, problem_sha256))
+    write_atomically(path, plan_bytes(plan, problem, problem_sha256))
 
 
 def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
@@ -62,7 +62,7 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
         If the folder cannot be written.
     """
     problem_file = problem_text(problem).encode()
-    plan_file = plan_text(plan, problem, sha256_of(problem_file)).encode()
+    plan_file = plan_bytes(plan, problem, sha256_of(problem_file))
     names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
     problem_path, plan_path = write_together(
         folder, dict(zip(names, (problem_file, plan_file), strict=True))
@@ -87,8 +87,13 @@ def room_for_pair(problem: Problem, folder: Path) -> None:
     require_room(folder, (PROBLEM_FILE, PLAN_FILE), size)
 
 
-@collector_paused()
 def plan_text(plan: Plan, problem: Problem, sha256: str | None = None) -> str:
+    """Return :func:`plan_bytes` as text."""
+    return plan_bytes(plan, problem, sha256).decode()
+
+
+@collector_paused()
+def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes:
     """Return the content of ``plan.json``; equal plans give equal bytes.
 
     Parameters
@@ -108,7 +113,7 @@ def plan_text(plan: Plan, problem: Problem, sha256: str | None = None) -> str:
             f"{sha256}"
         )
     try:
-        return as_text(plan_document(plan, problem, sha256), PlanModel)
+        return as_bytes(plan_document(plan, problem, sha256), PlanModel)
     except ValidationError as error:
         raise ValueError(f"plan of {problem.name}: {what_is_wrong(error)}") from error
 

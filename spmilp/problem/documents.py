@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, reduce
+from io import BytesIO
 from itertools import islice
 from operator import getitem
 from pathlib import Path
@@ -158,9 +159,15 @@ class Lines:
 
 
 def as_text(document: Mapping[str, Any], model: type[BaseModel] | None = None) -> str:
+    """Return :func:`as_bytes` as text."""
+    return as_bytes(document, model).decode()
+
+
+def as_bytes(document: Mapping[str, Any], model: type[BaseModel] | None = None) -> bytes:
     """Return JSON in ASCII: one line for each plain field and each row of a table.
 
-    The same document gives the same text, on every machine.
+    The same document gives the same bytes, on every machine. They are in memory once: there may be
+    hundreds of millions of them.
 
     Parameters
     ----------
@@ -175,8 +182,12 @@ def as_text(document: Mapping[str, Any], model: type[BaseModel] | None = None) -
     for name, value in document.items():
         if model is not None and isinstance(value, Lines):
             validate_columns(model, name, value.columns)
+    written = BytesIO()
     try:
-        return "".join((*_pieces(document, model), "\n"))
+        for piece in _pieces(document, model):
+            written.write(piece.encode())
+        written.write(b"\n")
+        return written.getvalue()
     except ValidationError:
         if model is not None:
             # Only the whole document has rows with their own numbers, for the message.

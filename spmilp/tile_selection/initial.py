@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import prod
 
+from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Network
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import machine_rates
@@ -20,6 +21,9 @@ FIRST_WORKING_SET = 0.7
 
 COARSE_WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
 """Parts of a whole memory, however many cores share it."""
+
+MOST_TILES = 200_000
+"""Of all groups, where memories can hold no larger ones: of more no plan could be made in hours."""
 
 MOST_PAIRS = 400_000
 """Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
@@ -56,6 +60,27 @@ def coarse_tilings(network: Network, machine: Machine) -> Iterator[Tilings]:
         found = _tilings(network, machine, fewest)
         if found is not None:
             yield found
+
+
+def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
+    """Raise an error where results are so large that tiles can only be too many.
+
+    Raises
+    ------
+    SpmilpError
+        If they are; it says what to do.
+    """
+    largest = max(machine_rates(machine).capacity)
+    sizes = {group.name: network.tensors[group.output].bytes for group in network.groups}
+    tiles = sum(-(-size // largest) for size in sizes.values())
+    if tiles > MOST_TILES:
+        name = max(sizes, key=sizes.__getitem__)
+        raise SpmilpError(
+            f"{network.name}: its results need {tiles:,} tiles at least, expected at most "
+            f"{MOST_TILES:,}: the one of group {name} has {sizes[name]:,} B, and the largest "
+            f"scratchpad holds {largest:,} B; give smaller dimensions (--dim), or use a machine "
+            "with larger scratchpads"
+        )
 
 
 def tasks_of(tilings: Mapping[int, Tiling]) -> int:

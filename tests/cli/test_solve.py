@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeAlias
@@ -12,6 +13,7 @@ import pytest
 from checker.worked_example import PLAN, PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
 from cli.running import MODELS, Run
+from spmilp.cli import solve as command
 from spmilp.cli.progress import ProgressLine
 from spmilp.problem.write import write_problem
 from spmilp.solvers.base import SolverResult, SolveStatus
@@ -291,3 +293,16 @@ def test_many_cores_are_summed_up(run: Run, answering: Answering, tmp_path: Path
 
     assert ended.code == 0
     assert "3 of 30" in ended.out
+
+
+def test_a_plan_that_takes_longer_than_the_limit_says_so(
+    run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = answering(FakeSolver(answer()))
+    seconds = count(10**9, 10)
+    monkeypatch.setattr(command.time, "perf_counter", lambda: float(next(seconds)))
+    ended = run("solve", problem, "--time-limit", "15s", "-o", "out")
+
+    assert ended.code == 0
+    assert "the time limit of 15 s did not suffice for a plan of this size: it took" in ended.err
+    assert "of which 10 s to write" in ended.err

@@ -157,6 +157,19 @@ def test_a_constant_written_as_an_expression_is_folded_whatever_its_size(tmp_pat
     assert_same_numbers(model, after, {"x": (2, 300)})
 
 
+def test_a_constant_that_would_take_gigabytes_is_not_computed(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[2] x) => (float[90000,90000] y)
+    <float[1] base = {0.1}, int64[2] shape = {90000, 90000}>
+    {
+        huge = Expand(base, shape)
+        part = ReduceMean <keepdims: int = 1> (x)
+        y = Mul(huge, part)
+    }
+    """
+    assert "Expand" in kinds(cleaned(tmp_path, model_of(graph)))
+
+
 def test_integer_weights_are_not_folded_into_floats(tmp_path: Path) -> None:
     graph = """
     agraph (float[2,3] x) => (float[2,4] y)

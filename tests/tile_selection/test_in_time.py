@@ -8,7 +8,7 @@ import pytest
 
 from spmilp import pipeline
 from spmilp.checker.check import check
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.lower import lower
 from spmilp.pipeline import lower_network
 from spmilp.problem.problem import Problem
@@ -166,3 +166,14 @@ def test_more_tasks_than_are_evaluated_in_all_are_never_lowered() -> None:
         TARGET.machine, TileSearch(tasks=tasks_of(found.tilings) - 1), None, Clock(None)
     )
     assert not evaluation.affords(found.tilings)
+
+
+def test_results_that_can_only_have_too_many_tiles_are_refused_with_both_numbers() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1_000_000, 3, 64, 64)), 16))
+    target = replace(TARGET, machine=star_machine(4, 1 << 16))
+    with pytest.raises(
+        SpmilpError, match=r"4,000,000 tiles at least, expected at most 200,000"
+    ) as said:
+        lower_network(network, target)
+    assert "--dim" in str(said.value)

@@ -5,6 +5,7 @@ that no pass can look at their values. Where all of them are one number, the mar
 """
 
 import sys
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,9 @@ _MOVING = frozenset(
         *("Transpose", "Unsqueeze"),
     }
 )
+
+MOST_ELEMENTS = 1 << 26
+"""Of a constant that is computed: larger ones would take gigabytes."""
 
 ROUNDS = 4
 """Rounds of folding and rewriting; each may open the way for the next."""
@@ -93,9 +97,18 @@ def _constants_become_initializers(model: ir.Model) -> None:
 
 def _may_fold(node: ir.Node) -> bool | None:
     """Return whether a node whose inputs are all constants is folded; ``None`` for the default."""
+    if any(_elements(value) > MOST_ELEMENTS for value in node.outputs):
+        return False
     if node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear"):
         return False
     return True if node.op_type in ("ConstantOfShape", "QuantizeLinear") else None
+
+
+def _elements(value: ir.Value) -> int:
+    """Return the elements of a value as far as its dimensions are known."""
+    if value.shape is None:
+        return 0
+    return prod(size for size in value.shape if isinstance(size, int))
 
 
 MARK = "spmilp.shape_only"
