@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.checker.second_opinion import second_opinion
 
 PROBLEMS = Path(__file__).parents[1] / "instances" / "problems"
 INSTANCE = PROBLEMS / "residual-8t-2c-crossbar-verytight-balanced.json"
@@ -22,3 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
     is_parent = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
     if is_parent and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         subprocess.run([sys.executable, "-c", COMPILED, str(INSTANCE)], check=False)
+
+
+@pytest.fixture(autouse=True)
+def _second_opinion() -> Iterator[None]:
+    """Small plans that a test lets the checker judge are judged by the second checker too."""
+    with second_opinion():
+        yield
