@@ -263,6 +263,7 @@ def read_problem(data: bytes) -> Row:
         for b in problem.buffers
     ]  # fmt: skip
     problem.fields["slices"] = wholes + problem.slices
+    problem.fields["writers"] = {buffer: t.index for t in problem.tasks for buffer in t.writes}
     _tables_are_consistent(problem)
     _tasks_are_consistent(problem)
     problem.fields["routes"] = Routes(problem.machine)
@@ -327,8 +328,8 @@ def _tables_are_consistent(problem: Row) -> None:
             tensor = tensors[buffer.place.tensor]
             _lies_inside(who, buffer.place.start, buffer.shape, tensor.shape)
             _need(tensor.item == buffer.item, f"{who}: another item than its tensor")
-        writers = sum(task.writes.count(buffer.index) for task in problem.tasks)
-        _need(writers + (buffer.starts_in is not None) == 1, f"{who}: not exactly one origin")
+        origins = (buffer.starts_in is not None) + (buffer.index in problem.writers)
+        _need(origins == 1, f"{who}: {origins} origins, expected one")
         for memory in (buffer.starts_in, buffer.ends_in):
             if memory is None:
                 continue
@@ -347,6 +348,8 @@ def _lies_inside(who: str, start: list[int], extent: list[int], shape: list[int]
 
 def _tasks_are_consistent(problem: Row) -> None:
     kinds, tasks = len(problem.machine.kinds), problem.tasks
+    writes = sum(len(task.writes) for task in tasks)
+    _need(writes == len(problem.writers), "a buffer has two writers")
     for task in tasks:
         who = f"task {task.index}"
         _need(len(task.cycles) == kinds and any(task.cycles), f"{who}: cycles of kinds")
@@ -368,9 +371,8 @@ def _tasks_are_consistent(problem: Row) -> None:
 
 def predecessors(problem: Row, task: Row) -> set[int]:
     """Return the tasks that must end before a task starts."""
-    read = {problem.slices[part].buffer for part in task.reads}
-    writers = {other.index for other in problem.tasks if read.intersection(other.writes)}
-    return writers | set(task.after)
+    writers = {problem.writers.get(problem.slices[part].buffer) for part in task.reads}
+    return writers - {None} | set(task.after)
 
 
 def canonical_text(problem: Row) -> str:
