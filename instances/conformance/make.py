@@ -1,9 +1,8 @@
-"""Write the conformance suite: ``python -m instances.conformance.make [FOLDER]``.
+"""Write the conformance suite: ``python -m instances.conformance.make``.
 
 The same code gives the same bytes. Both checkers must say of each case what the suite says.
 """
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -98,21 +97,18 @@ def _put(content: Any, path: list[str], value: object) -> None:
             content[key] = value
 
 
-def write(folder: Path) -> Counter[str]:
-    """Write all files, and return how many cases there are of each rule."""
-    for name in ("problems", "plans"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        for old in (folder / name).glob("*.json"):
-            old.unlink()
-    counts, index, files = Counter[str](), [], dict[str, str]()
+def files() -> dict[str, str]:
+    """Return the texts of all files of the suite by their paths in its folder."""
+    counts, index, found = Counter[str](), [], dict[str, str]()
+    homes: dict[str, str] = {}
     for case in cases():
         leading = case.rules[0] if case.rules else case.verdict
-        counts.update(case.rules or ["valid"])
+        counts[leading] += 1
         name = f"{leading.replace('_', '-')}-{counts[leading]}-{case.base}"
         problem = as_text(case.problem)
-        home = files.setdefault(problem, case.base if case.base not in files.values() else name)
-        (folder / "problems" / f"{home}.json").write_text(problem)
-        (folder / "plans" / f"{name}.json").write_text(case.plan)
+        home = homes.setdefault(problem, name if case.base in homes.values() else case.base)
+        found[f"problems/{home}.json"] = problem
+        found[f"plans/{name}.json"] = case.plan
         index.append(
             {
                 "name": name,
@@ -123,15 +119,21 @@ def write(folder: Path) -> Counter[str]:
                 "about": case.about,
             }
         )
-    (folder / "index.json").write_text(as_text({"cases": index}))
-    return counts
+    return found | {"index.json": as_text({"cases": index})}
 
 
 def main() -> None:
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    print(dict(write(parser.parse_args().folder)))
+    """Write what has changed, and remove what is no longer part of the suite."""
+    made = files()
+    for path in FOLDER.rglob("*.json"):
+        if str(path.relative_to(FOLDER)) not in made:
+            path.unlink()
+    for name, text in made.items():
+        path = FOLDER / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    print(f"{len(made)} files")
 
 
 if __name__ == "__main__":

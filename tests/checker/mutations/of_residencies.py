@@ -1,95 +1,7 @@
-"""Mutations of the rows of residencies and of the addresses of tensors."""
+"""Mutations of the rows of residencies: times, contents, fillers, numbers, bytes in place."""
 
 from tests.checker.mutations.mutant import Fields, Mutant, kind
-
-
-def _memory(mutant: Mutant, row: Fields) -> Fields:
-    found: Fields = mutant.subject.machine["memories"][row["memory"]]
-    return found
-
-
-@kind
-def an_offset_is_a_byte_higher(mutant: Mutant) -> None:
-    mutant.row("residencies")["offset"] += 1
-
-
-@kind
-def an_offset_is_an_alignment_higher(mutant: Mutant) -> None:
-    row = mutant.row("residencies")
-    row["offset"] += _memory(mutant, row)["alignment"]
-
-
-@kind
-def an_offset_is_an_alignment_lower(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: r["offset"] >= _memory(mutant, r)["alignment"])
-    row["offset"] -= _memory(mutant, row)["alignment"]
-
-
-@kind
-def an_offset_is_any_aligned_address(mutant: Mutant) -> None:
-    row = mutant.row("residencies")
-    memory = _memory(mutant, row)
-    most = max(1, ((memory["size"] or 4096) - row["bytes"]) // memory["alignment"])
-    row["offset"] = mutant.random.randrange(most) * memory["alignment"]
-
-
-@kind
-def an_offset_is_that_of_a_neighbour(mutant: Mutant) -> None:
-    one, other = mutant.two("residencies", lambda row: row["memory"])
-    one["offset"] = other["offset"]
-
-
-@kind
-def two_offsets_are_swapped(mutant: Mutant) -> None:
-    one, other = mutant.two("residencies", lambda row: row["memory"])
-    one["offset"], other["offset"] = other["offset"], one["offset"]
-
-
-@kind
-def two_offsets_of_equal_sizes_are_swapped(mutant: Mutant) -> None:
-    one, other = mutant.two("residencies", lambda row: (row["memory"], row["bytes"]))
-    one["offset"], other["offset"] = other["offset"], one["offset"]
-
-
-@kind
-def a_residency_begins_where_its_memory_ends(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: _memory(mutant, r)["size"] is not None)
-    row["offset"] = _memory(mutant, row)["size"]
-
-
-@kind
-def a_residency_leaves_its_memory(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: _memory(mutant, r)["size"] is not None)
-    memory = _memory(mutant, row)
-    row["offset"] = memory["size"] // memory["alignment"] * memory["alignment"]
-    row["offset"] -= (row["bytes"] - 1) // memory["alignment"] * memory["alignment"]
-
-
-@kind
-def a_residency_lies_on_reserved_bytes(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: _memory(mutant, r)["reserved"])
-    row["offset"] = _memory(mutant, row)["reserved"][0]["start"]
-
-
-@kind
-def a_residency_begins_where_a_neighbour_ends(mutant: Mutant) -> None:
-    one, other = mutant.two("residencies", lambda row: row["memory"])
-    one["offset"] = other["offset"] + other["bytes"]
-
-
-@kind
-def a_residency_has_a_byte_more(mutant: Mutant) -> None:
-    mutant.row("residencies")["bytes"] += 1
-
-
-@kind
-def a_residency_has_a_byte_less(mutant: Mutant) -> None:
-    mutant.row("residencies", lambda row: row["bytes"] > 1)["bytes"] -= 1
-
-
-@kind
-def scratch_has_twice_the_bytes(mutant: Mutant) -> None:
-    mutant.row("residencies", lambda row: "slice" not in row)["bytes"] *= 2
+from tests.checker.mutations.of_addresses import memory_of
 
 
 @kind
@@ -139,6 +51,19 @@ def a_residency_lasts_to_the_end(mutant: Mutant) -> None:
 def a_residency_ends_when_it_starts(mutant: Mutant) -> None:
     row = mutant.row("residencies", lambda row: row["start"] > 0)
     row["end"] = row["start"]
+
+
+@kind
+def an_operand_ends_early_and_a_copy_with_its_reader(mutant: Mutant) -> None:
+    """The value is not lost, and yet not where it is read."""
+    run = mutant.row("tasks", lambda row: row.get("reads"))
+    old = mutant.residency(mutant.one_of(run["reads"]))
+    end = run["start"] + run["cycles"]
+    copy = mutant.row(
+        "residencies",
+        lambda r: r is not old and r.get("slice") == old.get("slice") and r["start"] < end - 1,
+    )
+    old["end"], copy["end"] = end - 1, end + mutant.random.choice([-1, 0, 1])
 
 
 @kind
@@ -246,7 +171,7 @@ def what_is_there_at_the_start_is_also_elsewhere(mutant: Mutant) -> None:
         "residencies",
         lambda r: "slice" in r and "filled_by_task" not in r and "filled_by_transfer" not in r,
     )
-    memory = _memory(mutant, row)
+    memory = memory_of(mutant, row)
     here = [r["offset"] + r["bytes"] for r in rows if r["memory"] == row["memory"]]
     offset = -(-max(here) // memory["alignment"]) * memory["alignment"]
     rows.append(dict(row, index=len(rows), offset=offset))
@@ -286,7 +211,7 @@ def what_is_replaced_in_place_stays_a_cycle_longer(mutant: Mutant) -> None:
 @kind
 def what_replaces_in_place_lies_elsewhere(mutant: Mutant) -> None:
     _, new = mutant.one_of(_in_place(mutant))
-    new["offset"] += _memory(mutant, new)["alignment"]
+    new["offset"] += memory_of(mutant, new)["alignment"]
 
 
 @kind
@@ -323,64 +248,3 @@ def _in_place(mutant: Mutant) -> list[tuple[Fields, Fields]]:
         for buffer, written in zip(task["writes"], run["writes"], strict=True)
         if (part, buffer) == (a, b) and kept[read]["offset"] == kept[written]["offset"]
     ]
-
-
-@kind
-def a_tensor_is_a_byte_higher(mutant: Mutant) -> None:
-    mutant.row("tensors")["address"] += 1
-
-
-@kind
-def a_tensor_is_an_alignment_higher(mutant: Mutant) -> None:
-    row = mutant.row("tensors")
-    memory = mutant.subject.problem["tensors"][row["index"]]["memory"]
-    row["address"] += mutant.subject.machine["memories"][memory]["alignment"]
-
-
-@kind
-def a_tensor_lies_where_another_one_lies(mutant: Mutant) -> None:
-    one, other = mutant.two("tensors")
-    one["address"] = other["address"]
-
-
-@kind
-def a_tensor_moves_with_what_lies_in_it(mutant: Mutant) -> None:
-    """Behind all others, or onto them."""
-    row = mutant.row("tensors")
-    moved = mutant.subject.problem["tensors"][row["index"]]
-    alignment = mutant.subject.machine["memories"][moved["memory"]]["alignment"]
-    step = mutant.random.choice([alignment, 1 << 20])
-    row["address"] += step
-    for kept in mutant.plan["residencies"]:
-        if kept["memory"] == moved["memory"] and _tensor_of(mutant, kept) == row["index"]:
-            kept["offset"] += step
-
-
-def _tensor_of(mutant: Mutant, kept: Fields) -> int | None:
-    problem = mutant.subject.problem
-    if "slice" not in kept:
-        return None
-    index = kept["slice"]
-    whole = len(problem["buffers"])
-    buffer = problem["buffers"][
-        index if index < whole else problem["slices"][index - whole]["buffer"]
-    ]
-    place = buffer.get("place")
-    return None if place is None else int(place["tensor"])
-
-
-@kind
-def a_tensor_is_missing(mutant: Mutant) -> None:
-    mutant.row("tensors")
-    mutant.plan["tensors"].pop()
-
-
-@kind
-def there_is_a_tensor_too_many(mutant: Mutant) -> None:
-    rows = mutant.plan["tensors"]
-    rows.append({"index": len(rows), "address": 1 << 30})
-
-
-@kind
-def a_tensor_has_another_number(mutant: Mutant) -> None:
-    mutant.row("tensors")["index"] += 1

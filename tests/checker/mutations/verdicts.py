@@ -84,7 +84,9 @@ class Pair:
             Where the mutant is written.
         """
         data = json.dumps(plan).encode()
-        file.write_bytes(data)
+        with file.open("r+b" if file.exists() else "wb") as opened:
+            opened.write(data)
+            opened.truncate()  # on opening it takes some file systems ten times longer
         # Deriving fields takes longer than checking; few kinds touch them.
         problem = self.problem if kind in READ_WITH_PROBLEM else None
         return of_checker(self.problem, file, problem), of_second(self.read, data)
