@@ -5,6 +5,7 @@ value replay, which get what they need from the tables too.
 """
 
 import struct
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -152,9 +153,12 @@ class Player:
             None if number < 0 else self.scale(self.rows["scales"][number])
             for number in self.words[step.scales :][: step.inputs + 1]
         ]
+        output = scales[-1]
+        if output is not None:
+            output = replace(output, rounds_with_zero=step.quantised == 2)
         quantisation = Quantisation(
             inputs=tuple(scales[:-1]),
-            output=scales[-1],
+            output=output,
             low=_real(step.low) if step.limits & 1 else None,
             high=_real(step.high) if step.limits & 2 else None,
         )

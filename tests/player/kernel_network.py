@@ -107,11 +107,22 @@ class KernelNetwork:
         self.tensors[name] = Tensor(name=name, shape=tuple(shape), dtype=np.dtype(dtype))
 
 
-def scale_of(step: Any, zero: int = 0, dtype: Any = np.int8, axis: int | None = None) -> Scale:
+def scale_of(
+    step: Any,
+    zero: int = 0,
+    dtype: Any = np.int8,
+    axis: int | None = None,
+    rounds_with_zero: bool = False,
+) -> Scale:
     """Return a scale for one tensor, or for each position of an axis."""
     steps = np.asarray(step, dtype=np.float32).reshape(-1)
-    zeros = np.full(steps.shape, zero, dtype=np.int32)
-    return Scale(scale=steps, zero_point=zeros, axis=axis, dtype=np.dtype(dtype))
+    return Scale(
+        scale=steps,
+        zero_point=np.full(steps.shape, zero, dtype=np.int32),
+        axis=axis,
+        dtype=np.dtype(dtype),
+        rounds_with_zero=rounds_with_zero,
+    )
 
 
 def windows(
@@ -227,6 +238,19 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
         ("Transpose", {"perm": (0, 2, 3, 1)}),
     ):
         made.add(kind, (image,), attributes, scales=(one,), output=scale_of(0.02, -5))
+    # onnxruntime's QLinear operators; with powers of two many results end in one half.
+    for step in (0.05, 0.0625):
+        output = scale_of(step, 1, rounds_with_zero=True)
+        scales = (scale_of(0.03, 4), other) if step == 0.05 else (scale_of(0.03125, 4),) * 2
+        for kind in ("Add", "Mul"):
+            made.add(kind, (image, made.integers(6, 1, 6)), scales=scales, output=output)
+        made.add(
+            "AveragePool",
+            (image,),
+            windows((2, 2), (2, 1), ceil_mode=0, count_include_pad=0),
+            scales=scales[:1],
+            output=output,
+        )
     steps = made.reals(6, low=0.01, high=0.1)
     reals = made.reals(2, 6, 5)
     made.add("QuantizeLinear", (reals,), scales=(None,), output=scale_of(steps, 3, axis=1))

@@ -221,10 +221,7 @@ def _missing_for_numbers(network: Network, operator: Operator) -> Iterator[str]:
     reals_only = operator.kind in _ON_FLOATS or operator.kind.startswith("Reduce")
     if operator.quantisation is None and is_integer and reals_only:
         yield f"its kernel computes with reals, not with elements of type {dtype}"
-    quantised = operator.quantisation
-    if quantised is not None and quantised.output is not None and quantised.output.rounds_with_zero:
-        yield "its kernel rounds before it adds the zero point, onnxruntime's QLinear one after"
-    scales = () if quantised is None else quantised.inputs
+    scales = () if operator.quantisation is None else operator.quantisation.inputs
     for position, scale in enumerate(scales):
         if _has_axis(scale) and (
             operator.kind in _ROWS or (operator.kind in _PER_CHANNEL and position == 0)

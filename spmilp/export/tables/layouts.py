@@ -223,7 +223,7 @@ STEPS = _layout(
     "u32 first_input: position in words of one view for each input, -1 for none",
     "u32 first_attribute: in attributes",
     "u32 attributes: how many",
-    "u32 quantised: 1 for an operator on integers that stand for reals",
+    "u32 quantised: 1 for an operator on integers that stand for reals, 2 for a QLinear one",
     "u32 scales: position in words of one scale for each input and the output's, -1 for none",
     "u32 limits: LIMIT_LOW and LIMIT_HIGH of real results, before they are rounded",
     "i32 low: bits of float32",

@@ -98,6 +98,14 @@ def _encoded(value: Attribute, words: Words, texts: Texts) -> tuple[int, int, in
     return AttributeType.INTEGERS, len(value), words.add(map(int, value))
 
 
+def quantised(quantisation: Quantisation | None) -> int:
+    """Return 0 for an operator on its inputs as they are; 2 where the zero point is rounded too."""
+    if quantisation is None:
+        return 0
+    output = quantisation.output
+    return 2 if output is not None and output.rounds_with_zero else 1
+
+
 def limits(quantisation: Quantisation | None) -> tuple[int, int, int]:
     """Return which limits an operator's real results have, and their bits."""
     if quantisation is None:

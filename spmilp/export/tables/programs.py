@@ -19,6 +19,7 @@ from spmilp.export.tables.operators import (
     attribute_rows,
     limits,
     operator_code,
+    quantised,
     type_code,
 )
 from spmilp.export.tables.table import NONE, Texts, Words
@@ -178,7 +179,7 @@ class Programs:
             (
                 *(operator_code(operator), self._output(scope, operator, own)),
                 *(len(inputs), self._words.add(inputs), *self._attributes(operator)),
-                *(int(operator.quantisation is not None), self.scales.of(operator)),
+                *(quantised(operator.quantisation), self.scales.of(operator)),
                 *(*limits(operator.quantisation), which, start, end, previous, 0),
             )
         )

@@ -306,9 +306,12 @@ void spmilp_put(const struct spmilp_call *call, size_t index, const int32_t *at,
         return;
     }
     const int32_t position = along(scale, at);
-    const float rounded = rintf(value / spmilp_scale_at(call->tables, scale, position));
+    const float scaled = value / spmilp_scale_at(call->tables, scale, position);
     const int32_t zero = spmilp_zero_at(call->tables, scale, position);
-    spmilp_store_integer(&call->output, index, spmilp_saturate(rounded, zero, scale->type));
+    const int64_t stored = call->step->quantised == SPMILP_ROUNDS_WITH_ZERO
+                               ? spmilp_saturate(rintf(scaled + (float)zero), 0, scale->type)
+                               : spmilp_saturate(rintf(scaled), zero, scale->type);
+    spmilp_store_integer(&call->output, index, stored);
 }
 
 const struct spmilp_attribute *spmilp_attribute(const struct spmilp_call *call, uint32_t name)

@@ -58,6 +58,9 @@ float spmilp_scale_at(const struct spmilp_tables *tables, const struct spmilp_sc
 int32_t spmilp_zero_at(const struct spmilp_tables *tables, const struct spmilp_scale *scale,
                        int32_t position);
 int64_t spmilp_saturate(float rounded, int32_t zero, uint32_t type);
+
+/* What a step's field quantised is where the zero point is added before the result is rounded. */
+#define SPMILP_ROUNDS_WITH_ZERO 2U
 float spmilp_limit(const struct spmilp_step *step, float value, float unit);
 
 /* Attributes; `position` counts the words of one. */
