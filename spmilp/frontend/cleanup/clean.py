@@ -59,12 +59,11 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         fold_shapes(model)
         fold_constants(model)
         infer_shapes(model)
-        type_requantised_integers(model)
-        expand_qlinear(model)
-        infer_shapes(model)
+        if any([type_requantised_integers(model), expand_qlinear(model)]):
+            infer_shapes(model)
         widen_four_bits(model)
-        expand_run_time_scales(model)
-        infer_shapes(model)
+        if expand_run_time_scales(model):
+            infer_shapes(model)
         unroll_recurrences(model)
         model = expand_functions(model, known)
         infer_shapes(model)

@@ -71,20 +71,26 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
 _BORDER = ("DequantizeLinear", "QuantizeLinear")
 
 
-def expand_qlinear(model: ir.Model) -> None:
-    """Replace every quantised operator; note the reason where one cannot be."""
+def expand_qlinear(model: ir.Model) -> bool:
+    """Replace every quantised operator, and say whether there were any.
+
+    Where one cannot be replaced, the reason is noted.
+    """
+    found = False
     for node in list(model.graph):
         form = _FORMS.get((node.domain, node.op_type))
         if node.domain == MICROSOFT and node.op_type in _BORDER:
             # The same operators, for types that older operator sets of ONNX lack.
-            node.domain = ""
+            node.domain, found = "", True
         elif form is not None:
+            found = True
             with noting_what_is_malformed(node):
                 reason = _reason_against(node, form)
                 if reason is None:
                     _expand(model.graph, node, form)
                 else:
                     set_reason(node, reason)
+    return found
 
 
 def _operands(node: ir.Node, form: _Form) -> tuple[int, ...]:

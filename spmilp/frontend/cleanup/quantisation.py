@@ -38,8 +38,9 @@ def widen_four_bits(model: ir.Model) -> None:
             value.type = ir.TensorType(wider)
 
 
-def expand_run_time_scales(model: ir.Model) -> None:
-    """Replace quantisation by arithmetic on reals where its scale or zero point is computed."""
+def expand_run_time_scales(model: ir.Model) -> bool:
+    """Replace quantisation by arithmetic where its scale is computed; say whether any was."""
+    replaced = False
     for node in list(model.graph):
         if node.domain != "" or node.op_type not in _EXPANSIONS:
             continue
@@ -48,6 +49,8 @@ def expand_run_time_scales(model: ir.Model) -> None:
             outputs = _EXPANSIONS[node.op_type](build, node)
             if outputs:
                 replace_node(model.graph, node, build.tape.nodes, outputs)
+                replaced = True
+    return replaced
 
 
 def _dynamic(build: Builder, node: ir.Node) -> list[ir.Value]:

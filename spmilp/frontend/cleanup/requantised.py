@@ -44,14 +44,14 @@ class _NoMeaningError(Exception):
     """A node cannot be computed with integers; the message is the reason."""
 
 
-def type_requantised_integers(model: ir.Model) -> None:
-    """Give every tensor of a network with RequantShift its integer type.
+def type_requantised_integers(model: ir.Model) -> bool:
+    """Give every tensor of a network with RequantShift its integer type; say whether it is one.
 
-    Shapes and types of what nodes give have to be inferred anew afterwards.
+    Shapes and types of what nodes give have to be inferred anew then.
     """
     graph = model.graph
     if not any(node.op_type == SHIFT and node.domain != OWN_DOMAIN for node in graph):
-        return
+        return False
     _teach_shape_inference()
     graph.opset_imports[OWN_DOMAIN] = 1
     for value in graph.inputs:
@@ -66,6 +66,7 @@ def type_requantised_integers(model: ir.Model) -> None:
                 _rewrite(graph, node)
             except _NoMeaningError as error:
                 set_reason(node, str(error))
+    return True
 
 
 def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
