@@ -264,3 +264,25 @@ def two_transfers_have_each_others_numbers(mutant: Mutant) -> None:
     for kept in mutant.plan["residencies"]:
         if kept.get("filled_by_transfer") in number:
             kept["filled_by_transfer"] = number[kept["filled_by_transfer"]]
+
+
+@kind
+def an_output_is_stored_again(mutant: Mutant) -> None:
+    """At the end, onto itself; what is there at the end stays, and the claims follow."""
+    kept, moves, solve = (mutant.plan[n] for n in ("residencies", "transfers", "solve"))
+    end = solve["makespan"]
+    homes = [b.get("ends_in") for b in mutant.subject.problem["buffers"]]
+    row = mutant.row(
+        "transfers",
+        lambda r: (
+            r["slice"] < len(homes) and homes[r["slice"]] == kept[r["destinations"][0]]["memory"]
+        ),
+    )
+    for one in kept:
+        if one["end"] >= end or one["index"] == row["source"]:
+            one["end"] = end + row["cycles"]
+    again = dict(kept[row["destinations"][0]], index=len(kept), start=end, end=end + row["cycles"])
+    kept.append(again | {"filled_by_transfer": len(moves)})
+    moves.append(dict(row, index=len(moves), start=end, destinations=[len(kept) - 1]))
+    solve["makespan"] += row["cycles"]
+    solve["dram_traffic"] += again["bytes"]

@@ -71,11 +71,16 @@ def tightened(machine: Machine) -> Machine:
 
 
 def planned(problem: Problem, solver: str, seconds: float | None = None) -> Plan:
-    """Return a solver's plan; without a time limit always the same one."""
-    plan = find_solver(solver).solve(problem, SolveOptions(time_limit=seconds, seed=0)).plan
-    if plan is None:
-        raise ValueError(f"{solver} has no plan of {problem.name}")
-    return plan
+    """Return a solver's plan; without a time limit always the same one.
+
+    With one it gets more time if it finds none, as on a machine that has other work.
+    """
+    for times in (1, 10, 100):
+        limit = None if seconds is None else times * seconds
+        plan = find_solver(solver).solve(problem, SolveOptions(time_limit=limit, seed=0)).plan
+        if plan is not None:
+            return plan
+    raise ValueError(f"{solver} has no plan of {problem.name}")
 
 
 def on_preset(name: str) -> Pair:
