@@ -93,9 +93,10 @@ def first_choice_in_time(
         There is a plan that takes less time. Otherwise the choice has until the moment from which
         on there is just enough time to make a plan of :func:`coarse_tilings` and write it.
     """
-    pace, needed = clock.pace, 0.0
+    pace, needed, has_quicker = clock.pace, 0.0, has_plan
     if not has_plan and clock.is_limited:
         coarse = next(coarse_tilings(subject.network, subject.machine), None)
+        has_quicker = coarse is not None
         needed = 0.0 if coarse is None else pace.seconds_from_scratch(tasks_of(coarse))
 
     def go_on() -> None:
@@ -114,8 +115,8 @@ def first_choice_in_time(
         )
     except OutOfTimeError:
         return None
-    enough = clock.has_seconds(pace.seconds_from_scratch(tasks_of(found.tilings)))
-    return found if enough or not has_plan else None
+    takes = pace.seconds_from_scratch(tasks_of(found.tilings))
+    return found if clock.has_seconds(takes) or not has_quicker or takes <= needed else None
 
 
 def coarse_problem(subject: NetworkOnMachine, limits: TileSearch | None = None) -> TiledProblem:

@@ -71,6 +71,22 @@ def test_the_first_choice_leaves_time_for_the_quickest_plan_where_there_is_none(
     assert now.seconds == pytest.approx(1.0, abs=0.1)
 
 
+def test_a_first_choice_whose_plan_would_come_too_late_gives_way_to_a_quicker_one() -> None:
+    tasks = tasks_of(first_choice(NETWORK, TARGET.machine).tilings)
+    quicker = tasks_of(next(coarse_tilings(NETWORK, TARGET.machine)))
+    assert quicker < tasks
+    pace = Pace()
+    pace.note(Step.LOWER, tasks, 2.0)
+    enough, too_little = (
+        (1 + change) * pace.seconds_from_scratch(tasks) for change in (0.01, -0.01)
+    )
+
+    for seconds, is_chosen in ((enough, True), (too_little, False)):
+        clock = Clock(seconds, Ticking(0.0), pace=pace)
+        found = first_choice_in_time(SUBJECT, clock, has_plan=False)
+        assert (found is not None) == is_chosen
+
+
 def test_with_time_the_first_choice_is_what_it_would_be_without_a_clock() -> None:
     found = first_choice_in_time(SUBJECT, Clock(10.0, Ticking(0.0)), has_plan=False)
     assert found is not None
