@@ -246,9 +246,9 @@ def _show(answer: Answer, *, as_json: bool) -> None:
 def _late(answer: Answer, time_limit: float) -> str:
     """Say by how much the limit was exceeded, and what for."""
     return (
-        f"the time limit of {amounts.time(time_limit)} did not suffice for a plan of this size: it "
-        f"took {amounts.time(answer.seconds)}, of which {amounts.time(answer.seconds_to_write)} to "
-        f"write and {amounts.time(answer.result.seconds_to_check)} to check it"
+        f"the time limit of {amounts.time(time_limit)} was exceeded: it took "
+        f"{amounts.time(answer.seconds)}, of which {amounts.time(answer.seconds_to_write)} "
+        f"to write the plan and {amounts.time(answer.result.seconds_to_check)} to check it"
     )
 
 

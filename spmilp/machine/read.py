@@ -30,6 +30,8 @@ from spmilp.machine.routes import Routes
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
+MOST_BYTES = 1 << 20
+"""Of a machine file: the largest preset has 4 KiB, and reading so many takes ten seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -161,10 +163,16 @@ def machine_bytes(name_or_path: str) -> bytes:
     Raises
     ------
     FileError
-        If there is no such preset or file.
+        If there is no such preset or file, or it is too large to be read.
     """
     if name_or_path.endswith(SUFFIXES) or "/" in name_or_path or "\\" in name_or_path:
-        return read_bytes(name_or_path)
+        data = read_bytes(name_or_path)
+        if len(data) > MOST_BYTES:
+            raise FileError(
+                f"{name_or_path}: {len(data):,} B, expected at most {MOST_BYTES:,} B of a machine "
+                "file; a topology describes many cores and links in a few lines"
+            )
+        return data
     presets = list_presets()
     if name_or_path not in presets:
         near = get_close_matches(name_or_path, presets, n=3, cutoff=0.5)

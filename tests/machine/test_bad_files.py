@@ -296,3 +296,12 @@ def test_aliases_may_be_used() -> None:
     assert "*" in text
     with pytest.raises(FileError, match=r"links\.1\.target: is missing"):
         read_machine(text.encode(), "test.yaml")
+
+
+def test_a_file_that_would_take_minutes_to_read_is_refused_with_both_numbers(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "big.yaml"
+    file.write_text("name: big\n" + "# x\n" * (1 << 19))
+    with pytest.raises(FileError, match=r"big\.yaml: 2,097,162 B, expected at most 1,048,576 B"):
+        load_machine(file)
