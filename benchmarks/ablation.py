@@ -70,7 +70,6 @@ LNS = {
     ALL: LnsOptions(),
     "windows": LnsOptions(windows=False),
     "reassignment": LnsOptions(reassignment=False),
-    "perturbation": LnsOptions(perturbation=False),
     "advancing loads": LnsOptions(advance_loads=False),
 }
 MEMBERS = ("search", "lns", "residency", "cpsat")

@@ -2,7 +2,7 @@
 
 - ``solver``: the solver with its ``options``: the search, from initial solutions on.
 - ``steps``: which step comes next, on one thread or several.
-- ``perturbation``: some activities wait, or some loads are advanced.
+- ``advance``: some loads are advanced.
 - ``window_search``: CP-SAT decides the order and times of all that starts in a ``window``.
 - ``reassignment``: tasks change cores.
 """

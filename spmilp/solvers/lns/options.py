@@ -7,8 +7,6 @@ from enum import Enum
 class Step(Enum):
     """Steps from one schedule with open addresses to the next.
 
-    ``PERTURB``
-        Some activities wait, and others go before them.
     ``ADVANCE_LOADS``
         Some loads go first.
     ``WINDOW``
@@ -17,10 +15,9 @@ class Step(Enum):
         Tasks change cores.
     """
 
-    PERTURB = 0
-    ADVANCE_LOADS = 1
-    WINDOW = 2
-    REASSIGN = 3
+    ADVANCE_LOADS = 0
+    WINDOW = 1
+    REASSIGN = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +34,7 @@ class LnsOptions:
         Transfers that have become redundant are dropped.
     dram_bypass
         Transfers of DRAMs become copies between scratchpads where these have capacity.
-    perturbation, advance_loads, windows, reassignment
+    advance_loads, windows, reassignment
         The steps of that name are taken.
     """
 
@@ -45,7 +42,6 @@ class LnsOptions:
     repacking: bool = True
     redundant_transfers: bool = True
     dram_bypass: bool = True
-    perturbation: bool = True
     advance_loads: bool = True
     windows: bool = True
     reassignment: bool = True
@@ -54,7 +50,6 @@ class LnsOptions:
     def steps(self) -> tuple[Step, ...]:
         """The kinds of steps that are taken."""
         wanted = {
-            Step.PERTURB: self.perturbation,
             Step.ADVANCE_LOADS: self.advance_loads,
             Step.WINDOW: self.windows,
             Step.REASSIGN: self.reassignment,

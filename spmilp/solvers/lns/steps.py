@@ -7,8 +7,8 @@ import numpy as np
 
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.operator_selection import ByBestRate
+from spmilp.solvers.lns.advance import with_loads_advanced
 from spmilp.solvers.lns.options import LnsOptions, Step
-from spmilp.solvers.lns.perturbation import perturbed, with_loads_advanced
 from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps
 from spmilp.solvers.lns.window_search import WindowSearch
 from spmilp.solvers.partial_order.context import ScheduleContext
@@ -59,8 +59,7 @@ class Steps:
             return self._windows.improve(current, memories, self._clock)
         if kind is Step.REASSIGN:
             return self._reassignment.improve(current, memories, self._clock)
-        step = perturbed if kind is Step.PERTURB else with_loads_advanced
-        return step(self._context, current, memories, self._clock, self._random)
+        return with_loads_advanced(self._context, current, memories, self._clock, self._random)
 
 
 class Helpers:

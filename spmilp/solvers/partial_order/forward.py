@@ -36,21 +36,13 @@ from spmilp.solvers.partial_order.schedule import (
 )
 
 
-def forward_pass(
-    before: TimedSchedule, memories: Memories, pause: Ints | None = None
-) -> TimedSchedule:
+def forward_pass(before: TimedSchedule, memories: Memories) -> TimedSchedule:
     """Return a schedule in which each activity starts as early as it can, placed in turn.
 
     None starts later than before: at its old cycle there is room, for those placed before it began
     no later than it, and now end no later than they did.
-
-    Parameters
-    ----------
-    pause
-        Cycles for which each activity waits though it could start, as long as it starts no later
-        than before.
     """
-    state = _forward(before, memories, pause)
+    state = _forward(before, memories)
     _place_forward(state, np.argsort(before.start, kind="stable"))
     return timed(before.schedule, state.found)
 
@@ -60,24 +52,18 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
 
     Most attempts to change a plan show soon after the change that they do not pay.
     """
-    state = _forward(before, memories, due=due)
+    state = _forward(before, memories, due)
     is_in_time = _place_forward(state, np.argsort(before.start, kind="stable"))
     return timed(before.schedule, state.found) if is_in_time else None
 
 
-def _forward(
-    before: TimedSchedule,
-    memories: Memories,
-    pause: Ints | None = None,
-    due: Ints | None = None,
-) -> "_Forward":
+def _forward(before: TimedSchedule, memories: Memories, due: Ints | None = None) -> "_Forward":
     schedule, activities = before.schedule, before.start.size
     filled, released = (np.zeros(schedule.filler.size, np.int64) for _ in range(2))
     return _Forward(
         schedule=schedule,
         memories=memories,
         old=before.start,
-        pause=np.zeros(activities, np.int64) if pause is None else pause,
         due=np.full(activities, NEVER) if due is None else due,
         usage=profiles_of_resources(schedule),
         occupancy=profiles_of_memories(schedule, memories.limit.size),
@@ -96,8 +82,8 @@ class _Forward(NamedTuple):
     ----------
     old
         Start cycles before.
-    pause, due
-        Of each activity: for how long it waits, and when it has to start at the latest.
+    due
+        Of each activity: when it has to start at the latest.
     usage, occupancy
         What is held of each resource and of each memory, as profiles over time.
     filled, released
@@ -113,7 +99,6 @@ class _Forward(NamedTuple):
     schedule: PartialOrderSchedule
     memories: Memories
     old: Ints
-    pause: Ints
     due: Ints
     usage: Timeline
     occupancy: Timeline
@@ -140,7 +125,6 @@ def _place_forward(state: _Forward, sequence: Ints) -> bool:
             schedule, state.memories.reuse.earlier, act, found, state.filled, state.released
         )
         ready = capacity_ready(schedule, limit, state.occupancy, act, ready, state.old[act])
-        ready = max(ready, min(state.old[act], ready + state.pause[act]))
         start = earliest_start(schedule, state.usage, act, ready)
         if start > state.due[act]:
             return NO

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from spmilp.checker.check import check
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.lns.advance import with_loads_advanced
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.perturbation import perturbed, with_loads_advanced
 from spmilp.solvers.lns.steps import Helpers, Steps
 from spmilp.solvers.lns.window_search import WindowSearch
 from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses
@@ -80,7 +80,6 @@ def test_steps_lead_to_times_that_end_no_later_and_are_valid_once_packed() -> No
 
         for _ in range(4):
             before = current.makespan
-            current = perturbed(context, current, memories, clock, random)
             current = with_loads_advanced(context, current, memories, clock, random)
             current = windows.improve(current, memories, clock)
             assert current.makespan <= before

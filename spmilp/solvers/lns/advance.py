@@ -1,4 +1,4 @@
-"""Leaving a local optimum: some activities wait a while, or some loads are advanced."""
+"""Leaving a local optimum: some loads are advanced."""
 
 from typing import NamedTuple
 
@@ -17,37 +17,11 @@ from spmilp.solvers.partial_order.profiles import (
     profiles_of_memories,
     profiles_of_resources,
 )
-from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
 from spmilp.solvers.partial_order.schedule import Memories, PartialOrderSchedule, TimedSchedule
 
 LOADS_ADVANCED = 3
 """On average, and one more."""
-
-SHARE_THAT_WAITS = 0.1
-LEAST_WAIT, MOST_WAIT = -3.5, -1.5
-"""Powers of ten: the longest wait of a perturbation as a share of the makespan."""
-
-
-def perturbed(
-    context: ScheduleContext,
-    current: TimedSchedule,
-    memories: Memories,
-    clock: Clock,
-    random: np.random.Generator,
-) -> TimedSchedule:
-    """Return a schedule with open addresses that ends no later, from another order of activities.
-
-    In a forward pass, a random few wait though they could start, and others go before them. None
-    starts later than in the backward pass before it, so the makespan does not grow.
-    """
-    late = backward_pass(current, memories)
-    late = without_redundant_transfers(context, late, memories.limit)
-    longest = current.makespan * 10.0 ** random.uniform(LEAST_WAIT, MOST_WAIT)
-    waits = random.random(late.start.size) < SHARE_THAT_WAITS
-    pause = np.where(waits, random.random(late.start.size) * longest, 0.0).astype(np.int64)
-    early = forward_pass(late, memories, pause)
-    return justified_by_capacity(context, early, memories, clock, rounds=1)
 
 
 def with_loads_advanced(
