@@ -1,15 +1,16 @@
 """What solvers lose without one of their parts, at equal processor time.
 
-Usage: python -m benchmarks.ablation {lns,auto,cpsat} [--instances] [--seconds S] [--seeds N]
-           [--only NAME ...] [--without PART ...]
+Usage: python -m benchmarks.ablation {lns,auto,cpsat} [--instances [LEAST MOST]] [--seconds S]
+           [--seeds N] [--only NAME ...] [--without PART ...]
 
 ``lns`` without windows, reassignment and the other steps; ``auto`` without one of
 its members, whose time the others get; ``cpsat`` without one of its switches, or several at once.
 
-Rows are those of ``benchmarks/ablation.yaml``, or with ``--instances`` the problems of 20 to 80
-tasks in ``instances/``. Each run is a process of its own that begins with all libraries loaded and
-counts its own processor seconds, so that what else the machine does has no say. The runs of ``lns``
-begin where its steps begin, from the same incumbent: what comes before is the same for all.
+Rows are those of ``benchmarks/ablation.yaml``, or with ``--instances`` those in ``instances/``
+of so many tasks, 20 to 80 unless told otherwise. Each run is a process of its own that begins with
+all libraries loaded and counts its own processor seconds, so that what else the machine does has no
+say. The runs of ``lns`` begin where its steps begin, from the same incumbent: what comes before is
+the same for all.
 """
 
 import argparse
@@ -59,6 +60,8 @@ EQUAL = 1e-4
 LOOK = 0.02
 """Seconds between two looks at the clock while CP-SAT works."""
 
+TASKS = (20, 80)
+"""Of instances, unless told otherwise."""
 
 LIMITS = {"lns": 16.0, "auto": 16.0, "cpsat": 30.0}
 """Processor seconds of each run unless told otherwise."""
@@ -192,7 +195,7 @@ def main() -> None:
     """Print a line for each problem, then a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("solver", choices=SOLVERS)
-    parser.add_argument("--instances", action="store_true", help="instead of whole networks")
+    parser.add_argument("--instances", nargs="*", type=int, help="instead of whole networks")
     parser.add_argument("--seconds", type=float, help="processor seconds of each run")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[""], help="rows whose names begin so")
@@ -212,7 +215,7 @@ def main() -> None:
         # Compiled code is loaded before any clock starts.
         solver.solve(read_problem(WARM_UP), SolveOptions(time_limit=6.0), now=process_time)
     found: dict[str, Outcomes] = {}
-    for name, problem in problems(tuple(given.only), instances=given.instances):
+    for name, problem in problems(tuple(given.only), given.instances):
         if given.solver == "lns" and problem.objective.first is not Quantity.MAKESPAN:
             continue
         found[name] = run(problem, trial)
@@ -221,16 +224,17 @@ def main() -> None:
     print_table(found, trial)
 
 
-def problems(begins: tuple[str, ...], *, instances: bool) -> Iterator[tuple[str, Problem]]:
-    """Yield the problems whose names begin so."""
-    if not instances:
+def problems(begins: tuple[str, ...], instances: list[int] | None) -> Iterator[tuple[str, Problem]]:
+    """Yield the networks, or the instances of so many tasks, whose names begin so."""
+    if instances is None:
         for row in load_suite(str(HERE / "ablation.yaml")).rows:
             if row.name.startswith(begins):
                 yield row.name, make_problem(row.source, row.objective, None)[0]
         return
+    least, most = instances or TASKS
     for path in sorted(INSTANCES.glob("*.json")):
         problem = read_problem(path)
-        if path.stem.startswith(begins) and 20 <= len(problem.tasks) <= 80:
+        if path.stem.startswith(begins) and least <= len(problem.tasks) <= most:
             yield path.stem, problem
 
 
