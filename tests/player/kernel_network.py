@@ -149,6 +149,7 @@ def integer_network() -> tuple[Network, dict[str, np.ndarray]]:
     _add_integer_products(made)
     _add_operators_on_reals(made)
     _add_plain_integers(made)
+    _add_sums_of_integers(made)
     return made.network(), made.inputs
 
 
@@ -208,6 +209,29 @@ def _add_integer_products(made: KernelNetwork) -> None:
         scales=(scale_of(0.04, 128, np.int16), scale_of(0.1, 2, np.int16)),
         output=scale_of(90000.0, -3, np.int16),
     )
+
+
+def _add_sums_of_integers(made: KernelNetwork) -> None:
+    """Add products whose sums are the result, and what scales such sums."""
+    data, zero = made.integers(2, 6, 7, 5, dtype=np.uint8), np.uint8(131)
+    for group, zeros in ((1, ()), (2, (zero,)), (6, (zero, np.int8(-3)))):
+        attributes = windows((3, 3), (2, 1), (1, 0, 1, 2), group=group)
+        arrays = (data, made.integers(6, 6 // group, 3, 3), *map(np.asarray, zeros))
+        made.add("ConvInteger", arrays, attributes, dtype=np.int32)
+    left, right = made.integers(2, 3, 9), made.integers(9, 5, dtype=np.uint8)
+    for rows, columns in (((), (5,)), ((3,), ()), ((1,), (1,))):
+        zeros = (made.integers(*rows), made.integers(*columns, dtype=np.uint8))
+        made.add("MatMulInteger", (left, right, *map(np.asarray, zeros)), dtype=np.int32)
+    sums = made.random.integers(-90_000, 90_000, (2, 6, 4, 5), np.int32)
+    factors = made.random.integers(-900, 900, (6, 1, 1), np.int32)
+    for low, high, dtype in ((-128, 127, np.int8), (0, 255, np.uint8)):
+        made.add(
+            "RequantShift",
+            (sums, factors, np.asarray(-77, np.int32)),
+            {"div": 1 << 18, "low": low, "high": high},
+            dtype=dtype,
+        )
+    made.add("Add", (made.integers(3, 7), made.integers(7, dtype=np.uint8)), dtype=np.int32)
 
 
 def _add_operators_on_reals(made: KernelNetwork) -> None:

@@ -33,10 +33,12 @@ TYPES = frozenset(
 RANK, INPUTS, WINDOW_AXES = 8, 32, 3
 """``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources."""
 
-_WINDOWED = frozenset({"AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"})
+_WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool"})
 _PER_CHANNEL = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _ROWS = frozenset({"LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"})
-_ON_FLOATS = _WINDOWED | _ROWS | {"Gemm", "GlobalAveragePool", "GlobalMaxPool", "MatMul"}
+_ON_FLOATS = (
+    (_WINDOWED - {"ConvInteger"}) | _ROWS | {"Gemm", "GlobalAveragePool", "GlobalMaxPool", "MatMul"}
+)
 
 
 def player(subject: Subject) -> dict[str, bytes]:

@@ -95,7 +95,8 @@ spmilp_kernel spmilp_average_pool, spmilp_batch_normalisation, spmilp_binary, sp
 spmilp_kernel spmilp_conv, spmilp_conv_transpose, spmilp_depth_to_space;
 spmilp_kernel spmilp_gather, spmilp_gemm, spmilp_global_pool, spmilp_layer_normalisation;
 spmilp_kernel spmilp_lp_pool, spmilp_matmul, spmilp_max_pool, spmilp_pad, spmilp_reduce;
-spmilp_kernel spmilp_repeat, spmilp_reshape, spmilp_slice, spmilp_softmax, spmilp_space_to_depth;
-spmilp_kernel spmilp_transpose, spmilp_trilu, spmilp_unary, spmilp_variadic, spmilp_where;
+spmilp_kernel spmilp_repeat, spmilp_requant_shift, spmilp_reshape, spmilp_slice, spmilp_softmax;
+spmilp_kernel spmilp_space_to_depth, spmilp_transpose, spmilp_trilu, spmilp_unary, spmilp_variadic;
+spmilp_kernel spmilp_where;
 
 #endif

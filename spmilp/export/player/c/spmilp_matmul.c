@@ -64,7 +64,7 @@ void spmilp_matmul(const struct spmilp_call *call)
     for (size_t i = 0; i < count; i++) {
         struct spmilp_total total = {0U, 0.0F};
         const int32_t row = at[batch], column = columns ? at[batch + rows] : 0;
-        const struct spmilp_factor a = {left, beginning(left, at, batch, left_sum, row), 1U, 0};
+        const struct spmilp_factor a = {left, beginning(left, at, batch, left_sum, row), 1U, row};
         const struct spmilp_factor b = {right, beginning(right, at, batch, right_sum, column),
                                         step_of(right, right_sum), column};
         spmilp_add_products(call, &a, &b, depth, &total);

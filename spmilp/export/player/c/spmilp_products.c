@@ -4,10 +4,32 @@
 
 #include "spmilp_kernels.h"
 
+/* Whether the result is the sum of integers itself. */
+static int gives_the_sum(const struct spmilp_call *call)
+{
+    const uint32_t kind = call->step->kind;
+    return kind == SPMILP_OPERATOR_CONVINTEGER || kind == SPMILP_OPERATOR_MATMULINTEGER;
+}
+
 /* Whether integers are multiplied, and not the reals that they stand for. */
 static int multiplies_integers(const struct spmilp_call *call)
 {
-    return call->inputs[0].scale && call->inputs[1].scale;
+    return gives_the_sum(call) || (call->inputs[0].scale && call->inputs[1].scale);
+}
+
+/* The zero point of an operand: of its scale, or of the input that gives it, if there is one. */
+static int32_t zero_of(const struct spmilp_call *call, const struct spmilp_factor *factor,
+                       uint32_t position)
+{
+    const struct spmilp_box *given = &call->inputs[2U + position];
+    if (factor->operand->scale) {
+        return spmilp_zero_at(call->tables, factor->operand->scale, factor->channel);
+    }
+    if (call->step->inputs <= 2U + position || !given->data) {
+        return 0;
+    }
+    const size_t index = spmilp_count(given) == 1U ? 0U : (size_t)(factor->channel - given->box[0]);
+    return (int32_t)spmilp_load_integer(given, index);
 }
 
 /* Bytes as integers relative to a zero point: (byte ^ flip) - zero. */
@@ -34,9 +56,7 @@ static void add_integers(const struct spmilp_call *call, const struct spmilp_fac
                          const struct spmilp_factor *weight, uint32_t count,
                          struct spmilp_total *total)
 {
-    const int32_t data_zero = spmilp_zero_at(call->tables, data->operand->scale, data->channel);
-    const int32_t weight_zero =
-        spmilp_zero_at(call->tables, weight->operand->scale, weight->channel);
+    const int32_t data_zero = zero_of(call, data, 0U), weight_zero = zero_of(call, weight, 1U);
     if (spmilp_item(data->operand->type) == 1U && spmilp_item(weight->operand->type) == 1U) {
         add_bytes(data, data_zero, weight, weight_zero, count, total);
         return;
@@ -87,6 +107,12 @@ static size_t place_of_bias(const struct spmilp_call *call, const int32_t *at)
     return spmilp_place(bias, own);
 }
 
+/* The sum as the int32 that its bits are. */
+static int64_t wrapped(uint32_t sum)
+{
+    return (int64_t)(sum ^ 0x80000000U) - INT64_C(2147483648);
+}
+
 static void finish_integers(const struct spmilp_call *call, size_t index, const int32_t *at,
                             int32_t channel, uint32_t sum)
 {
@@ -101,8 +127,7 @@ static void finish_integers(const struct spmilp_call *call, size_t index, const 
     if (has_bias && spmilp_is_integer(bias->type)) {
         sum += (uint32_t)spmilp_load_integer(bias, place_of_bias(call, at));
     }
-    const int64_t wrapped = (int64_t)(sum ^ 0x80000000U) - INT64_C(2147483648);
-    float value = (float)wrapped * (step / unit);
+    float value = (float)wrapped(sum) * (step / unit);
     if (has_bias && !spmilp_is_integer(bias->type)) {
         value += spmilp_load_real(bias, place_of_bias(call, at)) / unit;
     }
@@ -153,6 +178,8 @@ void spmilp_finish(const struct spmilp_call *call, size_t index, const int32_t *
         } else {
             spmilp_store_real(&call->output, index, total.real);
         }
+    } else if (gives_the_sum(call)) {
+        spmilp_store_integer(&call->output, index, wrapped(total.integer));
     } else if (integers) {
         finish_integers(call, index, at, weight_channel, total.integer);
     } else {
