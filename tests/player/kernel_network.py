@@ -308,6 +308,10 @@ def _add_plain_integers(made: KernelNetwork) -> None:
         ("Relu", {}),
     ):
         made.add(kind, (image,), attributes)
+    for dtype in (np.int8, np.uint8, np.int16):
+        bytes_ = made.integers(1, 3, 6, 5, dtype=dtype)
+        made.add("MaxPool", (bytes_,), windows((2, 3), (2, 1), (1, 0, 0, 1), ceil_mode=0))
+        made.add("GlobalMaxPool", (bytes_,))
     made.add("Expand", (made.integers(4, 1),), {"shape": (3, 4, 5)})
     made.add("Gather", (image, index), {"axis": 2})
     for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
