@@ -263,6 +263,21 @@ def test_an_interrupt_after_the_search_is_noted_and_the_plan_written(
     assert Path("out/plan.json").exists()
 
 
+def test_a_second_interrupt_while_the_plan_is_written_says_what_the_folder_holds(
+    run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted_twice(folder: Path, contents: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    problem = answering(FakeSolver(answer()))
+    monkeypatch.setattr("spmilp.files.replace_together", interrupted_twice)
+    ended = run("solve", problem, "-o", "out")
+
+    assert (ended.code, ended.out) == (130, "")
+    assert ended.err == "error: interrupted; out holds what it held before, or all that is new\n"
+
+
 def test_an_error_that_nobody_foresaw_gives_a_short_message(run: Run, answering: Answering) -> None:
     def fail() -> None:
         raise ZeroDivisionError("by nobody")
