@@ -118,6 +118,15 @@ def test_a_broken_model_is_read_or_refused_with_a_reason(
     assert all(reasons)
 
 
+def test_negative_batch_axes_do_not_reach_the_library_that_they_crash(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[1,8,16] x, int64[1,20,2] p) => (float[m,n] y)
+    { [taken] y = GatherND<batch_dims=-5>(x, p) }
+    """
+    with pytest.raises(UnsupportedOperatorError, match=r"taken \(GatherND\): .* is negative"):
+        load_network(saved(tmp_path, model_of(graph)))
+
+
 def test_a_node_that_is_not_well_formed_is_named(tmp_path: Path) -> None:
     graph = """
     agraph (float[1,2,4,4] x) => (float[1,8,2,2] y)

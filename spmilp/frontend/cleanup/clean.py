@@ -23,7 +23,14 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.functions import expand_functions
-from spmilp.frontend.cleanup.nodes import MALFORMED, first_line, mark_origins, quiet_libraries
+from spmilp.frontend.cleanup.nodes import (
+    MALFORMED,
+    first_line,
+    mark_origins,
+    noting_what_is_malformed,
+    quiet_libraries,
+    set_reason,
+)
 from spmilp.frontend.cleanup.qlinear import expand_qlinear
 from spmilp.frontend.cleanup.quantisation import expand_run_time_scales, widen_four_bits
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
@@ -50,6 +57,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         passes.RemoveInitializersFromInputsPass()(model)
         passes.InlinePass()(model)
         mark_missing_values(model)
+        set_aside_what_crashes_onnx(model)
         upgrade_opset(model)
         mark_origins(model)
         bind_dimensions(model, dims)
@@ -120,6 +128,21 @@ def infer_shapes(model: ir.Model) -> None:
 
 OLDEST = 18
 """The first operator set in which axes, sizes, steps and splits are inputs everywhere."""
+
+
+ASIDE = "spmilp.aside"
+"""The domain of nodes that ONNX must not look at."""
+
+
+def set_aside_what_crashes_onnx(model: ir.Model) -> None:
+    """Keep GatherND with negative batch axes from ONNX's shape inference, which it crashes."""
+    for node in model.graph.all_nodes():
+        if node.domain == "" and node.op_type == "GatherND":
+            with noting_what_is_malformed(node):
+                if node.attributes.get_int("batch_dims", 0) < 0:
+                    set_reason(node, "attribute batch_dims is negative, expected 0 or more")
+                    node.domain = ASIDE
+                    model.graph.opset_imports[ASIDE] = 1
 
 
 UNKNOWN = "spmilp.unknown"
