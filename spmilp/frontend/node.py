@@ -200,7 +200,7 @@ def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:
     ValueError
         If it is not known, or no tensor can have it.
     """
-    if value.dtype is None:
+    if value.dtype in (None, ir.DataType.UNDEFINED):
         raise ValueError(f"the data type of {value.name} is not known")
     name = value.dtype.name.lower()
     dtype = None if value.dtype is ir.DataType.STRING else np.dtype(value.dtype.numpy())

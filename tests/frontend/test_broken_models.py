@@ -127,6 +127,13 @@ def test_negative_batch_axes_do_not_reach_the_library_that_they_crash(tmp_path: 
         load_network(saved(tmp_path, model_of(graph)))
 
 
+def test_a_tensor_without_a_type_is_refused(tmp_path: Path) -> None:
+    model = model_of("agraph (float[4] x) => (float[4] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.UNDEFINED
+    with pytest.raises(UnsupportedOperatorError, match="data type of x is not known"):
+        load_network(saved(tmp_path, model))
+
+
 def test_a_node_that_is_not_well_formed_is_named(tmp_path: Path) -> None:
     graph = """
     agraph (float[1,2,4,4] x) => (float[1,8,2,2] y)
