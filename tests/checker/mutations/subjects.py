@@ -59,9 +59,11 @@ def small_network(machine: Machine) -> Problem:
 
 
 def tightened(machine: Machine) -> Machine:
-    """Return a machine whose scratchpads hold few rows of the small network."""
+    """Return a machine whose scratchpads hold few rows of the small network, and DRAM 1024."""
 
     def small(memory: Memory) -> Memory:
+        if memory.kind is MemoryKind.DRAM:
+            return replace(memory, size=1024 * ROW)
         if memory.kind is not MemoryKind.SPM or memory.size is None:
             return memory
         reserved = max((taken.end for taken in memory.reserved), default=0)
