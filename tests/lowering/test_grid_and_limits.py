@@ -93,5 +93,5 @@ def test_long_runs_are_cut_along_the_outermost_axis() -> None:
 
 
 def test_an_element_longer_than_any_transfer_is_refused() -> None:
-    with pytest.raises(SpmilpError, match="element of 8 B exceeds the longest transfer of 4 B"):
+    with pytest.raises(SpmilpError, match="longest_bytes: transfers of 4 B hold no element of 8 B"):
         DmaLimits(longest=4, dimensions=None).pieces((2,), 8, (8,))
