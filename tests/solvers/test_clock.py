@@ -139,3 +139,16 @@ def test_one_schedule_is_made_however_short_the_time(
     result = make().solve(PROBLEM, SolveOptions(time_limit=0.0))
     assert result.plan is not None
     assert result.violations(PROBLEM) == ()
+
+
+def test_what_was_slow_only_the_first_time_is_expected_to_be_quick_again() -> None:
+    pace = Pace()
+    usual = Step.SCHEDULE.value * 100
+
+    pace.note(Step.SCHEDULE, 100, 1000 * usual)
+    slow = pace.seconds(Step.SCHEDULE, 100)
+    pace.note(Step.SCHEDULE, 100, 2 * usual)
+
+    assert slow == pytest.approx(1000 * usual)
+    assert pace.seconds(Step.SCHEDULE, 100) == pytest.approx(2 * usual)
+    assert pace.seconds(Step.PLAN, 100) == pytest.approx(2 * Step.PLAN.value * 100)

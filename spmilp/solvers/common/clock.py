@@ -29,6 +29,8 @@ class Step(Enum):
     """For each row: problem and plan."""
     BOUND = 4e-6
     """For each read: one of the bounds that need no search."""
+    STRUCTURE = 3e-5
+    """For each slice and pair of memories: what an exact model may decide."""
     ROOFLINE = 4.5e-6
     """For each region of an operator's input that is asked for."""
 
@@ -82,8 +84,15 @@ class Pace:
 
     def note(self, step: Step, amount: float, seconds: float) -> None:
         """Learn that a step with so many units of work took some seconds."""
-        if seconds >= SIGNIFICANT and amount > 0:
-            self._measured[step] = self._slowness = seconds / (amount * step.value)
+        if amount <= 0:
+            return
+        slowness = seconds / (amount * step.value)
+        if seconds >= SIGNIFICANT:
+            self._measured[step] = self._slowness = slowness
+        elif step in self._measured:
+            # The first time may have made tables of the machine, or compiled code, for all others.
+            self._measured[step] = min(self._measured[step], max(1.0, slowness))
+            self._slowness = min(self._slowness, self._measured[step])
 
 
 class Clock:

@@ -1,6 +1,7 @@
 """The CP-SAT solver: plans from a model with so many residencies, proofs from a relaxation."""
 
 from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.model import SMALL
@@ -21,6 +22,9 @@ DEFAULTS = CpSatOptions()
 
 PLANS = Budget(0.75)
 """For plans of the whole problem."""
+
+STRUCTURES = 3
+"""What the first structure takes is needed about so many times until there is a model to solve."""
 
 
 class CpSatSolver(Solver):
@@ -70,6 +74,11 @@ class CpSatSolver(Solver):
 
     def _search(self, state: SearchState) -> None:
         """Improve and prove the first objective, then improve the others in turn."""
+        pairs = len(state.problem.slices) * len(state.problem.machine.memories) ** 2
+        seconds = STRUCTURES * state.clock.pace.seconds(Step.STRUCTURE, pairs)
+        if state.incumbent.plan is not None and not state.clock.has_seconds(seconds):
+            state.note = f"{pairs:,} transfers to choose from: {seconds:.0f} s for a model"
+            return
         if not all(state.tables.pools_of(task.index) for task in state.problem.tasks):
             state.conclude_infeasible()
             return

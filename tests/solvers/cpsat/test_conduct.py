@@ -9,6 +9,7 @@ from benchmarks.exact.fjsp_cpsat import job_shop
 from spmilp.checker.check import check
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from tests.solvers.chains import chain, star
@@ -73,3 +74,14 @@ def test_job_shops_reach_the_published_optimum(name: str, optimum: int) -> None:
     result = CpSatSolver().solve(job_shop(JOB_SHOPS / f"{name}.txt"), SolveOptions())
 
     assert (result.status, result.bound) == (SolveStatus.OPTIMAL, optimum)
+
+
+def test_a_problem_with_too_many_transfers_to_choose_from_keeps_its_plan() -> None:
+    problem = chain(star(4, 1536), layers=4, strips=6)
+
+    context = SearchContext(problem, SolveOptions(time_limit=0.01), now=lambda: 0.0)
+    result = CpSatSolver().search(context)
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert any("transfers to choose from" in value for _, value in result.plan.options)
