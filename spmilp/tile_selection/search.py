@@ -115,6 +115,8 @@ def first_choice_in_time(
         )
     except OutOfTimeError:
         return None
+    # What follows is not cut by the deadline of the choice.
+    found = replace(found, subject=subject)
     takes = pace.seconds_from_scratch(tasks_of(found.tilings))
     return found if clock.has_seconds(takes) or not has_quicker or takes <= needed else None
 

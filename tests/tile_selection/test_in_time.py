@@ -87,6 +87,15 @@ def test_a_first_choice_whose_plan_would_come_too_late_gives_way_to_a_quicker_on
         assert (found is not None) == is_chosen
 
 
+def test_the_problem_of_a_first_choice_that_was_in_time_is_made_to_the_end() -> None:
+    now = Ticking(0.0)
+    found = first_choice_in_time(SUBJECT, Clock(10.0, now), has_plan=True)
+    now.seconds = 20.0
+
+    assert found is not None
+    assert len(found.lower(found.tilings).tasks) == tasks_of(found.tilings)
+
+
 def test_with_time_the_first_choice_is_what_it_would_be_without_a_clock() -> None:
     found = first_choice_in_time(SUBJECT, Clock(10.0, Ticking(0.0)), has_plan=False)
     assert found is not None
