@@ -38,9 +38,11 @@ and small modules that serve them all. Names are imported when they are first us
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from spmilp.version import __version__ as __version__
+
+TYPE_CHECKING = False
+"""As type checkers know it; ``typing`` takes longer to load than all else until signals count."""
 
 if TYPE_CHECKING:
     from spmilp.bounds.best import best_bound as bound

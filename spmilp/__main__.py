@@ -2,14 +2,17 @@
 
 import os
 import sys
+from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 from time import perf_counter
-
-from spmilp.cli.interrupts import end_at_signals
 
 
 def main() -> None:
     """Run the command line; a signal counts from here on, while modules are still being loaded."""
     started = perf_counter()
+    if getsignal(SIGINT) is default_int_handler:
+        signal(SIGINT, SIG_DFL)  # Python would print a traceback while the next line is loading
+    from spmilp.cli.interrupts import end_at_signals
+
     end_at_signals()
     from spmilp.cli.main import main as command_line
 

@@ -11,7 +11,6 @@ OUT.csv has a row for each trial, standard output a table. Full disks and folder
 written need the right to mount a file system in memory; without it their trials are left out.
 """
 
-import argparse
 import csv
 import json
 import os
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.robustness.commands import WEIGHTS, Verb, all_verbs, started_with, timed
+from benchmarks.robustness.options import parser_for
 from spmilp.commit import finish
 from spmilp.files import write_atomically
 
@@ -56,11 +56,9 @@ class Trial:
 
 def main() -> None:
     """Run the trials and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_for(__doc__, KINDS)
     parser.add_argument("out", type=Path)
     parser.add_argument("--trials", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="*", default=list(KINDS), choices=list(KINDS))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="faults") as made:
         base = Path(made)

@@ -11,6 +11,9 @@ from spmilp.cli.interrupts import COMMAND, Interrupted, message
 from spmilp.cli.output import print_error, print_json
 from spmilp.errors import ArgumentError, ExitCode, SpmilpError, UnsupportedOperatorError
 
+NO_ROOM = "failed to map segment"
+"""What the dynamic linker says of a library for which there is no memory."""
+
 
 class FailuresGroup(TyperGroup):
     """The group of verbs; it turns what they raise into messages and exit codes."""
@@ -32,7 +35,9 @@ class FailuresGroup(TyperGroup):
             raise _ending(error, message(why), code, as_json) from error
         except BrokenPipeError as error:
             raise typer.Exit(ExitCode.BROKEN_PIPE) from error
-        except MemoryError as error:
+        except (MemoryError, ImportError) as error:
+            if isinstance(error, ImportError) and NO_ROOM not in str(error):
+                raise
             why = f"out of memory ({error or 'no figures'})"
             code = ExitCode.LIMIT_WITHOUT_PLAN
             raise _ending(error, message(why), code, as_json) from error
