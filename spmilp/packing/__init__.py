@@ -4,6 +4,7 @@
     portfolio                       the front: bounds, heuristics, search and CP-SAT in turn
     check                           the independent check
     groups, instance, obstacles     from a problem to scaled integers: merged items, conflicts
+    apart, clique_cover             pairs kept apart, as items that live at added instants
     bounds                          lower bounds on the height
     heuristics, orders              constructive packings
     decide, restarts, tables, search, cliques

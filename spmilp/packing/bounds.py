@@ -77,12 +77,6 @@ def clash_of_obstacles(instance: Instance, capacity: int | None) -> tuple[int, .
         in_time = a.section_from < b.section_until and b.section_from < a.section_until
         if a.group != b.group and in_time and a.start < b.end and b.start < a.end:
             return tuple(sorted(_items_of(instance, a.group) + _items_of(instance, b.group)))
-    items = instance.problem.items
-    for pair in instance.problem.apart:
-        a_offset, b_offset = (int(instance.groups.offset[instance.groups.of_item[i]]) for i in pair)
-        a_end, b_end = a_offset + items[pair[0]].size, b_offset + items[pair[1]].size
-        if min(a_offset, b_offset) >= 0 and a_offset < b_end and b_offset < a_end:
-            return tuple(sorted(pair))
     return None
 
 

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spmilp.interruptible import Background, interruptibly
-from spmilp.packing.obstacles import extent_over
 from spmilp.packing.result import Clock
 from spmilp.packing.search.arrays import Ints, Tables
 from spmilp.packing.search.run import Outcome, Question
@@ -54,7 +53,6 @@ def solve_by_cliques(
         for i in items
     }
     _sections_are_disjoint(model, question, offset)
-    _pairs_are_disjoint(model, tables, items, offset)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
@@ -120,28 +118,6 @@ def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) 
             intervals.append(model.new_fixed_size_interval_var(start, end - start, f"obstacle_{k}"))
         if len(intervals) > 1:
             model.add_no_overlap(intervals)
-
-
-def _pairs_are_disjoint(model: Any, tables: Tables, items: list[int], offset: Expressions) -> None:
-    """Add what pairs that must lie apart need beyond the sections they share."""
-    if tables.pair_extent.size == 0:
-        return
-    runs = (tables.run_start, tables.run_from, tables.run_until, tables.run_units)
-    extent = {
-        (i, int(tables.pair_item[k])): int(tables.pair_extent[k])
-        for i in items
-        for k in range(tables.pair_start[i], tables.pair_start[i + 1])
-    }
-    for (i, j), above_i in extent.items():
-        if i < j and (
-            above_i > extent_over(i, j, *runs) or extent[j, i] > extent_over(j, i, *runs)
-        ):
-            model.add_no_overlap(
-                [
-                    model.new_fixed_size_interval_var(offset[i], above_i, f"apart_{i}_{j}"),
-                    model.new_fixed_size_interval_var(offset[j], extent[j, i], f"apart_{j}_{i}"),
-                ]
-            )
 
 
 class BackgroundCliques:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from spmilp.compiled import compiled, kernel, part
-from spmilp.packing.instance import Instance, apart_extents
+from spmilp.packing.instance import Instance
 from spmilp.packing.obstacles import blocked_offsets, extent_over
 from spmilp.packing.orders import Keys, keys_of, order_by
 from spmilp.packing.search.arrays import Ints
@@ -20,11 +20,7 @@ from spmilp.packing.search.place import next_free
 
 
 class Outline(NamedTuple):
-    """Free items in units; fields as in :class:`spmilp.packing.search.arrays.Tables`.
-
-    ``apart_*``: the items each item must not share bytes with though they do not live together, and
-    how far above it they have to lie when it is the lower one.
-    """
+    """Free items in units; fields as in :class:`spmilp.packing.search.arrays.Tables`."""
 
     run_start: Ints
     run_from: Ints
@@ -35,18 +31,11 @@ class Outline(NamedTuple):
     blocked_start: Ints
     blocked_from: Ints
     blocked_until: Ints
-    apart_start: Ints
-    apart_item: Ints
-    apart_extent: Ints
 
 
 def outline_of(instance: Instance) -> Outline:
     """Return the arrays that the heuristics share."""
     blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
-    apart = sorted(apart_extents(instance).items())
-    lower = np.array([a for (a, _), _ in apart], dtype=np.int64)
-    apart_start = np.zeros(instance.count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(lower, minlength=instance.count), out=apart_start[1:])
     return Outline(
         run_start=instance.run_start,
         run_from=instance.run_from,
@@ -57,9 +46,6 @@ def outline_of(instance: Instance) -> Outline:
         blocked_start=blocked_start,
         blocked_from=blocked_from,
         blocked_until=blocked_until,
-        apart_start=apart_start,
-        apart_item=np.array([b for (_, b), _ in apart], dtype=np.int64),
-        apart_extent=np.array([extent for _, extent in apart], dtype=np.int64),
     )
 
 
@@ -84,9 +70,6 @@ def needed_above(outline: Outline, lower: int, upper: int) -> int:
                 outline.run_until,
                 outline.run_units,
             )
-    for k in range(outline.apart_start[lower], outline.apart_start[lower + 1]):
-        if outline.apart_item[k] == upper:
-            extent = max(extent, outline.apart_extent[k])
     return extent
 
 
@@ -94,8 +77,7 @@ def place_lowest_first(outline: Outline, rank: Ints, sections: int) -> Ints:
     """Return offsets in units; of items that can lie equally low the lower rank goes first.
 
     No item goes below one that is already there, so one height per section describes what is
-    placed: a segment tree answers and updates it in logarithmic time. Pairs kept apart are not
-    looked at.
+    placed: a segment tree answers and updates it in logarithmic time.
     """
     leaves = 1 << max(0, (sections - 1).bit_length())
     return _stack_all(outline, rank, leaves)
@@ -195,10 +177,9 @@ def first_answers(instance: Instance) -> Iterator[Answer]:
     """Yield quick packings, none of which looks at a capacity: the most promising first."""
     keys = keys_of(instance)
     outline = outline_of(instance)
-    if outline.apart_item.size == 0:
-        yield "lowest_first_length", lowest_first(instance, outline, keys, ("length", "area"))
-        yield "lowest_first_area", lowest_first(instance, outline, keys, ("area", "length"))
-    if instance.count <= MOST_FOR_GAPS or outline.apart_item.size > 0:
+    yield "lowest_first_length", lowest_first(instance, outline, keys, ("length", "area"))
+    yield "lowest_first_area", lowest_first(instance, outline, keys, ("area", "length"))
+    if instance.count <= MOST_FOR_GAPS:
         yield "first_fit_area", first_fit_by_area(outline, keys)
         yield "best_fit_size", best_fit_by_size(outline, keys)
 

@@ -5,6 +5,7 @@ from math import gcd
 
 import numpy as np
 
+from spmilp.packing.apart import with_instants_for_apart
 from spmilp.packing.groups import Groups, group_items
 from spmilp.packing.items import PackingProblem
 from spmilp.packing.search.arrays import Ints
@@ -94,6 +95,8 @@ def instance_of(problem: PackingProblem) -> Instance:
         If items are bound together in contradicting ways.
     """
     groups = group_items(problem)
+    if problem.apart:
+        groups = with_instants_for_apart(problem, groups)
     section_from, section_until, sections = sections_of(groups.start, groups.end)
     is_free = groups.offset < 0
     free = np.flatnonzero(is_free)
@@ -131,21 +134,6 @@ def instance_of(problem: PackingProblem) -> Instance:
         unit=unit,
         grain=grain,
     )
-
-
-def apart_extents(instance: Instance) -> dict[tuple[int, int], int]:
-    """Return how far above the first of two free items the second must lie, both ways."""
-    groups, items = instance.groups, instance.problem.items
-    number = {int(group): i for i, group in enumerate(instance.group)}
-    extents: dict[tuple[int, int], int] = {}
-    for pair in instance.problem.apart:
-        for lower, upper in (pair, pair[::-1]):
-            a, b = (number.get(int(groups.of_item[i]), -1) for i in (lower, upper))
-            if a >= 0 and b >= 0:
-                rounded = -(-items[lower].size // instance.grain) * instance.grain
-                units = -(-rounded // instance.unit)
-                extents[a, b] = max(extents.get((a, b), 0), units)
-    return extents
 
 
 def _obstacles(

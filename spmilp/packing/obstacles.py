@@ -14,7 +14,6 @@ def blocked_offsets(instance: Instance) -> tuple[Ints, Ints, Ints]:
     padding: an item may end right below an obstacle.
     """
     parts = [_blocked_by(instance, obstacle) for obstacle in instance.obstacles]
-    parts += _blocked_by_pairs(instance)
     pointer = np.zeros(instance.count + 1, dtype=np.int64)
     if not parts:
         return pointer, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -33,24 +32,6 @@ def _blocked_by(instance: Instance, obstacle: Obstacle) -> tuple[Ints, Ints, Int
     return _offsets_that_touch(
         instance, owner, instance.run_bytes[runs], obstacle.start, obstacle.end
     )
-
-
-def _blocked_by_pairs(instance: Instance) -> list[tuple[Ints, Ints, Ints]]:
-    """Return what fixed items forbid to free ones that must lie apart from them."""
-    items = instance.problem.items
-    groups = instance.groups
-    number = {int(group): i for i, group in enumerate(instance.group)}
-    parts = []
-    for pair in instance.problem.apart:
-        for free, fixed in (pair, pair[::-1]):
-            item = number.get(int(groups.of_item[free]), -1)
-            start = int(groups.offset[groups.of_item[fixed]])
-            if item >= 0 and start >= 0:
-                owner = np.array([item], dtype=np.int64)
-                size = np.array([items[free].size], dtype=np.int64)
-                end = start + items[fixed].size
-                parts.append(_offsets_that_touch(instance, owner, size, start, end))
-    return parts
 
 
 def _offsets_that_touch(

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.packing.instance import Instance, apart_extents
+from spmilp.packing.instance import Instance
 from spmilp.packing.obstacles import (
     blocked_offsets,
     count_conflicts,
@@ -26,19 +26,13 @@ def tables_of(instance: Instance) -> Tables | None:
     varying = bool(
         (instance.run_units != np.repeat(instance.units, np.diff(instance.run_start))).any()
     )
-    apart = apart_extents(instance)
-    pairs = list_conflicts(*runs, degree, varying or bool(apart))
-    if apart:
-        pairs = _with_apart(pairs, apart)
-    hull_from, hull_until = _hulls(instance, apart)
+    pairs = list_conflicts(*runs, degree, varying)
     lengths = instance.run_until - instance.run_from
     incidence_start = np.cumsum(lengths) - lengths
     member_start, member, member_incidence, incidence_position = _members(instance)
     blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
     obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
-    bound = {i for pair in apart for i in pair}
-    free = np.array([i not in bound for i in range(instance.count)], dtype=bool)
-    free &= (np.diff(blocked_start) == 0) & (np.diff(instance.run_start) == 1)
+    free = (np.diff(blocked_start) == 0) & (np.diff(instance.run_start) == 1)
     tables = Tables(
         pair_start=pairs[0],
         pair_item=pairs[1],
@@ -52,8 +46,8 @@ def tables_of(instance: Instance) -> Tables | None:
         member_incidence=member_incidence,
         incidence_position=incidence_position,
         incidence_start=incidence_start,
-        hull_from=hull_from,
-        hull_until=hull_until,
+        hull_from=instance.run_from[instance.run_start[:-1]],
+        hull_until=instance.run_until[instance.run_start[1:] - 1],
         units=instance.units,
         lift=_lifts(instance, *pairs),
         alignment=instance.alignment,
@@ -71,24 +65,6 @@ def tables_of(instance: Instance) -> Tables | None:
     return tables
 
 
-def _with_apart(
-    pairs: tuple[Ints, Shorts, Ints], apart: dict[tuple[int, int], int]
-) -> tuple[Ints, Shorts, Ints]:
-    """Merge the pairs kept apart into the lists of conflicts; the larger extent counts."""
-    pointer, other, extent = pairs
-    items = pointer.size - 1
-    lower = np.concatenate((np.repeat(np.arange(items), np.diff(pointer)), [a for a, _ in apart]))
-    upper = np.concatenate((other, [b for _, b in apart]))
-    extents = np.concatenate((extent, list(apart.values()))).astype(np.int64)
-    order = np.lexsort((-extents, upper, lower))
-    lower, upper, extents = lower[order], upper[order], extents[order]
-    first = np.ones(lower.size, dtype=bool)
-    first[1:] = (lower[1:] != lower[:-1]) | (upper[1:] != upper[:-1])
-    merged = np.zeros(items + 1, dtype=np.int64)
-    np.cumsum(np.bincount(lower[first].astype(np.int64), minlength=items), out=merged[1:])
-    return merged, upper[first].astype(np.int32), extents[first]
-
-
 def _lifts(instance: Instance, pointer: Ints, other: Shorts, extent: Ints) -> Ints:
     """Return the least by which each item raises one that lies on it."""
     if extent.size == 0:
@@ -96,16 +72,6 @@ def _lifts(instance: Instance, pointer: Ints, other: Shorts, extent: Ints) -> In
     lift = instance.units.copy()
     np.minimum.at(lift, np.repeat(np.arange(instance.count), np.diff(pointer)), extent)
     return lift
-
-
-def _hulls(instance: Instance, apart: dict[tuple[int, int], int]) -> tuple[Ints, Ints]:
-    """Return the sections from each item's first to its last, wide enough to bridge its pairs."""
-    hull_from = instance.run_from[instance.run_start[:-1]].copy()
-    hull_until = instance.run_until[instance.run_start[1:] - 1].copy()
-    for a, b in apart:
-        hull_from[a] = min(hull_from[a], hull_from[b])
-        hull_until[a] = max(hull_until[a], hull_until[b])
-    return hull_from, hull_until
 
 
 def _members(instance: Instance) -> tuple[Ints, Shorts, Shorts, Shorts]:

@@ -31,12 +31,12 @@ class Tables(NamedTuple):
     runs of sections an item lives in, with its units there. An *incidence* is an item in one of its
     sections: ``incidence_start`` is the number of a run's first one, ``member_*`` are the items of
     each section and their incidences, ``incidence_position`` is the place of each in that list.
-    ``hull_*``: the sections between which an item ties sub-problems together. ``lift``: the least
-    by which an item raises what lies on it. ``lowest``: an item's lowest offset in an empty memory.
-    ``blocked_*``: offsets an item cannot have because of obstacles, by start. ``obstacle_*``: the
-    obstacles of each section, disjoint, from low to high. ``exchange_class``: equal for two items
-    that live in the same sections and may be exchanged, else -1. ``twin_class``: equal for two
-    items that are identical, else -1.
+    ``hull_*``: an item's first section and last, between which it ties all together. ``lift``: the
+    least by which an item raises what lies on it. ``lowest``: an item's lowest offset in an empty
+    memory. ``blocked_*``: offsets an item cannot have because of obstacles, by start.
+    ``obstacle_*``: the obstacles of each section, disjoint, from low to high. ``exchange_class``:
+    equal for two items that live in the same sections and may be exchanged, else -1.
+    ``twin_class``: equal for two items that are identical, else -1.
     """
 
     pair_start: Ints

@@ -1,0 +1,150 @@
+"""Pairs that must lie apart count in the bound, and nothing is lost or demanded without need."""
+
+from dataclasses import replace
+from itertools import combinations
+from random import Random
+
+import pytest
+
+import spmilp.packing.apart
+from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
+from spmilp.packing.bounds import height_bound
+from spmilp.packing.clique_cover import heaviest_clique
+from spmilp.packing.decide import parts_of
+from spmilp.packing.instance import instance_of
+from spmilp.packing.tables import tables_of
+from tests.packing.oracle import can_be_packed
+from tests.packing.random_problems import plain_problem, rich_problem
+
+
+def with_pairs(problem: PackingProblem, random: Random, share: float) -> PackingProblem:
+    pairs = combinations(range(len(problem.items)), 2)
+    return replace(problem, apart=tuple(pair for pair in pairs if random.random() < share))
+
+
+def conflict(problem: PackingProblem, i: int, j: int) -> bool:
+    ((start, end),), ((other_start, other_end),) = (problem.items[k].lifetimes for k in (i, j))
+    return (i, j) in problem.apart or (start < other_end and other_start < end)
+
+
+def heaviest_by_enumeration(problem: PackingProblem) -> int:
+    """Return the most bytes of items of which each two conflict; each has one lifetime."""
+    count = len(problem.items)
+    return max(
+        sum(problem.items[i].size for i in some)
+        for size in range(1, count + 1)
+        for some in combinations(range(count), size)
+        if all(conflict(problem, i, j) for i, j in combinations(some, 2))
+    )
+
+
+def test_buffers_that_are_all_apart_lie_one_above_the_other() -> None:
+    items = tuple(Item(size=10 + i, lifetimes=((i, i + 2),)) for i in range(16))
+    problem = PackingProblem(
+        items=items, capacity=None, apart=tuple(combinations(range(16), 2)), reserved=((0, 7),)
+    )
+    assert height_bound(instance_of(problem)) == 7 + sum(range(10, 26))
+
+    least = minimise(problem)
+    assert (least.status, least.height, least.statistics.nodes) == (
+        PackingStatus.OPTIMAL,
+        7 + sum(range(10, 26)),
+        0,
+    )
+    refused = pack(replace(problem, capacity=286))
+    assert refused.status is PackingStatus.INFEASIBLE
+    assert refused.conflict == tuple(range(16))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_bound_is_the_heaviest_clique_and_no_packing_is_lower(seed: int) -> None:
+    random = Random(f"cliques {seed}")
+    problem = with_pairs(plain_problem(random, most_items=9), random, random.random())
+    bound, least = height_bound(instance_of(problem)), minimise(problem)
+
+    assert bound == heaviest_by_enumeration(problem)
+    assert least.height is not None
+    assert least.offsets is not None
+    assert bound <= least.height == least.bound
+    assert check_packing(problem, least.offsets) == []
+    assert not can_be_packed(replace(problem, capacity=least.height - 1))
+
+
+def test_with_alignments_fixed_and_reserved_bytes_the_bound_stays_below_every_packing() -> None:
+    bounded = 0
+    for seed in range(80):
+        random = Random(f"rich cliques {seed}")
+        problem = with_pairs(rich_problem(random, most_items=6), random, 0.6)
+        problem = replace(problem, together=problem.together[:1])
+        try:
+            bound = height_bound(instance_of(problem))
+        except ValueError:
+            continue
+        bounded += bound > height_bound(instance_of(replace(problem, apart=())))
+        assert not can_be_packed(replace(problem, capacity=bound - 1))
+        least = minimise(problem)
+        if least.height is not None:
+            assert can_be_packed(replace(problem, capacity=least.height))
+            assert not can_be_packed(replace(problem, capacity=least.height - 1))
+    assert bounded > 10
+
+
+def test_many_are_cut_into_sets_and_pairs_between_sets_still_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spmilp.packing.apart, "MOST_TOGETHER", 3)
+    monkeypatch.setattr(spmilp.packing.apart, "LONGEST", 1)
+    for seed in range(20):
+        random = Random(f"sets {seed}")
+        problem = with_pairs(plain_problem(random), random, 0.5)
+        least = minimise(problem)
+        assert least.height is not None
+        assert least.offsets is not None
+        assert check_packing(problem, least.offsets) == []
+        assert can_be_packed(replace(problem, capacity=least.height))
+        assert not can_be_packed(replace(problem, capacity=least.height - 1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_heaviest_clique_is_that_of_enumeration(seed: int) -> None:
+    random = Random(seed)
+    count = random.randint(1, 11)
+    weights = sorted((random.randint(1, 20) for _ in range(count)), reverse=True)
+    conflicts = [0] * count
+    for i, j in combinations(range(count), 2):
+        if random.random() < 0.6:
+            conflicts[i] |= 1 << j
+            conflicts[j] |= 1 << i
+
+    def weight(members: int) -> int:
+        return sum(weights[k] for k in range(count) if members >> k & 1)
+
+    def is_clique(members: int) -> bool:
+        return all(
+            conflicts[k] & members == members & ~(1 << k) for k in range(count) if members >> k & 1
+        )
+
+    found = heaviest_clique(conflicts, weights, 10_000)
+    assert is_clique(found)
+    assert weight(found) == max(weight(some) for some in range(1 << count) if is_clique(some))
+    assert is_clique(heaviest_clique(conflicts, weights, 0))
+
+
+def test_stretches_of_time_that_no_pair_connects_are_still_searched_apart() -> None:
+    items = tuple(Item(size=3, lifetimes=((t, t + 2),)) for t in (0, 1, 3, 10, 11, 20, 30))
+    apart = instance_of(PackingProblem(items=items, capacity=9, apart=((0, 2), (3, 5))))
+    tables = tables_of(apart)
+    assert tables is not None
+    assert [part.items.tolist() for part in parts_of(tables)] == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_the_work_grows_with_the_number_of_buffers_and_pairs() -> None:
+    """Twenty thousand buffers with as many pairs: an added instant for each pair at most."""
+    random = Random(0)
+    starts = [random.randrange(20_000) for _ in range(20_000)]
+    items = tuple(Item(size=random.randint(1, 64), lifetimes=((s, s + 30),)) for s in starts)
+    pairs = {(i, i + random.randint(1, 5_000)) for i in range(15_000)}
+    without = PackingProblem(items=items, capacity=None)
+    instance = instance_of(replace(without, apart=tuple(sorted(pairs))))
+    assert 0 < instance.sections - instance_of(without).sections <= len(pairs)
+    assert height_bound(instance) >= height_bound(instance_of(without))
