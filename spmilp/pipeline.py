@@ -28,6 +28,7 @@ from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.registry import find_solver, solver_names
+from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import refuse_too_many_tiles
 from spmilp.tile_selection.mode import Tiles
@@ -284,16 +285,17 @@ def lower_network(
         sources=(("model", network.sha256), ("machine", target.sha256)),
     )
     quick: TiledProblem | None = None
+    quickest = CoarseTilings(network, target.machine)
     try:
         if tile_search is not None:
             quick = fast_initial_problem(subject, tile_search)
-        first = first_choice_in_time(subject, clock, has_plan=quick is not None)
+        first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
     except KeyboardInterrupt:
         if quick is None:
             raise
         return replace(quick, interrupted=True)
     if first is None:
-        return quick or coarse_problem(subject, tile_search)
+        return quick or coarse_problem(subject, quickest, tile_search)
     if tile_search is None:
         return TiledProblem(problem=first.lower(first.tilings))
     return search_tilings(first, tile_search, quick, clock)

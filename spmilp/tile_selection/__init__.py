@@ -4,6 +4,8 @@
     search              a plan in the first seconds, and a search from there on; the list scheduler
                         evaluates the problems
     refine, trials      its neighbourhoods, and the tilings that were tried
+    coarse              tilings of which a plan is made soonest
+    piece_counts        how many pieces of operands tasks read: what a plan will take
     waves               a batch part by part
 
     candidate_space     the candidates of all groups

@@ -94,8 +94,37 @@ class GroupModel:
         Where a few tiles do not tell all others (two axes of the output drive one of an input, as
         in a reshape), every tile is asked.
         """
-        found = self._axis_reads.of(grid)
+        found = self.axis_reads(grid)
         return self._all_reads(grid) if found is None else found
+
+    def axis_reads(self, grid: TileGrid) -> Mapping[str, Reads] | None:
+        """Return the same, or ``None`` where every tile would have to be asked."""
+        return self._axis_reads.of(grid)
+
+    def middle_reads(self, grid: TileGrid, *, is_last: bool = False) -> Mapping[str, Box]:
+        """Return what the largest tile reads for a part in the middle, or for the last part."""
+        part = grid.parts[-1 if is_last else len(grid.parts) // 2]
+        return self._computation.reads(tuple(map(_longest, grid.axes)), part)
+
+    @cached_property
+    def drivers(self) -> Mapping[str, Mapping[int, int]]:
+        """For each input its axes that an axis of the output drives, or the reduction (as -1)."""
+        box, part = whole(self.shape), (0, self.reduction)
+        halves = {
+            axis: ((*box[:axis], (0, length // 2), *box[axis + 1 :]), part)
+            for axis, (length, split) in enumerate(zip(self.shape, self.splittable, strict=True))
+            if split
+        }
+        if self.reduction > 1:
+            halves[-1] = box, (0, self.reduction // 2)
+        full = self._computation.reads(box, part)
+        found: dict[str, dict[int, int]] = {name: {} for name in full}
+        for driver, (tile, some) in halves.items():
+            for name, read in self._computation.reads(tile, some).items():
+                for axis, (one, other) in enumerate(zip(read, full[name], strict=True)):
+                    if one != other:
+                        found[name].setdefault(axis, driver)
+        return found
 
     def describe_smallest(self) -> tuple[Box, Footprint]:
         """Return the smallest tile that the group can be cut into, and what it needs."""

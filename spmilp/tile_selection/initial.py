@@ -1,6 +1,6 @@
 """Tilings that fit, chosen without comparing any: for a plan in the first seconds."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from math import prod
 
 from spmilp.errors import SpmilpError
@@ -11,16 +11,12 @@ from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.candidates import TileShrinker
 from spmilp.tile_selection.group_model import GroupModel
-from spmilp.units import Bytes
 
 Tilings = dict[int, Tiling]
 """A tiling for each group, by its index."""
 
 FIRST_WORKING_SET = 0.7
 """Part of a core's memory that a tile may need: larger tiles are fewer, and sooner scheduled."""
-
-COARSE_WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
-"""Parts of a whole memory, however many cores share it."""
 
 MOST_TILES = 200_000
 """Of all groups, where memories can hold no larger ones: of more no plan could be made in hours."""
@@ -38,28 +34,14 @@ def fast_initial_tilings(network: Network, machine: Machine) -> Tilings | None:
     capacity, cores = int(FIRST_WORKING_SET * machine_rates(machine).least_share), machine.cores
 
     def first_fitting(model: GroupModel) -> Tiling | None:
-        return next(_fitting(model, [_one_for_each(model, len(cores))], capacity), None)
+        start = one_tile_for_each(model, len(cores))
+        found = (
+            TileShrinker(model, splits).until_it_fits(start, capacity) for splits in (False, True)
+        )
+        return next(filter(None, found), None)
 
     found = _tilings(network, machine, first_fitting)
     return None if found is None or pairs_of_tiles(network, found) > MOST_PAIRS else found
-
-
-def coarse_tilings(network: Network, machine: Machine) -> Iterator[Tilings]:
-    """Yield tilings of few tiles: large enough to fill a memory, then smaller and smaller ones.
-
-    Where cores share a memory they may have to take turns: it takes little time to make these
-    problems and to schedule them, while their plans are poor.
-    """
-    largest, cores = max(machine_rates(machine).capacity), len(machine.cores)
-    for part in COARSE_WORKING_SETS:
-
-        def fewest(model: GroupModel, capacity: Bytes = int(part * largest)) -> Tiling | None:
-            fitting = _fitting(model, [_one_for_each(model, cores), *_halves(model)], capacity)
-            return min(fitting, key=lambda tiling: prod(tiling.counts) * tiling.parts, default=None)
-
-        found = _tilings(network, machine, fewest)
-        if found is not None:
-            yield found
 
 
 def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
@@ -115,7 +97,7 @@ def _tilings(
     return found
 
 
-def _one_for_each(model: GroupModel, cores: int) -> Tiling:
+def one_tile_for_each(model: GroupModel, cores: int) -> Tiling:
     """Cut the longest axis into a tile for each core, or the next ones, too, if it is short."""
     counts = [1] * len(model.shape)
     # The batch, if it is one, is cut last: what its parts share is loaded again for each.
@@ -126,22 +108,3 @@ def _one_for_each(model: GroupModel, cores: int) -> Tiling:
         counts[axis] = min(missing, model.shape[axis])
         missing = -(-missing // counts[axis])
     return Tiling(counts=tuple(counts))
-
-
-def _halves(model: GroupModel) -> Iterator[Tiling]:
-    """Yield the whole as one tile, and the two halves along each axis that can be cut."""
-    whole = Tiling(counts=(1,) * len(model.shape))
-    yield whole
-    for axis, can_be_cut in enumerate(model.splittable):
-        if can_be_cut and model.shape[axis] > 1:
-            yield whole.with_count(axis, 2)
-
-
-def _fitting(model: GroupModel, starts: Iterable[Tiling], capacity: Bytes) -> Iterator[Tiling]:
-    """Yield what becomes of tilings when they are cut further until their tiles fit."""
-    for splits_reduction in (False, True):
-        shrinker = TileShrinker(model, splits_reduction)
-        for tiling in starts:
-            fitting = shrinker.until_it_fits(tiling, capacity)
-            if fitting is not None:
-                yield fitting

@@ -7,20 +7,16 @@ from time import monotonic
 from spmilp.errors import DoesNotFitError
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
-from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
+from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
-from spmilp.tile_selection.initial import (
-    Tilings,
-    coarse_tilings,
-    fast_initial_tilings,
-    tasks_of,
-)
+from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
+from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
@@ -81,7 +77,7 @@ def fast_initial_problem(subject: NetworkOnMachine, limits: TileSearch) -> Tiled
 
 
 def first_choice_in_time(
-    subject: NetworkOnMachine, clock: Clock, *, has_plan: bool
+    subject: NetworkOnMachine, clock: Clock, quickest: CoarseTilings, *, has_plan: bool
 ) -> FirstChoice | None:
     """Return the first choice; ``None`` where there is no time to make it, or to go on from it.
 
@@ -89,15 +85,19 @@ def first_choice_in_time(
     ----------
     clock
         Of the whole solve.
+    quickest
+        The choice has until the moment from which on there is just enough time to make a plan of
+        the first of these and write it.
     has_plan
-        There is a plan that takes less time. Otherwise the choice has until the moment from which
-        on there is just enough time to make a plan of :func:`coarse_tilings` and write it.
+        There is a plan already that takes less time.
     """
     pace, needed, has_quicker = clock.pace, 0.0, has_plan
+    counts = quickest.counts
     if not has_plan and clock.is_limited:
-        coarse = next(coarse_tilings(subject.network, subject.machine), None)
+        coarse = next(iter(quickest), None)
         has_quicker = coarse is not None
-        needed = 0.0 if coarse is None else pace.seconds_from_scratch(tasks_of(coarse))
+        if coarse is not None:
+            needed = pace.seconds_from_scratch(tasks_of(coarse), counts.of_all(coarse))
 
     def go_on() -> None:
         clock.go_on(SHARE_AT_MOST)
@@ -117,11 +117,14 @@ def first_choice_in_time(
         return None
     # What follows is not cut by the deadline of the choice.
     found = replace(found, subject=subject)
-    takes = pace.seconds_from_scratch(tasks_of(found.tilings))
+    tilings = found.tilings
+    takes = pace.seconds_from_scratch(tasks_of(tilings), counts.of_all(tilings))
     return found if clock.has_seconds(takes) or not has_quicker or takes <= needed else None
 
 
-def coarse_problem(subject: NetworkOnMachine, limits: TileSearch | None = None) -> TiledProblem:
+def coarse_problem(
+    subject: NetworkOnMachine, quickest: CoarseTilings, limits: TileSearch | None = None
+) -> TiledProblem:
     """Return a problem of few tasks, and a schedule of it if there is one: the quickest plan.
 
     Parameters
@@ -135,7 +138,7 @@ def coarse_problem(subject: NetworkOnMachine, limits: TileSearch | None = None) 
         If some group fits no scratchpad in this way.
     """
     reasons: list[str] = []
-    for tilings in coarse_tilings(subject.network, subject.machine):
+    for tilings in quickest:
         problem = subject.lower(tilings)
         too_large = groups_that_do_not_fit(problem)
         reasons += too_large.values()
@@ -171,7 +174,8 @@ def search_tilings(
         Of the whole solve. Once there is a schedule nothing is begun that would take too long, and
         what does take too long is given up.
     """
-    evaluation = _Evaluation(first.subject.machine, limits, known, clock or Clock(None))
+    counts = PieceCounts(first.subject.network, first.subject.machine)
+    evaluation = _Evaluation(counts, limits, known, clock or Clock(None))
     first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
     try:
         tilings = refine_tilings(
@@ -196,9 +200,10 @@ class _Evaluation:
     """Evaluates the problems of a search with the list scheduler and keeps the best."""
 
     def __init__(
-        self, machine: Machine, limits: TileSearch, known: TiledProblem | None, clock: Clock
+        self, counts: PieceCounts, limits: TileSearch, known: TiledProblem | None, clock: Clock
     ) -> None:
-        self._evaluator = TilingEvaluator(machine)
+        self._counts = counts
+        self._evaluator = TilingEvaluator(counts.machine)
         self._limits = limits
         self._clock = clock
         self._left = limits.tasks
@@ -224,11 +229,14 @@ class _Evaluation:
         Those of more tasks than are evaluated in all take too long, and too much memory, always.
         """
         pace, tasks = self._clock.pace, tasks_of(tilings)
-        return (
-            tasks <= self._limits.tasks
-            and self._clock.has_seconds(pace.seconds_to_schedule(tasks), SHARE_AT_MOST)
-            and self._clock.has_seconds(pace.seconds_from_scratch(tasks))
-        )
+        if tasks > self._limits.tasks:
+            return False
+        if not self._clock.is_limited:
+            return True
+        reads = self._counts.of_all(tilings)
+        return self._clock.has_seconds(
+            pace.seconds_to_schedule(tasks, reads), SHARE_AT_MOST
+        ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
 
     def value_of(self, problem: Problem) -> int | None:
         """Return the least value of a problem's schedules, and keep the best one of all."""

@@ -14,8 +14,10 @@ from spmilp.pipeline import lower_network
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.tile_selection import search as tile_search
+from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
-from spmilp.tile_selection.initial import coarse_tilings, tasks_of
+from spmilp.tile_selection.initial import Tilings, tasks_of
+from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.search import TileSearch, first_choice_in_time, search_tilings
 from spmilp.tile_selection.trials import Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
@@ -23,6 +25,12 @@ from tests.lowering.builders import NetworkBuilder, star_machine
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 NETWORK, TARGET = pipeline.load(MODEL, "gap9")
 SUBJECT = NetworkOnMachine(network=NETWORK, machine=TARGET.machine)
+QUICKEST = CoarseTilings(NETWORK, TARGET.machine)
+
+
+def size_of(tilings: Tilings) -> tuple[int, int]:
+    """Return the tasks and their reads, as they are forecast."""
+    return tasks_of(tilings), QUICKEST.counts.of_all(tilings)
 
 
 class Ticking:
@@ -54,42 +62,41 @@ def test_a_lowering_ends_where_it_is_told_to() -> None:
 
 def test_the_first_choice_is_cut_when_its_share_is_used() -> None:
     now = Ticking(0.01)
-    assert first_choice_in_time(SUBJECT, Clock(10.0, now), has_plan=True) is None
+    assert first_choice_in_time(SUBJECT, Clock(10.0, now), QUICKEST, has_plan=True) is None
     assert now.seconds == pytest.approx(5.5, abs=0.1)
 
 
 def test_the_first_choice_leaves_time_for_the_quickest_plan_where_there_is_none() -> None:
     pace = Pace()
-    coarse = tasks_of(next(coarse_tilings(NETWORK, TARGET.machine)))
-    pace.note(Step.LOWER, coarse, 2.0)
-    needed = pace.seconds_from_scratch(coarse)
+    tasks, reads = size_of(next(iter(QUICKEST)))
+    pace.note(Step.LOWER, tasks, 2.0)
     now = Ticking(0.01)
+    clock = Clock(pace.seconds_from_scratch(tasks, reads) + 1.0, now, pace=pace)
 
-    assert (
-        first_choice_in_time(SUBJECT, Clock(needed + 1.0, now, pace=pace), has_plan=False) is None
-    )
+    assert first_choice_in_time(SUBJECT, clock, QUICKEST, has_plan=False) is None
     assert now.seconds == pytest.approx(1.0, abs=0.1)
 
 
 def test_a_first_choice_whose_plan_would_come_too_late_gives_way_to_a_quicker_one() -> None:
-    tasks = tasks_of(first_choice(NETWORK, TARGET.machine).tilings)
-    quicker = tasks_of(next(coarse_tilings(NETWORK, TARGET.machine)))
+    tasks, reads = size_of(first_choice(NETWORK, TARGET.machine).tilings)
+    quicker, fewer_reads = size_of(next(iter(QUICKEST)))
     assert quicker < tasks
+    assert fewer_reads < reads
     pace = Pace()
     pace.note(Step.LOWER, tasks, 2.0)
     enough, too_little = (
-        (1 + change) * pace.seconds_from_scratch(tasks) for change in (0.01, -0.01)
+        (1 + change) * pace.seconds_from_scratch(tasks, reads) for change in (0.01, -0.01)
     )
 
     for seconds, is_chosen in ((enough, True), (too_little, False)):
         clock = Clock(seconds, Ticking(0.0), pace=pace)
-        found = first_choice_in_time(SUBJECT, clock, has_plan=False)
+        found = first_choice_in_time(SUBJECT, clock, QUICKEST, has_plan=False)
         assert (found is not None) == is_chosen
 
 
 def test_the_problem_of_a_first_choice_that_was_in_time_is_made_to_the_end() -> None:
     now = Ticking(0.0)
-    found = first_choice_in_time(SUBJECT, Clock(10.0, now), has_plan=True)
+    found = first_choice_in_time(SUBJECT, Clock(10.0, now), QUICKEST, has_plan=True)
     now.seconds = 20.0
 
     assert found is not None
@@ -97,7 +104,7 @@ def test_the_problem_of_a_first_choice_that_was_in_time_is_made_to_the_end() -> 
 
 
 def test_with_time_the_first_choice_is_what_it_would_be_without_a_clock() -> None:
-    found = first_choice_in_time(SUBJECT, Clock(10.0, Ticking(0.0)), has_plan=False)
+    found = first_choice_in_time(SUBJECT, Clock(10.0, Ticking(0.0)), QUICKEST, has_plan=False)
     assert found is not None
     assert found.tilings == first_choice(NETWORK, TARGET.machine).tilings
 
@@ -117,7 +124,7 @@ def test_without_any_time_there_is_a_valid_plan_of_few_tasks(machine: str) -> No
 def test_coarse_tiles_that_do_not_fit_are_cut_further() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
-    counts = [tasks_of(one) for one in coarse_tilings(network, star_machine(4, 1 << 13))]
+    counts = [tasks_of(one) for one in CoarseTilings(network, star_machine(4, 1 << 13))]
     assert counts == sorted(counts)
     assert len(set(counts)) > 1
 
@@ -187,9 +194,9 @@ def test_tilings_that_would_take_too_long_are_not_lowered() -> None:
 
 def test_more_tasks_than_are_evaluated_in_all_are_never_lowered() -> None:
     found = first_choice(NETWORK, TARGET.machine)
-    evaluation = tile_search._Evaluation(
-        TARGET.machine, TileSearch(tasks=tasks_of(found.tilings) - 1), None, Clock(None)
-    )
+    limits = TileSearch(tasks=tasks_of(found.tilings) - 1)
+    counts = PieceCounts(NETWORK, TARGET.machine)
+    evaluation = tile_search._Evaluation(counts, limits, None, Clock(None))
     assert not evaluation.affords(found.tilings)
 
 

@@ -35,8 +35,8 @@ class Step(Enum):
     """For each region of an operator's input that is asked for."""
 
 
-READS_OF_A_TASK, ROWS_OF_A_TASK = 13, 20
-"""About so many, where the problem or the plan is not there yet."""
+ROWS_OF_A_READ = 2
+"""Of the plan, about, where that is not there yet."""
 
 SIGNIFICANT = 0.05
 """Seconds; of shorter steps it is not said how quick the machine is."""
@@ -66,14 +66,14 @@ class Pace:
         """Return how long it will take to make a plan of so many rows, check it and write it."""
         return sum(self.seconds(step, rows) for step in (Step.PLAN, Step.CHECK, Step.WRITE))
 
-    def seconds_to_schedule(self, tasks: int) -> float:
+    def seconds_to_schedule(self, tasks: int, reads: int) -> float:
         """Return how long it will take to make a problem of so many tasks and a schedule of it."""
-        reads = READS_OF_A_TASK * tasks
         return self.seconds(Step.LOWER, tasks) + self.seconds(Step.SCHEDULE, reads)
 
-    def seconds_from_scratch(self, tasks: int) -> float:
+    def seconds_from_scratch(self, tasks: int, reads: int) -> float:
         """Return how long it will take until the plan of a problem not yet made is written."""
-        return self.seconds_to_schedule(tasks) + self.seconds_to_finish(ROWS_OF_A_TASK * tasks)
+        finish = self.seconds_to_finish(tasks + ROWS_OF_A_READ * reads)
+        return self.seconds_to_schedule(tasks, reads) + finish
 
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:

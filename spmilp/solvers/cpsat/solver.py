@@ -82,9 +82,10 @@ class CpSatSolver(Solver):
         if not all(state.tables.pools_of(task.index) for task in state.problem.tasks):
             state.conclude_infeasible()
             return
-        literals, most = state.builder.structure(relaxed=False).literals, self._settings.literals
-        if literals > most:
-            state.note = f"about {literals} literals > {most}: only retimed"
+        with state.clock.pace.measured(Step.STRUCTURE, pairs):
+            literals = state.builder.structure(relaxed=False).literals
+        if literals > self._settings.literals:
+            state.note = f"about {literals} literals > {self._settings.literals}: only retimed"
         retime(state)
         if state.note:
             return

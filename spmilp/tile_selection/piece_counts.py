@@ -1,0 +1,212 @@
+"""How many pieces of their operands tasks read, which says how many rows their plan will have."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from spmilp.frontend.graph import Group, Network
+from spmilp.lowering.grid import Grid
+from spmilp.lowering.groups import class_of
+from spmilp.lowering.limits import dma_limits
+from spmilp.lowering.storage import whole_below
+from spmilp.lowering.tiling import Interval, Tiling, split
+from spmilp.machine.machine import Machine
+from spmilp.problem.strides import row_major_strides
+from spmilp.tile_selection.group_model import GroupModel
+from spmilp.tile_selection.reads import Reads
+from spmilp.units import Box, Extents
+
+INTERVALS_ASKED = 16
+"""Along one axis of the output; what is read for others in between is much the same."""
+
+
+class PieceCounts:
+    """Counts the slices that all tasks of a group read, under its tiling and those of producers.
+
+    An estimate: intervals along different axes are taken to be independent, and what the limits of
+    DMA cut once more is seen at the middle tile. Groups that are alike share what was found.
+    """
+
+    def __init__(self, network: Network, machine: Machine) -> None:
+        self.network = network
+        self.machine = machine
+        self._limits = dma_limits(machine)
+        self._small = whole_below(machine)
+        numbers: dict[Hashable, int] = {}
+        classes = (class_of(network, group) for group in network.groups)
+        self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
+        self._models: dict[int, GroupModel] = {}
+        self._grids: dict[tuple[int, Tiling], Grid] = {}
+        self._reads: dict[tuple[int, Tiling], Mapping[str, Reads] | None] = {}
+        self._counts: dict[Hashable, float] = {}
+
+    def model(self, group: Group) -> GroupModel:
+        """Return the model of a group, or of one that is like it."""
+        kind = self._classes[group.index]
+        if kind not in self._models:
+            self._models[kind] = GroupModel(self.network, group, self.machine)
+        return self._models[kind]
+
+    @cached_property
+    def producers(self) -> list[list[int | None]]:
+        """For each group the ones that compute its inputs; ``None`` for what is given."""
+        computed = {group.output: group.index for group in self.network.groups}
+        return [[computed.get(name) for name in group.inputs] for group in self.network.groups]
+
+    @cached_property
+    def readers(self) -> list[list[tuple[int, int]]]:
+        """For each group the ones that read its output, and as which of their inputs."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.network.groups]
+        for index, producers in enumerate(self.producers):
+            for position, producer in enumerate(producers):
+                if producer is not None:
+                    found[producer].append((index, position))
+        return found
+
+    def of_all(self, tilings: Mapping[int, Tiling]) -> int:
+        """Return the pieces that the tasks of a network read."""
+        return round(sum(self.of_group(group, tilings) for group in self.network.groups))
+
+    def of_group(self, group: Group, tilings: Mapping[int, Tiling]) -> float:
+        """Return the pieces that the tasks of a group read.
+
+        Parameters
+        ----------
+        tilings
+            Of the group; and of its producers, where one without tiling counts as one tile.
+        """
+        tiling = tilings[group.index]
+        partial_sums = (tiling.parts - 1) * prod(tiling.counts)
+        operands = range(len(group.inputs))
+        return partial_sums + sum(self.of_operand(group, one, tilings) for one in operands)
+
+    def of_operand(self, group: Group, position: int, tilings: Mapping[int, Tiling]) -> float:
+        """Return those that are of one input, by its position."""
+        tiling, producer = tilings[group.index], self.producers[group.index][position]
+        before = None if producer is None else tilings.get(producer)
+        of = None if producer is None else self._classes[producer]
+        key = self._classes[group.index], tiling, position, of, before
+        if key not in self._counts:
+            self._counts[key] = self._of_operand(group, position, tiling, before)
+        return self._counts[key]
+
+    def _of_operand(
+        self, group: Group, position: int, tiling: Tiling, before: Tiling | None
+    ) -> float:
+        model, producer = self.model(group), self.producers[group.index][position]
+        # The operands of groups that are alike go by the names of the model's.
+        name = model.group.inputs[position]
+        grid = model.grid(tiling)
+        in_a_part = model.middle_reads(grid)
+        finished = model.middle_reads(grid, is_last=True)
+        box = finished.get(name) or in_a_part.get(name)
+        if box is None:
+            return 0.0
+        times = grid.tiles * len(grid.parts) if name in in_a_part else grid.tiles
+        tensor = self.network.tensors[group.inputs[position]]
+        if producer is None:
+            if tensor.bytes <= self._small:
+                return float(times)
+            read = tuple(stop - start for start, stop in in_a_part.get(name, box))
+            return float(times * self._cut(read, tensor.shape, tensor.dtype.itemsize))
+        cells = self._cells(producer, before)
+        return times * self._pieces_of_a_task(model, tiling, name, cells, in_a_part.get(name, box))
+
+    def _pieces_of_a_task(
+        self, model: GroupModel, tiling: Tiling, name: str, cells: Grid, box: Box
+    ) -> float:
+        """Return the mean number of pieces that a task reads of a computed tensor."""
+        key = self._classes[model.group.index], tiling
+        if key not in self._reads:
+            grid = model.grid(tiling)
+            some = replace(grid, axes=tuple(map(_sample, grid.axes)))
+            self._reads[key] = model.axis_reads(some)
+        all_reads = self._reads[key]
+        cut = self._cut_further(box, cells, name)
+        if all_reads is None or name not in all_reads:
+            return cells.count_overlapping(box) * cut
+        reads = all_reads[name]
+        columns = {axis: intervals for axis, _, intervals in reads.columns}
+        drivers = {driver for _, driver, _ in reads.columns}
+        found = cut
+        for axis, (cell_axis, here) in enumerate(zip(cells.axes, box, strict=True)):
+            intervals = columns.get(axis)
+            if intervals is None:
+                whole = reads.base[axis]
+                intervals = np.array(_parts_of(whole, here, tiling.parts))
+            found *= _mean_overlaps(intervals, cell_axis)
+        for driver, something in reads.masks:
+            if driver not in drivers:
+                found *= float(something.mean())
+        return found
+
+    def _cut_further(self, box: Box, cells: Grid, name: str) -> float:
+        """Return into how many pieces DMA's limits cut the share of a cell, in the mean."""
+        if self._limits.dimensions is None and self._limits.longest is None:
+            return 1.0
+        item = self.network.tensors[name].dtype.itemsize
+        along = [
+            Counter(_shares(axis, interval)) for axis, interval in zip(cells.axes, box, strict=True)
+        ]
+        shares, pieces = 0, 0
+        for combination in product(*(counter.items() for counter in along)):
+            times = prod(number for _, number in combination)
+            extent = tuple(shared for (shared, _), _ in combination)
+            cell = tuple(length for (_, length), _ in combination)
+            shares += times
+            pieces += times * self._cut(extent, cell, item)
+        return pieces / shares if shares else 1.0
+
+    def _cut(self, extent: Extents, container: Extents, item: int) -> int:
+        if not extent:
+            return 1
+        return prod(self._limits.pieces(extent, item, row_major_strides(container, item)))
+
+    def _cells(self, producer: int, tiling: Tiling | None) -> Grid:
+        """Return the buffers of what a group computes."""
+        group = self.network.groups[producer]
+        shape = self.network.tensors[group.output].shape
+        tiling = tiling or Tiling(counts=(1,) * len(shape))
+        key = self._classes[producer], tiling
+        if key not in self._grids:
+            self._grids[key] = Grid(self.model(group).grid(tiling).axes)
+        return self._grids[key]
+
+
+def _sample(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    """Return some of successive intervals, spread evenly."""
+    step = -(-len(intervals) // INTERVALS_ASKED)
+    return intervals[step // 2 :: step]
+
+
+def _parts_of(whole: Interval, here: Interval, parts: int) -> Sequence[Interval]:
+    """Return what each part of the reduction reads along an axis, from what one of them does."""
+    if parts == 1 or here == whole:
+        return [here]
+    start, stop = whole
+    return [(start + first, start + last) for first, last in split(stop - start, parts)]
+
+
+def _mean_overlaps(intervals: np.ndarray, cells: Sequence[Interval]) -> float:
+    """Return how many cells each of the intervals overlaps, in the mean."""
+    if len(cells) == 1:
+        return float(np.count_nonzero(intervals[:, 1] > intervals[:, 0])) / len(intervals)
+    starts = np.array([start for start, _ in cells])
+    first = np.searchsorted(starts, intervals[:, 0], side="right")
+    after = np.searchsorted(starts, intervals[:, 1], side="left")
+    counts = np.where(intervals[:, 1] > intervals[:, 0], after - first + 1, 0)
+    return float(counts.mean())
+
+
+def _shares(cells: Sequence[Interval], interval: Interval) -> list[tuple[int, int]]:
+    """Return what an interval has of each cell that it overlaps, and how long that cell is."""
+    begin, end = interval
+    first = bisect_right(cells, begin, key=lambda cell: cell[1])
+    last = bisect_left(cells, end, key=lambda cell: cell[0])
+    return [(min(b, end) - max(a, begin), b - a) for a, b in cells[first:last]]

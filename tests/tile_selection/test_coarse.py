@@ -1,0 +1,84 @@
+"""The quickest plan: how many pieces tasks read, and tilings under which they read few."""
+
+from pathlib import Path
+
+import pytest
+
+from spmilp.frontend.graph import Network
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import Machine
+from spmilp.pipeline import load
+from spmilp.tile_selection.coarse import CoarseTilings
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.initial import Tilings
+from spmilp.tile_selection.piece_counts import PieceCounts
+from tests.lowering.builders import NetworkBuilder, star_machine
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def two_convolutions() -> Network:
+    builder = NetworkBuilder()
+    first = builder.conv(builder.input((1, 8, 16, 16)), 8)
+    return builder.network(builder.conv(first, 8))
+
+
+def reads_of(network: Network, machine: Machine, tilings: Tilings) -> int:
+    return sum(len(task.reads) for task in lower(network, machine, tilings).tasks)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Tiling(counts=(1, 1, 4, 1)), Tiling(counts=(1, 1, 4, 1))),
+        (Tiling(counts=(1, 4, 1, 1)), Tiling(counts=(1, 1, 4, 1))),
+        (Tiling(counts=(1, 1, 4, 4)), Tiling(counts=(1, 1, 4, 4))),
+        (Tiling(counts=(1, 4, 1, 1)), Tiling(counts=(1, 1, 1, 1), parts=4)),
+    ],
+    ids=str,
+)
+def test_pieces_are_counted_as_they_will_be_where_tiles_follow_single_axes(
+    first: Tiling, second: Tiling
+) -> None:
+    network, machine = two_convolutions(), star_machine(4, 1 << 16)
+    tilings = {0: first, 1: second}
+    counted = PieceCounts(network, machine).of_group(network.groups[1], tilings)
+    tasks = lower(network, machine, tilings).tasks
+    name = network.groups[1].name
+    of_second = [task for task in tasks if task.tile is not None and task.tile.of == name]
+    assert counted == sum(len(task.reads) for task in of_second)
+
+
+@pytest.mark.parametrize(
+    ("model", "preset"),
+    [("mobilenetv2_f32", "epiphany3"), ("vit_tiny_f32", "gap9"), ("resnet8_int8", "xdna1")],
+)
+def test_pieces_of_networks_are_counted_within_a_fifth(model: str, preset: str) -> None:
+    network, target = load(MODELS / f"{model}.onnx", preset)
+    coarse = CoarseTilings(network, target.machine)
+    tilings = next(iter(coarse))
+    there = reads_of(network, target.machine, tilings)
+    assert coarse.counts.of_all(tilings) == pytest.approx(there, rel=0.2)
+
+
+def test_tiles_of_successive_groups_match_where_memory_is_tight() -> None:
+    network, machine = two_convolutions(), star_machine(4, 1 << 13)
+    first, second = next(iter(CoarseTilings(network, machine))).values()
+    # As many tiles along rows and columns, and one of all channels or parts that match them.
+    assert first.counts[2:] == second.counts[2:]
+    assert second.parts == first.counts[1]
+
+
+def test_the_quickest_plan_of_a_tight_machine_has_half_the_usual_reads() -> None:
+    network, target = load(MODELS / "mobilenetv1_025_f32.onnx", "epiphany3")
+    coarse = next(iter(CoarseTilings(network, target.machine)))
+    usual = first_choice(network, target.machine).tilings
+    assert 2 * reads_of(network, target.machine, coarse) < reads_of(network, target.machine, usual)
+
+
+def test_tilings_are_chosen_once() -> None:
+    coarse = CoarseTilings(two_convolutions(), star_machine(4, 1 << 13))
+    first, second = list(coarse), list(coarse)
+    assert len(first) > 1
+    assert all(one is other for one, other in zip(first, second, strict=True))
