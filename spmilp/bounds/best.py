@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
-from spmilp.bounds.distances import energy_bound
+from spmilp.bounds.energy import energy_bound
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.bounds.spills import spill_bound
@@ -117,5 +117,5 @@ def _on_the_makespan(problem: Problem) -> Iterator[Bound]:
     yield Bound("traffic", makespan, traffic_bound(problem, movement, paths))
     yield Bound("cuts", makespan, paths.longest)
     yield Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths))
-    yield Bound("bytes in scratchpads", makespan, occupancy_bound(problem))
+    yield Bound("bytes in scratchpads", makespan, occupancy_bound(problem, graph.distances))
     yield Bound("stages", makespan, stages_bound(problem, movement, paths))

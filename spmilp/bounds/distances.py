@@ -1,29 +1,51 @@
-"""Least cycles and energy of bringing a value from some memories to others, over any transfers.
+"""Least cycles and energy of bringing a value from some memories to others, over any transfers."""
 
-And the energy bound: tasks on their most frugal kinds, and each byte over its cheapest chain.
-"""
-
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Routes, transfer_rate
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, MemoryIdx
 
-MOST_MEMORIES = 48
-"""On larger machines single transfers are not followed up; all distances are taken for 0."""
+MOST_MEMORIES = 128
+"""On larger machines chains of transfers are not followed up: one transfer, by the best engine over
+the best links of either end, is all that is counted of their cycles, and nothing of their energy.
+"""
 
-FAR = 1 << 90
+FAR = 1 << 60
 """Distance between memories that no chain of transfers connects."""
 
-Table: TypeAlias = list[list[int]]
-Cost: TypeAlias = Callable[[Cycles, Fraction, int], int]
-"""Of a transfer, from its fixed cycles, rate and energy per byte."""
+Ints: TypeAlias = NDArray[np.int64]
+Ends: TypeAlias = frozenset[MemoryIdx]
+
+
+class Option(NamedTuple):
+    """A way to move data straight from one memory to another.
+
+    Parameters
+    ----------
+    fixed
+        Cycles before the first byte arrives.
+    rate
+        Bytes per cycle.
+    energy
+        Of a byte.
+    """
+
+    fixed: Cycles
+    rate: Fraction
+    energy: Femtojoules
+
+    def cycles(self, size: Bytes) -> Cycles:
+        """Return the cycles of a transfer."""
+        return self.fixed + ceil(Fraction(size) / self.rate)
 
 
 class Distances:
@@ -40,7 +62,8 @@ class Distances:
         self._problem = problem
         self._machine = problem.machine
         self._routes = Routes(problem.machine)
-        self._cycles: dict[Bytes, Table] = {}
+        self._cycles: dict[Bytes, Ints] = {}
+        self._between: dict[tuple[Ends, Ends, Bytes], Cycles] = {}
         self._readable: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
         self._written: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
 
@@ -75,23 +98,30 @@ class Distances:
             self._readable[able] = found
         return self._readable[able]
 
-    def cycles(
-        self, sources: Collection[MemoryIdx], targets: Collection[MemoryIdx], size: Bytes
-    ) -> Cycles:
+    def cycles(self, sources: Ends, targets: Ends, size: Bytes) -> Cycles:
         """Return the least cycles for ``size`` bytes from one of the sources to one target."""
-        if not self._is_small or not sources or not targets or not _apart(sources, targets):
-            return 0
-        if size not in self._cycles:
-            self._cycles[size] = self._closed(
-                lambda fixed, rate, _: fixed + ceil(Fraction(size) / rate)
-            )
-        return _least(self._cycles[size], sources, targets)
+        return self.cycles_away(sources, targets, size) if sources.isdisjoint(targets) else 0
 
-    def energy(
-        self, sources: Collection[MemoryIdx], targets: Collection[MemoryIdx], size: Bytes
-    ) -> Femtojoules:
+    def cycles_away(self, sources: Ends, targets: Ends, size: Bytes) -> Cycles:
+        """Return the least cycles for ``size`` bytes from one of the sources to another memory.
+
+        The other one is among the targets; 0 where there is no way between two of them.
+        """
+        key = sources, targets, size
+        if key not in self._between:
+            if self.is_small:
+                if size not in self._cycles:
+                    self._cycles[size] = self._closed(lambda option: option.cycles(size))
+                self._between[key] = _least(self._cycles[size], sources, targets)
+            else:
+                arriving = self._alone(targets, size, arriving=True)
+                leaving = self._alone(sources, size, arriving=False)
+                self._between[key] = max(arriving, leaving)
+        return self._between[key]
+
+    def energy(self, sources: Ends, targets: Ends, size: Bytes) -> Femtojoules:
         """Return the least energy for ``size`` bytes from one of the sources to one target."""
-        if not self._is_small or not sources or not targets or not _apart(sources, targets):
+        if not self.is_small or not sources.isdisjoint(targets):
             return 0
         return _least(self._energies, sources, targets) * size
 
@@ -111,15 +141,39 @@ class Distances:
         """Return whether a buffer must end in a DRAM in which no core works itself."""
         return self._is_far_dram(self._problem.buffers[buffer].ends_in)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether chains of transfers are followed up."""
+        return len(self._machine.memories) <= MOST_MEMORIES
+
+    @cached_property
+    def options(self) -> dict[tuple[MemoryIdx, MemoryIdx], set[Option]]:
+        """For each pair of memories that a transfer can connect, what it may be like."""
+        found: dict[tuple[MemoryIdx, MemoryIdx], set[Option]] = {}
+        for source in self._machine.memories:
+            for target in self._machine.memories:
+                pair = source.index, target.index
+                engines = () if source is target else self._routes.engines_for(*pair)
+                route = self._routes.between(*pair) if engines else None
+                if route is None:
+                    continue
+                energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
+                energy += sum(self._machine.links[n].energy_per_byte or 0 for n in route.links)
+                found[pair] = {
+                    Option(engine.setup + route.latency, transfer_rate(engine, route), energy)
+                    for engine in (self._machine.engines[index] for index in engines)
+                }
+        return found
+
     def _least_step(self, size: Bytes, *, into: bool) -> Cycles:
-        if not self._is_small:
+        if not self.is_small:
             return 0
         return min(
             (
-                fixed + ceil(Fraction(size) / rate)
-                for (source, target), options in self._edges.items()
+                option.cycles(size)
+                for (source, target), options in self.options.items()
                 if (target in self.used) == into and (source in self.used) != into
-                for fixed, rate, _ in options
+                for option in options
             ),
             default=0,
         )
@@ -131,106 +185,52 @@ class Distances:
             and memory not in self.worked_in
         )
 
-    @property
-    def _is_small(self) -> bool:
-        return len(self._machine.memories) <= MOST_MEMORIES
+    def _alone(self, ends: Ends, size: Bytes, *, arriving: bool) -> Cycles:
+        """Return cycles that no transfer is below whose target (or source) is one of some memories.
+
+        Its route ends (or begins) with a link of that memory.
+        """
+        names = {self._machine.memories[memory].name for memory in ends}
+        links = [
+            link
+            for link in self._machine.links
+            if (link.target if arriving else link.source) in names
+        ]
+        engines = self._machine.engines
+        if not links or not engines:
+            return 0
+        rate = min(max(link.rate for link in links), max(engine.rate for engine in engines))
+        fixed = min(link.latency for link in links) + min(engine.setup for engine in engines)
+        return fixed + ceil(Fraction(size) / rate)
 
     @cached_property
-    def _energies(self) -> Table:
-        return self._closed(lambda fixed, rate, energy: energy)
+    def _energies(self) -> Ints:
+        return self._closed(lambda option: option.energy)
 
-    @cached_property
-    def _edges(self) -> dict[tuple[MemoryIdx, MemoryIdx], set[tuple[Cycles, Fraction, int]]]:
-        """For each pair of memories the distinct ``(fixed cycles, rate, energy per byte)``."""
-        found: dict[tuple[MemoryIdx, MemoryIdx], set[tuple[Cycles, Fraction, int]]] = {}
-        for source in self._machine.memories:
-            for target in self._machine.memories:
-                pair = source.index, target.index
-                route = self._routes.between(*pair)
-                engines = self._routes.engines_for(*pair)
-                if source is target or route is None or not engines:
-                    continue
-                energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
-                energy += sum(self._machine.links[n].energy_per_byte or 0 for n in route.links)
-                found[pair] = {
-                    (engine.setup + route.latency, transfer_rate(engine, route), energy)
-                    for engine in (self._machine.engines[index] for index in engines)
-                }
-        return found
-
-    def _closed(self, cost: Cost) -> Table:
+    def _closed(self, cost: Callable[[Option], int]) -> Ints:
         """Return the least sums of a cost over chains (Floyd, CACM 5(6), 1962)."""
-        memories = range(len(self._machine.memories))
-        best = [[0 if a == b else FAR for b in memories] for a in memories]
-        for (a, b), options in self._edges.items():
-            best[a][b] = min(cost(*option) for option in options)
-        for middle in memories:
-            onward = best[middle]
-            for row in best:
-                first = row[middle]
-                if first < FAR:
-                    row[:] = [min(one, first + rest) for one, rest in zip(row, onward, strict=True)]
+        count = len(self._machine.memories)
+        best = np.full((count, count), FAR, np.int64)
+        for pair, options in self.options.items():
+            best[pair] = min(FAR, *(cost(option) for option in options))
+        for middle in range(count):
+            np.minimum(best, best[:, middle, None] + best[None, middle, :], out=best)
         return best
-
-
-def _apart(sources: Collection[MemoryIdx], targets: Collection[MemoryIdx]) -> bool:
-    """Return whether two sets of memories have none in common."""
-    return sources is not targets and set(targets).isdisjoint(sources)
 
 
 def _able(task: Task) -> tuple[bool, ...]:
     return tuple(cycles is not None for cycles in task.cycles)
 
 
-def _least(distances: Table, sources: Iterable[MemoryIdx], targets: Collection[MemoryIdx]) -> int:
-    """Return the least distance; 0 where there is none, for then no plan exists anyway."""
-    least = min(distances[a][b] for a in sources for b in targets)
-    return least if least < FAR else 0
+def _least(distances: Ints, sources: Ends, targets: Ends) -> int:
+    """Return the least distance between two memories; 0 where there is none.
 
-
-def energy_bound(problem: Problem) -> Femtojoules:
-    """Return the energy that no plan can do without.
-
-    A task takes at least what its most frugal kind takes, of those that can run it and have cores;
-    what is not stated counts nothing. Each byte that is read of a buffer which lies in DRAM at
-    first comes from there to some reader's memory; a buffer that must end in DRAM gets there from
-    its writer's; and what a task reads of another one's result gets from a memory of the one to a
-    memory of the other. A byte takes at least the energy of its cheapest chain of transfers.
-    Different buffers move by different transfers, so their energies add up; of one buffer the
-    largest demand counts.
+    (Where a value has to move and no way leads there, no plan exists anyway.)
     """
-    present = {core.kind for core in problem.machine.cores}
-    total = 0
-    for task in problem.tasks:
-        able = [kind for kind in present if task.cycles[kind] is not None]
-        if task.energy and able:
-            total += min(task.energy[kind] or 0 for kind in able)
-    return total + _movement(problem)
-
-
-def _movement(problem: Problem) -> Femtojoules:
-    distances = Distances(problem)
-    writers = problem.writers()
-    # Most tasks read from the same memories: sets of them are collected, not memories.
-    readable: dict[BufferIdx, set[frozenset[MemoryIdx]]] = {}
-    least: dict[BufferIdx, Femtojoules] = {}
-    for task in problem.tasks:
-        for read in task.reads:
-            slice_ = problem.slices[read]
-            readable.setdefault(slice_.buffer, set()).add(distances.readable(task))
-            writer = writers[slice_.buffer]
-            if writer is not None:
-                sources = distances.writable(problem.tasks[writer])
-                moved = distances.energy(sources, distances.readable(task), slice_.bytes)
-                least[slice_.buffer] = max(moved, least.get(slice_.buffer, 0))
-    for buffer, size in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
-        start, end, writer = buffer.starts_in, buffer.ends_in, writers[buffer.index]
-        if start is not None and size > 0:
-            targets = frozenset[MemoryIdx]().union(*readable[buffer.index])
-            least[buffer.index] = distances.energy((start,), targets, size)
-        if writer is not None and end is not None:
-            stored = distances.energy(
-                distances.writable(problem.tasks[writer]), (end,), buffer.bytes
-            )
-            least[buffer.index] = max(stored, least.get(buffer.index, 0))
-    return sum(least.values())
+    rows, columns = sorted(sources), sorted(targets)
+    if not rows or not columns:
+        return 0
+    apart = np.array(rows)[:, None] != np.array(columns)[None, :]
+    found = distances[np.ix_(rows, columns)][apart]
+    least = int(found.min()) if found.size else FAR
+    return least if least < FAR else 0

@@ -1,31 +1,35 @@
 """Heads and tails by energetic reasoning over cuts: all that is before a task, all that is after.
 
-All that a task depends on must be done before it starts, and it needs time on the cores and
-on the links out of DRAM; likewise all that depends on it, after its end. Where layers depend on
-layers as a whole, the bounds of the layers add up.
+All that a task depends on must be done before it starts, and it needs time on the cores, on the
+links out of DRAM and on those into its memory; likewise all that depends on it, after its end.
+Where layers depend on layers as a whole, the bounds of the layers add up.
 """
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
+from spmilp.bounds.cut_tables import Edges, Ints, Ports, Tasks
+from spmilp.bounds.cuts import raised_heads
 from spmilp.bounds.movement import Movement
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
 
 __all__ = ["Paths", "paths_of"]
 
-MOST_TASKS = 1000
-"""With more tasks single chains have to do: the effort grows with the square of their number."""
+MOST_VISITS = 20_000_000
+"""Edges followed back from all tasks together: in large problems only the nearest tasks count."""
+
+LEAST_WIDTH = 32
+"""As many tasks before each are looked at however large the problem is."""
+
+MOST_CHAINS = 20_000_000
+"""With more chains of three tasks in a problem, what lies between two is not counted."""
 
 LARGEST = 1 << 61
 """Products beyond this could leave 64 bits; then single chains have to do."""
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class Job(NamedTuple):
@@ -39,110 +43,176 @@ class Job(NamedTuple):
 def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None = None) -> Paths:
     """Return heads and tails that are at least those of the longest chains.
 
-    Let A be the tasks that must end before ``t`` starts, ``lag(j)`` the cycles of the longest
-    chain from the end of ``j`` to the start of ``t``, and Q some of them. The cores run Q one task
-    at a time each, none before the least head of Q, and after the last one has ended at least the
-    least lag of Q passes. So
+    A task ``t`` starts at ``T`` in some memory ``m``. Let ``A`` be tasks that must have ended
+    before, ``p(j)`` the least cycles of ``j`` and ``E(j) = head(j) + p(j)``, and K the number of
+    cores, of which at most ``c`` work in ``m``.
 
-        head(t) >= min head(Q) + ceil(sum cycles(Q) / cores) + min lag(Q)
+    *Lags.* From the end of ``j`` to ``T`` pass at least ``near(j)`` cycles, and at least
+    ``away(j)`` if ``j`` does not run in ``m``. For an edge these are the cycles of the least
+    transfers (0 and 0 without data, and where cores read in other memories). Over a task ``x``
+    between the two
 
-    (Fernandez and Bussell, IEEE Trans. Computers C-22(8), 1973, for the graph before ``t``). Some
-    core runs ``ceil(|Q| / cores)`` tasks of Q at least, so the term in the middle is at least that
-    many times the least cycles of Q. What tasks of A and ``t`` itself read from DRAM has left it
-    before; with R the loads of which the readers start at least q cycles before ``t``,
+        near(j) >= near(j, x) + p(x) + near(x)
+        away(j) >= min(near(j, x) + p(x) + away(x), away(j, x) + p(x) + near(x)),
 
-        head(t) >= ceil(sum uses(R) / rate out of DRAM) + q
+    for if ``j`` does not run in ``m``, then ``x`` runs in another memory than ``j`` or than ``t``.
 
-    (Jackson's one-machine bound, Carlier, EJOR 11, 1982). Tails are the same, seen from the end.
-    Q and R are those tasks and loads with the largest heads, or lags. Heads of A are improved
-    before that of ``t``.
+    *Cut.* Let Q be some of A, run at ``h`` at the soonest. A core of ``m`` has ``T - h - near``
+    cycles for Q, with the least ``near`` in Q, and another one ``T - h - away``. So
+
+        c (T - h - near) + (K - c) (T - h - away) >= sum p(Q),
+
+    without what is below 0. And a core with ``w`` cycles runs ``floor(w / min p(Q))`` tasks of Q at
+    most, so as many rounds of all cores must suffice for all of Q. (Fernandez and Bussell, IEEE
+    Trans. Computers C-22(8), 1973, without lags, for the graph before ``t``.) Q are the tasks with
+    the greatest heads, or the greatest lags.
+
+    *Join.* If ``E(j) + away(j) > T``, then ``j`` runs in ``m``, and all such tasks have the ``c``
+    cores of ``m`` until ``T``. The least ``T`` for which these suffice is a head.
+
+    *Arrivals.* Where tasks read in their core's memory alone, what ``t`` reads of the results of
+    ``j`` comes into ``m`` from outside unless ``j`` runs in ``m``: of each buffer by a transfer of
+    its own, since a transfer moves one slice; a multicast may serve other memories beside ``m``,
+    but none of them brings two buffers. It begins after ``E(j)`` and holds its bytes, set-up and
+    latency on the links into ``m`` until ``T`` (:class:`.MemoryLinks`). Let Q be some tasks before
+    ``t`` that have ended at ``r`` at the soonest and begun at ``h``. At most
+    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the rest must come in ``T - r``. What
+    ``t`` reads of buffers that come from DRAM comes in ``T``. (Not so for results that leave a
+    memory: one of several readers can pass them on.)
+
+    *Between.* If several tasks ``x`` are between ``j`` and ``t``, they run between the end of
+    ``j`` and ``T``. If ``j`` and ``t`` run in one memory, its ``c`` cores have the time between
+    without ``near`` on both sides, the others without ``away`` on both. Otherwise the at most 2 c
+    cores of the two memories have it without ``near`` on one side and ``away`` on the other, and
+    the others without ``away`` on both. They have to suffice, as in a cut, and what of the ``x``
+    is not in ``m`` must arrive there. The lesser of the two cases is a ``near(j)``, the latter
+    alone an ``away(j)``.
+
+    *Ports.* What tasks of A and ``t`` itself read from DRAM has left it before; with R the loads of
+    which the readers start at least q cycles before ``t``,
+
+        T >= ceil(sum uses(R) / rate out of DRAM) + q
+
+    (Jackson's one-machine bound, Carlier, EJOR 11, 1982).
+
+    Tails are the same, seen from the end, save that what must arrive then is what must leave: only
+    outputs count. Heads of A are improved before that of ``t``.
     """
     graph = PrecedenceGraph(problem, movement) if graph is None else graph
     found = critical_paths(graph)
-    count = len(problem.tasks)
-    largest = (sum(found.cycles) + found.longest) * len(problem.machine.cores)
-    if not 0 < count <= MOST_TASKS or largest > LARGEST:
+    if not problem.tasks:
         return found
-    lags = _longest_lags(graph, count)
-    cores = len(problem.machine.cores)
-    cycles = np.array(found.cycles, np.int64)
-    forward = _Side(lags, cycles, cores, _ports(problem, movement, graph, outwards=True))
-    backward = _Side(lags.T, cycles, cores, _ports(problem, movement, graph, outwards=False))
-    head = forward.improved(list(found.head), graph.order, graph.before, graph.lag)
-    followers: list[list[TaskIdx]] = [[] for _ in range(count)]
-    for task, some in enumerate(graph.before):
-        for earlier in some:
-            followers[earlier].append(task)
-    after = [tail - own for tail, own in zip(found.tail, found.cycles, strict=True)]
-    after = backward.improved(
-        after, tuple(reversed(graph.order)), followers, lambda later, task: graph.lag(task, later)
-    )
-    tail = tuple(own + rest for own, rest in zip(found.cycles, after, strict=True))
-    return Paths(tuple(head), found.cycles, tail)
+    heads = _Side(problem, movement, graph, reverse=False)
+    tails = _Side(problem, movement, graph, reverse=True)
+    if not (heads.is_countable(found) and tails.is_countable(found)):
+        return found
+    tail = (own + rest for own, rest in zip(found.cycles, tails.raised(), strict=True))
+    return Paths(heads.raised(), found.cycles, tuple(tail))
 
 
-def _longest_lags(graph: PrecedenceGraph, count: int) -> Ints:
-    """Return, in row ``j`` and column ``t``, the longest chain between them; -1 without any."""
-    lags = np.full((count, count), -1, np.int64)
-    for task in graph.order:
-        column = lags[:, task]
-        for earlier in graph.before[task]:
-            lag = graph.lag(earlier, task)
-            further = lags[:, earlier]
-            through = np.where(further >= 0, further + graph.cycles[earlier] + lag, -1)
-            np.maximum(column, through, out=column)
-            column[earlier] = max(column[earlier], lag)
-    return lags
+class _Side:
+    """One side of all cuts: before each task, or after it with time reversed."""
+
+    def __init__(
+        self, problem: Problem, movement: Movement, graph: PrecedenceGraph, *, reverse: bool
+    ) -> None:
+        self._cores = len(problem.machine.cores)
+        self._order = tuple(reversed(graph.order)) if reverse else graph.order
+        self._number = np.empty(len(self._order), np.int64)
+        self._number[list(self._order)] = np.arange(len(self._order))
+        self._edges = self._edges_of(graph, reverse=reverse)
+        self._tasks = self._tasks_of(graph, reverse=reverse)
+        self._ports = self._ports_of(problem, movement, graph, reverse=reverse)
+
+    def is_countable(self, found: Paths) -> bool:
+        """Say whether no sum or product leaves 64 bits."""
+        use = sum(int(each.use.sum()) for each in (self._tasks, self._edges, self._ports))
+        cycles = sum(found.cycles) + found.longest + int(self._edges.away.sum())
+        scales = (self._tasks.rate, self._tasks.over, self._ports.rate, self._ports.over)
+        scale = max(self._cores, *(int(each.max(initial=1)) for each in scales))
+        return (use + cycles + 1) * scale < LARGEST
+
+    def raised(self) -> tuple[Cycles, ...]:
+        """Return the heads in the order of the tasks' indices."""
+        edges = self._edges.earlier.size
+        width = max(LEAST_WIDTH, MOST_VISITS // max(1, edges))
+        heads = raised_heads(self._tasks, self._edges, self._ports, self._cores, width, MOST_CHAINS)
+        return tuple(heads[self._number].tolist())
+
+    def _edges_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Edges:
+        rows = [
+            (earlier, later, *graph.edge(earlier, later))
+            for later, some in enumerate(graph.before)
+            for earlier in some
+        ]
+        table = np.array(rows, np.int64).reshape(-1, 5)
+        begin, end = self._number[table[:, 0]], self._number[table[:, 1]]
+        use = table[:, 4]
+        if reverse:
+            begin, end, use = end, begin, np.zeros_like(use)
+        order = np.lexsort((begin, end))
+        first = np.searchsorted(end[order], np.arange(len(self._order) + 1))
+        columns = (begin, table[:, 2], table[:, 3], use)
+        return Edges(first.astype(np.int64), *(each[order] for each in columns))
+
+    def _tasks_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Tasks:
+        links = graph.out_of if reverse else graph.into
+        columns = (
+            graph.stores if reverse else graph.loads,
+            graph.cycles,
+            graph.sharing,
+            graph.store_use if reverse else graph.load_use,
+            [passage.rate.numerator for passage in links],
+            [passage.rate.denominator for passage in links],
+        )
+        order = list(self._order)
+        return Tasks(*(np.array(column, np.int64)[order] for column in columns))
+
+    def _ports_of(
+        self, problem: Problem, movement: Movement, graph: PrecedenceGraph, *, reverse: bool
+    ) -> Ports:
+        """Return the links between DRAMs and all else, in one direction."""
+        firsts, buffers, uses, rates = [np.zeros(0, np.int64)], [], [], []
+        begin = total = 0
+        for dram in problem.machine.drams:
+            both = movement.rate_both_ways(dram.index)
+            rate = movement.rate_in(dram.index) if reverse else movement.rate_out(dram.index)
+            jobs = _jobs(problem, graph, dram.index, outwards=not reverse)
+            if min(rate, both) == 0 or not jobs:
+                continue
+            least_use = movement.least_store_use if reverse else movement.least_load_use
+            found = [int(least_use(dram.index, job.bytes)) for job in jobs]
+            task, buffer, use = _largest_of_buffers(jobs, found)
+            number = self._number[task]
+            order = np.argsort(number, kind="stable")
+            firsts.append(begin + np.searchsorted(number[order], np.arange(len(self._order) + 1)))
+            buffers.append(total + buffer[order])
+            uses.append(use)
+            rates.append(min(rate, both))
+            begin, total = begin + task.size, total + use.size
+        empty = np.zeros(0, np.int64)
+        return Ports(
+            np.concatenate(firsts).reshape(len(rates), -1).astype(np.int64)
+            if rates
+            else np.zeros((0, 1), np.int64),
+            np.concatenate([empty, *buffers]),
+            np.concatenate([empty, *uses]),
+            np.array([rate.numerator for rate in rates], np.int64),
+            np.array([rate.denominator for rate in rates], np.int64),
+        )
 
 
-class _Port(NamedTuple):
-    """The links between a DRAM and all else, in one direction.
+def _largest_of_buffers(jobs: Sequence[Job], uses: Sequence[Bytes]) -> tuple[Ints, Ints, Ints]:
+    """Return task and buffer of each job, and the use of each buffer.
 
-    Parameters
-    ----------
-    numerator, denominator
-        Of the rate that all transfers share.
-    reader, buffer
-        Of each job; jobs of one buffer are the same bytes.
-    use
-        For each buffer, what it holds on the links at least, in bytes.
+    Of each buffer only the largest loads count; buffers are numbered from 0.
     """
-
-    numerator: int
-    denominator: int
-    reader: Ints
-    buffer: Ints
-    use: Ints
-
-
-def _ports(
-    problem: Problem, movement: Movement, graph: PrecedenceGraph, *, outwards: bool
-) -> list[_Port]:
-    found = []
-    for dram in problem.machine.drams:
-        both = movement.rate_both_ways(dram.index)
-        rate = movement.rate_out(dram.index) if outwards else movement.rate_in(dram.index)
-        rate = min(rate, both)
-        jobs = _jobs(problem, graph, dram.index, outwards=outwards)
-        if rate > 0 and jobs:
-            least_use = movement.least_load_use if outwards else movement.least_store_use
-            port = _port(jobs, rate, [int(least_use(dram.index, job.bytes)) for job in jobs])
-            total = int(port.use.sum())
-            if (total + 1) * max(port.numerator, port.denominator) < LARGEST:
-                found.append(port)
-    return found
-
-
-def _port(jobs: Sequence[Job], rate: Fraction, uses: Sequence[Bytes]) -> _Port:
-    """Return a port, on which of each buffer only the largest loads count."""
     most: dict[BufferIdx, Bytes] = {}
     for job, use in zip(jobs, uses, strict=True):
         most[job.buffer] = max(use, most.get(job.buffer, 0))
     number = {buffer: position for position, buffer in enumerate(sorted(most))}
     kept = [job for job, use in zip(jobs, uses, strict=True) if use == most[job.buffer]]
-    return _Port(
-        rate.numerator,
-        rate.denominator,
+    return (
         np.array([job.task for job in kept], np.int64),
         np.array([number[job.buffer] for job in kept], np.int64),
         np.array([most[buffer] for buffer in sorted(most)], np.int64),
@@ -167,65 +237,3 @@ def _jobs(
         for written in task.writes
         if problem.buffers[written].ends_in == dram and graph.distances.ends_in_dram(written)
     ]
-
-
-class _Side:
-    """One side of all cuts: before each task, or after it with time reversed."""
-
-    def __init__(self, lags: Ints, cycles: Ints, cores: int, ports: Sequence[_Port]) -> None:
-        self._lags = lags
-        self._cycles = cycles
-        self._cores = cores
-        self._ports = ports
-
-    def improved(
-        self,
-        head: Sequence[Cycles],
-        order: Sequence[TaskIdx],
-        before: Sequence[Sequence[TaskIdx]],
-        lag: Callable[[TaskIdx, TaskIdx], Cycles],
-    ) -> list[Cycles]:
-        """Return the heads, raised in the order of the graph."""
-        heads = np.array(head, np.int64)
-        for task in order:
-            best = int(heads[task])
-            for earlier in before[task]:
-                step = int(self._cycles[earlier]) + lag(earlier, task)
-                best = max(best, int(heads[earlier]) + step)
-            lags = self._lags[:, task]
-            others = np.flatnonzero(lags >= 0)
-            if others.size > 1:
-                best = max(best, self._work(others, heads[others], lags[others]))
-            best = max([best, *(self._movement(port, task, lags) for port in self._ports)])
-            heads[task] = best
-        return [int(each) for each in heads]
-
-    def _work(self, tasks: Ints, heads: Ints, lags: Ints) -> Cycles:
-        by_head = np.argsort(-heads, kind="stable")
-        by_lag = np.argsort(-lags, kind="stable")
-        best = 0
-        for order in (by_head, by_lag):
-            cycles = self._cycles[tasks[order]]
-            rounds = -(-np.arange(1, order.size + 1) // self._cores)
-            needed = np.maximum(
-                -(-np.cumsum(cycles) // self._cores), rounds * np.minimum.accumulate(cycles)
-            )
-            least_head = np.minimum.accumulate(heads[order])
-            least_lag = np.minimum.accumulate(lags[order])
-            best = max(best, int((least_head + needed + least_lag).max()))
-        return best
-
-    def _movement(self, port: _Port, task: TaskIdx, lags: Ints) -> Cycles:
-        """Return when all that must have left DRAM before a task starts can have left it."""
-        wait = np.where(
-            port.reader == task, 0, np.where(lags >= 0, lags + self._cycles, -1)[port.reader]
-        )
-        longest = np.full(port.use.size, -1, np.int64)
-        np.maximum.at(longest, port.buffer, wait)
-        needed = np.flatnonzero(longest >= 0)
-        if needed.size == 0:
-            return 0
-        order = needed[np.argsort(-longest[needed], kind="stable")]
-        total = np.cumsum(port.use[order])
-        ends = -(-total * port.denominator // port.numerator) + longest[order]
-        return int(ends.max())

@@ -109,7 +109,7 @@ def _lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
     return end + wanted
 
 
-def occupancy_bound(problem: Problem) -> Cycles:
+def occupancy_bound(problem: Problem, distances: Distances) -> Cycles:
     """Return the bound on the makespan from bytes times cycles in the memories of the cores.
 
     While a task runs, its own bytes (:class:`.WorkingSets`) are taken in the memories that tasks
@@ -123,7 +123,6 @@ def occupancy_bound(problem: Problem) -> Cycles:
         sum of usable bytes * makespan.
     """
     machine = problem.machine
-    distances = Distances(problem)
     memories = [machine.memories[memory] for memory in sorted(distances.used)]
     capacity = sum(memory.usable or 0 for memory in memories)
     if any(memory.kind is MemoryKind.DRAM for memory in memories) or capacity <= 0:

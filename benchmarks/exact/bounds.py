@@ -1,0 +1,100 @@
+"""Hold all bounds, and the heads and tails of tasks, against plans of random problems.
+
+Usage: python -m benchmarks.exact.bounds [--brute N] [--plans N] [--first N]
+
+The first part solves tiny problems by brute force; no bound may exceed any quantity of the best
+plan. The second part takes the list scheduler's and the local search's plans of larger problems, of
+which most have several tasks that feed one: no task may start before its head or end after its
+tail, and no bound may exceed a plan. Exits with 1 if anything is reported.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from spmilp.bounds.best import all_bounds
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
+from spmilp.plan.measures import measure
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.bruteforce.solver import BruteForce
+from spmilp.solvers.registry import find_solver
+from tests.solvers.fans import fan_problem
+from tests.solvers.tiny_problems import tiny_problem
+
+MOST_STATES = 20_000
+
+
+def contradictions(problem: Problem, plan: Plan) -> Iterator[str]:
+    """Yield each bound, head and tail that a plan does not keep to."""
+    measures = measure(problem, plan.placements, plan.residencies, plan.transfers)
+    for bound in all_bounds(problem):
+        if bound.value > measures.of(bound.quantity):
+            yield f"{bound.name}: {bound.value} > {bound.quantity} {measures.of(bound.quantity)}"
+    paths = paths_of(problem, Movement(problem))
+    for placement, head, tail in zip(plan.placements, paths.head, paths.tail, strict=True):
+        if head > placement.start:
+            yield f"task {placement.task}: head {head} > start {placement.start}"
+        if placement.start + tail > measures.makespan:
+            yield f"task {placement.task}: tail {tail} > {measures.makespan - placement.start}"
+
+
+def features(problem: Problem) -> Iterator[str]:
+    """Yield what is special about a problem's machine."""
+    machine = problem.machine
+    if machine.remote is not None:
+        yield "remote reads"
+    if len({core.memory for core in machine.cores}) < len(machine.cores):
+        yield "shared scratchpads"
+    if any(memory.name == "l2" for memory in machine.memories):
+        yield "staging"
+    if any(engine.multicast for engine in machine.engines):
+        yield "multicast"
+    if len(machine.kinds) > 1:
+        yield "kinds"
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--brute", type=int, default=300, help="problems for brute force")
+    parser.add_argument("--plans", type=int, default=1000, help="problems for the list scheduler")
+    parser.add_argument("--first", type=int, default=0, help="number of the first problem")
+    arguments = parser.parse_args()
+    reports, counts = 0, {"brute force": Counter[str](), "list": Counter[str]()}
+    exact, fast = BruteForce(MOST_STATES), find_solver("search")
+    number = arguments.first - 1
+    while counts["brute force"]["problems"] < arguments.brute:
+        number += 1
+        for problem in (tiny_problem(number), fan_problem(number, most_middle=2)):
+            plan = exact.solve(problem, SolveOptions()).plan
+            if plan is not None:
+                reports += _report(number, problem, plan, counts["brute force"])
+    number = arguments.first - 1
+    while counts["list"]["problems"] < arguments.plans:
+        number += 1
+        problem = fan_problem(number)
+        plan = fast.solve(problem, SolveOptions(time_limit=0.05)).plan
+        if plan is not None:
+            reports += _report(number, problem, plan, counts["list"])
+    for name, found in counts.items():
+        print(f"{name}: {', '.join(f'{n} {what}' for what, n in sorted(found.items()))}")
+    print(f"{reports} contradictions")
+    return 1 if reports else 0
+
+
+def _report(number: int, problem: Problem, plan: Plan, counts: Counter[str]) -> int:
+    counts.update(["problems", *features(problem)])
+    found = list(contradictions(problem, plan))
+    best = max(b.value for b in all_bounds(problem) if b.quantity == "makespan")
+    counts["tight"] += best == plan.claim.makespan
+    for one in found:
+        print(f"{problem.name}: {one}")
+    return len(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

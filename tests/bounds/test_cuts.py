@@ -1,0 +1,162 @@
+"""Heads and tails by what is before and after a task: by hand, and against plans."""
+
+import pytest
+
+from spmilp.bounds import paths
+from spmilp.bounds.best import all_bounds
+from spmilp.bounds.critical_path import Paths
+from spmilp.bounds.least_times import until_done
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
+from spmilp.machine.machine import RemoteReads
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.solvers.bruteforce.small import ProblemSketch, best_plan, machine
+from tests.solvers.chains import chain, star
+from tests.solvers.fans import fan_problem
+
+
+def paths_in(problem: Problem) -> Paths:
+    return paths_of(problem, Movement(problem))
+
+
+def join(cores: int, producers: int, cycles: int, size: int) -> Problem:
+    """Return tasks that each write a buffer, and one of 5 cycles that reads them all."""
+    sketch = ProblemSketch(machine(*[1024] * cores))
+    names = [f"b{n}" for n in range(producers)]
+    for name in names:
+        sketch.buffer(name, size).task(f"to {name}", cycles, writes=[name])
+    return sketch.task("join", 5, reads=names).problem()
+
+
+def test_of_two_producers_one_is_elsewhere_or_after_the_other() -> None:
+    # 32 bytes take 2 + 8 cycles to another scratchpad: 20 + 10 < 20 + 20.
+    problem = join(cores=2, producers=2, cycles=20, size=32)
+
+    assert paths_in(problem).head[-1] == 30
+    assert best_plan(problem).claim.makespan == 35
+
+
+def test_what_runs_elsewhere_has_so_many_rounds_less() -> None:
+    # 24 bytes take 8 cycles. Until 19 there are 19 + 11 cycles for 30 of work, but only for one
+    # task on each core; until 20 one runs elsewhere, and two after each other.
+    problem = join(cores=2, producers=3, cycles=10, size=24)
+
+    assert paths_in(problem).head[-1] == 20
+    assert best_plan(problem).claim.makespan == 25
+
+
+def test_what_is_not_local_arrives_one_after_another() -> None:
+    # 40 bytes hold the link for 2 + 10 cycles. Until 33 three tasks run in the memory; the other
+    # two arrive from 10 to 34.
+    problem = join(cores=5, producers=5, cycles=10, size=40)
+
+    assert paths_in(problem).head[-1] == 34
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+    assert plan is not None
+    assert plan.placements[-1].start >= 34
+
+
+def test_what_is_read_remotely_need_not_arrive() -> None:
+    problem = join(cores=5, producers=5, cycles=10, size=40)
+    near = ProblemSketch(machine(*[1024] * 5, remote=RemoteReads(cycles_per_byte_hop=1)))
+    for name in (names := [f"b{n}" for n in range(5)]):
+        near.buffer(name, 40).task(f"to {name}", 10, writes=[name])
+
+    assert paths_in(problem).head[-1] == 34
+    assert paths_in(near.task("join", 5, reads=names).problem()).head[-1] == 10
+
+
+def diamond(cores: int, width: int) -> Problem:
+    """Return a task, several behind it, and one behind those; all buffers have 16 bytes."""
+    sketch = ProblemSketch(machine(*[1024] * cores)).buffer("a", 16).task("a", 10, writes=["a"])
+    names = [f"b{n}" for n in range(width)]
+    for name in names:
+        sketch.buffer(name, 16).task(name, 10, reads=["a"], writes=[name])
+    return sketch.task("join", 10, reads=names).problem()
+
+
+def test_tasks_between_two_others_need_their_data_and_are_needed() -> None:
+    # 16 bytes take 6 cycles. If the two run in one memory, its core runs 3 tasks in 32 cycles, and
+    # the others 2 each in 32 - 6 - 6; but 3 results arrive after 6 + 10, which takes 18 more. If
+    # they do not, 2 tasks run in the later one's memory, and 4 results arrive after 10: 24 more.
+    problem = diamond(cores=3, width=6)
+    found = paths_in(problem)
+
+    assert found.head[-1] == 10 + 34
+    assert found.tail[0] == 10 + 32 + 10
+
+
+def test_several_readers_elsewhere_do_not_need_several_transfers_from_the_writer() -> None:
+    """One of them passes the data on: three readers elsewhere start before three transfers could
+    have left the writer one after another, each of which holds its link for 12 cycles."""
+    sketch = ProblemSketch(machine(*[64] * 4)).buffer("a", 40).task("a", 10, writes=["a"])
+    for n in range(4):
+        sketch.task(f"reader {n}", 100, reads=["a"])
+    problem = sketch.problem()
+    plan = best_plan(problem)
+
+    assert len({placement.core for placement in plan.placements}) == 4
+    assert plan.claim.makespan == 10 + 2 * 12 + 100 < 10 + 3 * 12 + 100
+    assert paths_in(problem).tail[0] <= plan.claim.makespan
+
+
+def keep(paths: Paths, plan: Plan) -> None:
+    """Require that each task starts after its head and ends before its tail."""
+    for placement, head, tail in zip(plan.placements, paths.head, paths.tail, strict=True):
+        assert head <= placement.start
+        assert placement.start + tail <= plan.claim.makespan
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_plans_of_fans_keep_to_all_heads_tails_and_bounds(first: int) -> None:
+    planned = 0
+    for number in range(first, first + 15):
+        problem = fan_problem(number)
+        plan = ListScheduler().solve(problem, SolveOptions()).plan
+        if plan is not None:
+            planned += 1
+            keep(paths_in(problem), plan)
+            for bound in all_bounds(problem):
+                if bound.quantity == "makespan":
+                    assert bound.value <= plan.claim.makespan, (number, bound)
+    assert planned >= 12
+
+
+def test_cuts_are_seen_in_problems_of_thousands_of_tasks_on_hundreds_of_memories() -> None:
+    problem = chain(star(150, 4096), layers=8, strips=160, weights=64)
+    paths = paths_in(problem)
+    bounds = {bound.name: bound.value for bound in all_bounds(problem)}
+
+    assert len(problem.tasks) > 1000
+    assert bounds["cuts"] > bounds["critical path"]
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+    assert plan is not None
+    keep(paths, plan)
+
+
+def test_fewer_tasks_looked_at_give_no_larger_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = chain(star(3, 4096), layers=6, strips=20)
+    all_of_them = paths_in(problem)
+    monkeypatch.setattr(paths, "MOST_VISITS", 0)
+    monkeypatch.setattr(paths, "LEAST_WIDTH", 4)
+    monkeypatch.setattr(paths, "MOST_CHAINS", 0)
+    few = paths_in(problem)
+
+    assert all(a >= b for a, b in zip(all_of_them.head, few.head, strict=True))
+    assert few.longest < all_of_them.longest
+
+
+@pytest.mark.parametrize("away", [0, 3, 10, 11, 25])
+@pytest.mark.parametrize("number", [1, 2, 5, 7])
+def test_the_least_end_of_rounds_is_the_first_that_suffices(away: int, number: int) -> None:
+    some, others, near, shortest, work = 2, 3, 1, 10, 64
+
+    def suffices(end: int) -> bool:
+        windows = [max(0, end - near)] * some + [max(0, end - near - away)] * others
+        return sum(windows) >= work and sum(w // shortest for w in windows) >= number
+
+    least = next(end for end in range(1000) if suffices(end))
+    assert until_done(some, others, near, near + away, number, work, shortest) == least
