@@ -6,19 +6,22 @@ Each step is one function from one frozen value to the next.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from threading import current_thread, main_thread
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from spmilp.amounts import duration, share
-from spmilp.errors import ArgumentError
+from spmilp.amounts import byte_count, duration, share
+from spmilp.errors import ArgumentError, NoPlanError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.memory_limit import memory_watched, why_it_ends
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -40,6 +43,7 @@ from spmilp.tile_selection.search import (
     search_tilings,
 )
 from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.units import Bytes
 
 DEFAULT_MACHINE = "mesh4x4"
 DEFAULT_SOLVER = "auto"
@@ -54,6 +58,7 @@ SECONDS_AFTER_AN_INTERRUPT = 1.0
 """For the solver, where an interrupt came before there was a schedule."""
 
 E = TypeVar("E", bound=StrEnum)
+A = TypeVar("A", float, int)
 
 
 class Stage(StrEnum):
@@ -99,6 +104,7 @@ def solve(
     tiles: str | None = None,
     objective: str | None = None,
     time_limit: str | float | None = 60.0,
+    memory_limit: str | int | None = None,
     gap: str | float = 0.0,
     seed: int = 0,
     workers: int = 1,
@@ -131,6 +137,9 @@ def solve(
         the others break ties. A problem has its own, which this replaces.
     time_limit
         ``"60s"``, ``"5m"``, ``"1h"``, seconds, or ``None`` for no limit.
+    memory_limit
+        ``"2GiB"``, ``"500MiB"``, bytes, or ``None`` for no limit: of the whole process. When most
+        of it is used the search ends with the plan that there is. In the main thread only.
     gap
         Stop when ``(objective - bound) / objective`` is at most this: ``0.01`` or ``"1%"``.
     seed
@@ -152,6 +161,8 @@ def solve(
         If an argument has a value that it cannot have.
     SpmilpError
         If a file cannot be used, an operator cannot be lowered, or a tile fits no scratchpad.
+    NoPlanError
+        If all of the memory limit is used.
 
     Examples
     --------
@@ -165,30 +176,31 @@ def solve(
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
     clock, search = Clock(None if math.isinf(limit) else limit, perf_counter), None
-    if how is Tiles.SEARCH:
-        seconds = None if math.isinf(limit) else limit * SHARE_OF_TILES
-        search = TileSearch(seconds=seconds, on_better=observer.on_tiles)
-    options = SolveOptions(
-        pace=clock.pace,
-        gap=_read("gap", share, gap),
-        seed=seed,
-        workers=workers,
-        on_progress=observer.on_progress,
-    )
-    tiled, origin = tiled_problem(
-        model,
-        machine,
-        dim=dim,
-        objective=objective,
-        tile_search=search,
-        clock=clock,
-        on_stage=observer.on_stage,
-    )
-    if has_time_for_roofline(origin, limit):
-        clock.reserve(_seconds_for_roofline(origin))
-    answer = _answer(tiled, solver, options, clock, observer)
-    observer.on_stage(Stage.CHECKING)
-    result = checked(tiled.problem, answer, asked=solver, origin=origin)
+    with _within_memory(memory_limit, observer) as heard:
+        options = SolveOptions(
+            pace=clock.pace,
+            gap=_read("gap", share, gap),
+            seed=seed,
+            workers=workers,
+            on_progress=heard.on_progress,
+        )
+        if how is Tiles.SEARCH:
+            seconds = None if math.isinf(limit) else limit * SHARE_OF_TILES
+            search = TileSearch(seconds=seconds, on_better=heard.on_tiles)
+        tiled, origin = tiled_problem(
+            model,
+            machine,
+            dim=dim,
+            objective=objective,
+            tile_search=search,
+            clock=clock,
+            on_stage=heard.on_stage,
+        )
+        if has_time_for_roofline(origin, limit):
+            clock.reserve(_seconds_for_roofline(origin))
+        answer = _answer(tiled, solver, options, clock, heard)
+        heard.on_stage(Stage.CHECKING)
+        result = checked(tiled.problem, answer, asked=solver, origin=origin)
     return replace(result, seconds=clock.seconds_gone)
 
 
@@ -350,6 +362,43 @@ def _answer(
         return known
 
 
+@dataclass
+class _Search:
+    """A search whose memory is watched; see :class:`~spmilp.memory_limit.Watched`."""
+
+    has_plan: bool = False
+    memory: tuple[Bytes, Bytes] | None = None
+
+
+@contextmanager
+def _within_memory(limit: str | int | None, observer: Observer) -> Iterator[Observer]:
+    """Watch the memory in use; the observer to be used tells the watch when there is a plan."""
+    if limit is None:
+        yield observer
+        return
+    size = _read("memory_limit", byte_count, limit)
+    if current_thread() is not main_thread():
+        raise ArgumentError("memory_limit: only a search in the main thread can be interrupted")
+    search = _Search()
+
+    def on_tiles(value: int, tasks: int) -> None:
+        search.has_plan = True
+        observer.on_tiles(value, tasks)
+
+    def on_progress(news: Progress) -> None:
+        search.has_plan = search.has_plan or news.incumbent is not None
+        if observer.on_progress is not None:
+            observer.on_progress(news)
+
+    try:
+        with memory_watched(size, search):
+            yield replace(observer, on_tiles=on_tiles, on_progress=on_progress)
+    except KeyboardInterrupt as interrupt:
+        if search.memory is None:
+            raise
+        raise NoPlanError(f"{why_it_ends(search.memory)}; no plan is left") from interrupt
+
+
 def _lasting(model: str) -> str:
     """Return a model's name that still holds in another folder."""
     return model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
@@ -361,7 +410,7 @@ def _one_of(kind: type[E], name: str, given: str) -> E:
     return kind(given)
 
 
-def _read(name: str, reader: Callable[[str | float], float], given: str | float) -> float:
+def _read(name: str, reader: Callable[[Any], A], given: str | float) -> A:
     try:
         return reader(given)
     except ValueError as error:

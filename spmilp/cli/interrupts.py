@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from spmilp.amounts import size
 from spmilp.errors import ExitCode
+from spmilp.memory_limit import why_it_ends
 from spmilp.units import Bytes
 
 CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
@@ -53,8 +53,7 @@ class Interrupts:
         """What ends the command, in words."""
         if self.memory is None:
             return "interrupted"
-        in_use, limit = self.memory
-        return f"the memory limit of {size(limit)} ends the search: {size(in_use)} are in use"
+        return why_it_ends(self.memory)
 
 
 @dataclass

@@ -17,9 +17,9 @@ from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
-from spmilp.cli.memory import memory_watched
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
+from spmilp.memory_limit import memory_watched
 from spmilp.tile_selection.mode import Tiles
 
 if TYPE_CHECKING:

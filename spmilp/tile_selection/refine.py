@@ -81,8 +81,8 @@ def refine_tilings(
     - one of its candidates, or a step from its own tiling (:func:`nearby`), for all groups of a
       class of like ones, those first that delay the plan most; or for one group.
 
-    A ``KeyboardInterrupt``, an :class:`OutOfTimeError` or a ``MemoryError`` ends the search like
-    ``is_over``, but passes on as long as no value is known.
+    An :class:`OutOfTimeError` or a ``MemoryError`` ends the search like ``is_over``, but passes on
+    as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to end, too.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def refine_tilings(
         trials.is_better(trials.best)
         if not trials.are_over:
             _Search(first, trials, delays).run()
-    except (KeyboardInterrupt, OutOfTimeError, MemoryError):
+    except (OutOfTimeError, MemoryError):
         if trials.least is None:
             raise
     return trials.best

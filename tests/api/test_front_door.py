@@ -4,11 +4,17 @@ import ast
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 import spmilp
+from spmilp.cli.solve import solve as command
+from spmilp.errors import NoPlanError
+from spmilp.memory_limit import memory_watched
 from spmilp.pipeline import Observer
 from spmilp.plan.plan import Plan
 
@@ -216,3 +222,48 @@ def test_an_interrupt_leaves_the_best_plan_so_far() -> None:
     assert stopped.solver == "list"
     assert stopped.plan is not None
     assert stopped.violations == ()
+
+
+def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used = 0
+
+    def in_use() -> int:
+        return used
+
+    def better(value: int, tasks: int) -> None:
+        nonlocal used
+        used = 9 << 27
+
+    watched = partial(memory_watched, in_use=in_use)
+    monkeypatch.setattr("spmilp.pipeline.memory_watched", watched)
+    observer = Observer(on_tiles=better)
+    found = spmilp.solve(MODEL, "gap9", time_limit="60s", memory_limit="1.5GiB", observer=observer)
+    assert found.plan is not None
+    assert found.interrupted
+
+
+def test_a_memory_limit_that_does_not_suffice_at_all_says_both_numbers() -> None:
+    with pytest.raises(NoPlanError, match=r"memory limit of 1\.0 MiB .* MiB are in use"):
+        spmilp.solve(MODEL, "gap9", memory_limit=1 << 20)
+
+
+def test_a_memory_limit_is_for_the_main_thread() -> None:
+    refused: list[str] = []
+
+    def solve() -> None:
+        with pytest.raises(ValueError, match="main thread") as error:
+            spmilp.solve(MODEL, "gap9", memory_limit="1GiB")
+        refused.append(str(error.value))
+
+    thread = Thread(target=solve)
+    thread.start()
+    thread.join()
+    assert refused
+
+
+def test_solve_has_the_arguments_of_the_command_line() -> None:
+    cli_only = {"context", "source", "strict_gap", "outdir", "write_model", "as_json"}
+    of_command = set(signature(command).parameters) - cli_only
+    assert of_command == set(signature(spmilp.solve).parameters) - {"model", "observer"}

@@ -13,6 +13,10 @@ from spmilp.solvers.common import known_bounds
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.known_bounds import KnownBounds
+from spmilp.solvers.cpsat.model import StructureBuilder
+from spmilp.solvers.cpsat.options import CpSatOptions
+from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.cpsat.structure import Structure
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.solver import LocalSearch
 from tests.solvers.chains import chain, star
@@ -152,3 +156,21 @@ def test_what_was_slow_only_the_first_time_is_expected_to_be_quick_again() -> No
     assert slow == pytest.approx(1000 * usual)
     assert pace.seconds(Step.SCHEDULE, 100) == pytest.approx(2 * usual)
     assert pace.seconds(Step.PLAN, 100) == pytest.approx(2 * Step.PLAN.value * 100)
+
+
+def test_the_structure_of_an_exact_model_says_how_long_the_next_one_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = Now()
+    make = StructureBuilder.structure
+
+    def slowly(builder: StructureBuilder, *, relaxed: bool) -> Structure:
+        now.seconds += 2.0
+        return make(builder, relaxed=relaxed)
+
+    monkeypatch.setattr(StructureBuilder, "structure", slowly)
+    pace = Pace(now)
+    context = SearchContext(PROBLEM, SolveOptions(time_limit=60.0, pace=pace), None, now)
+    CpSatSolver(CpSatOptions(literals=0)).search(context)
+    pairs = len(PROBLEM.slices) * len(PROBLEM.machine.memories) ** 2
+    assert pace.seconds(Step.STRUCTURE, pairs) == pytest.approx(2.0)

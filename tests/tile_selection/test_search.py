@@ -94,6 +94,18 @@ def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: Firs
     assert check(found.problem, result.plan) == ()
 
 
+def test_an_interrupt_between_evaluations_ends_all_of_the_search(
+    loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> FirstChoice:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FirstChoice, "with_parameters", interrupted)
+    found = search(loaded, first, TileSearch())
+    assert found.value is not None
+    assert found.interrupted
+
+
 def test_an_interrupt_before_the_first_schedule_passes_on(
     loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,8 @@ from cli.running import MODELS, Run
 from spmilp.checker.check import check
 from spmilp.cli import solve as command
 from spmilp.cli.interrupts import Interrupted, Interrupts, interrupts_noted
-from spmilp.cli.memory import SHARE_OF_SEARCH, memory_in_use, memory_watched
 from spmilp.errors import ExitCode
+from spmilp.memory_limit import SHARE_OF_SEARCH, memory_in_use, memory_watched
 from spmilp.plan.read import open_pair
 
 LIMIT = 1 << 30

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread, main_thread
+from typing import Protocol
 
-from spmilp.cli.interrupts import Interrupts
+from spmilp.amounts import size
 from spmilp.units import Bytes
 
 SHARE_OF_SEARCH = 0.7
@@ -18,6 +19,27 @@ BETWEEN_LOOKS = 0.1
 """Seconds."""
 
 STATM = Path("/proc/self/statm")
+
+
+class Watched(Protocol):
+    """A search whose memory is watched.
+
+    Parameters
+    ----------
+    has_plan
+        An interrupt of the search would leave a plan.
+    memory
+        The bytes in use and their limit, once that is what ends the search.
+    """
+
+    has_plan: bool
+    memory: tuple[Bytes, Bytes] | None
+
+
+def why_it_ends(memory: tuple[Bytes, Bytes]) -> str:
+    """Say that the memory in use and its limit end a search."""
+    in_use, limit = memory
+    return f"the memory limit of {size(limit)} ends the search: {size(in_use)} are in use"
 
 
 def memory_in_use() -> Bytes:
@@ -31,11 +53,12 @@ def memory_in_use() -> Bytes:
 
 @contextmanager
 def memory_watched(
-    limit: Bytes | None, interrupts: Interrupts, in_use: Callable[[], Bytes] = memory_in_use
+    limit: Bytes | None, watched: Watched, in_use: Callable[[], Bytes] = memory_in_use
 ) -> Iterator[None]:
     """Interrupt the search when the process uses most of a limit, and all else when it exceeds it.
 
-    As long as there is no plan, most of the limit is not enough to end the search.
+    The search is that of the main thread. As long as there is no plan, most of the limit is not
+    enough to end it.
 
     Parameters
     ----------
@@ -48,7 +71,7 @@ def memory_watched(
         yield
         return
     ended = Event()
-    watch = Thread(target=_watch, args=(limit, interrupts, in_use, ended), daemon=True)
+    watch = Thread(target=_watch, args=(limit, watched, in_use, ended), daemon=True)
     watch.start()
     try:
         yield
@@ -57,13 +80,13 @@ def memory_watched(
         watch.join()
 
 
-def _watch(limit: Bytes, interrupts: Interrupts, in_use: Callable[[], Bytes], ended: Event) -> None:
+def _watch(limit: Bytes, watched: Watched, in_use: Callable[[], Bytes], ended: Event) -> None:
     main = main_thread().ident or 0
     while not ended.wait(BETWEEN_LOOKS):
         used = in_use()
-        ends_search = interrupts.has_plan and interrupts.memory is None
+        ends_search = watched.has_plan and watched.memory is None
         if used > limit or (ends_search and used > SHARE_OF_SEARCH * limit):
-            interrupts.memory = used, limit
+            watched.memory = used, limit
             signal.pthread_kill(main, signal.SIGINT)
         if used > limit:
             return
