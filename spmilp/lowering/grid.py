@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
@@ -18,6 +18,9 @@ class Grid:
     """
 
     axes: tuple[tuple[Interval, ...], ...]
+    _known: dict[tuple[int, Interval], "_Overlap"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -54,16 +57,25 @@ class Grid:
     def overlapping(self, box: Box) -> Iterator[tuple[int, Box, Box]]:
         """Yield ``(number, cell, shared box)`` of each cell that shares elements with a box."""
         numbers, cells, shared = [], [], []
-        stride = self.cells
-        for axis, (start, stop) in zip(self.axes, box, strict=True):
-            stride //= len(axis)
-            first = bisect_right(axis, start, key=_stop)
-            last = bisect_left(axis, stop, key=_start)
-            found = axis[first:last]
-            numbers.append(range(first * stride, last * stride, stride))
-            cells.append(found)
-            shared.append([(max(a, start), min(b, stop)) for a, b in found])
+        for number, interval in enumerate(box):
+            # Boxes of tiles have few intervals along each axis.
+            found = self._known.get((number, interval))
+            if found is None:
+                found = self._known[number, interval] = self._overlap(number, interval)
+            numbers.append(found[0])
+            cells.append(found[1])
+            shared.append(found[2])
         yield from zip(map(sum, product(*numbers)), product(*cells), product(*shared), strict=True)
+
+    def _overlap(self, number: int, interval: Interval) -> "_Overlap":
+        """Return what an interval of one axis overlaps."""
+        axis, (start, stop) = self.axes[number], interval
+        stride = prod(self.counts[number + 1 :])
+        first = bisect_right(axis, start, key=_stop)
+        last = bisect_left(axis, stop, key=_start)
+        found = axis[first:last]
+        shared = [(max(a, start), min(b, stop)) for a, b in found]
+        return range(first * stride, last * stride, stride), found, shared
 
     def count_overlapping(self, box: Box) -> int:
         """Return how many cells share elements with a box."""
@@ -73,6 +85,10 @@ class Grid:
                 0, bisect_left(axis, stop, key=_start) - bisect_right(axis, start, key=_stop)
             )
         return found
+
+
+_Overlap = tuple[range, tuple[Interval, ...], list[Interval]]
+"""What the numbers of cells along one axis add to those of cells, the cells, what is shared."""
 
 
 def whole_grid(shape: Extents) -> Grid:

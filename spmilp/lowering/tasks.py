@@ -13,7 +13,7 @@ from spmilp.lowering.storage import Storage, Stored
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, box_name, tile_grid
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Task, Tile
-from spmilp.units import Box, BufferIdx, SliceIdx
+from spmilp.units import Box, BufferIdx, Cycles, Femtojoules, SliceIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +112,14 @@ def tile_group(
     return TiledGroup(group=group, grid=grid, length=length, waves=tiling.waves, tasks=tuple(tasks))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cost:
+    """Cycles and energy of some work on each kind of core."""
+
+    cycles: tuple[Cycles | None, ...]
+    energy: tuple[Femtojoules | None, ...]
+
+
 class TaskMaker:
     """Makes the tasks of one group after another."""
 
@@ -132,11 +140,21 @@ class TaskMaker:
             If no kind of core can run the group.
         """
         overwritable = self._overwritable(group)
+        costs: dict[Work, _Cost] = {}
         for number, task in enumerate(group.tasks_of_wave(wave), start=first):
-            yield self._task(group, task, number, overwritable)
+            # Tiles of one group have few different sizes.
+            cost = costs.get(task.work)
+            if cost is None:
+                cost = costs[task.work] = self._cost(group, task.work)
+            yield self._task(group, task, number, overwritable, cost)
 
     def _task(
-        self, group: TiledGroup, task: TileTask, number: int, overwritable: frozenset[str]
+        self,
+        group: TiledGroup,
+        task: TileTask,
+        number: int,
+        overwritable: frozenset[str],
+        cost: _Cost,
     ) -> Task:
         part = group.reduction_of(task)
         result = self._result(group, task)
@@ -155,11 +173,11 @@ class TaskMaker:
         return Task(
             index=number,
             name=name if part is None else f"{name}/{part[0]}:{part[1]}",
-            cycles=self._cycles(group, task),
+            cycles=cost.cycles,
             reads=tuple(dict.fromkeys(reads)),
             writes=tuple(written.values()),
             in_place=tuple(in_place),
-            energy=energy_by_kind(group.group, task.work, self._kinds),
+            energy=cost.energy,
             tile=Tile(of=group.group.name, box=task.box, reduction=part),
         )
 
@@ -184,11 +202,11 @@ class TaskMaker:
             if tensors[name].dtype == tensors[group.group.output].dtype
         )
 
-    def _cycles(self, group: TiledGroup, task: TileTask) -> tuple[int | None, ...]:
-        cycles = cycles_by_kind(group.group, task.work, self._kinds)
+    def _cost(self, group: TiledGroup, work: Work) -> _Cost:
+        cycles = cycles_by_kind(group.group, work, self._kinds)
         if all(count is None for count in cycles):
-            raise cannot_run(group.group, task.work.dtype, self._kinds)
-        return cycles
+            raise cannot_run(group.group, work.dtype, self._kinds)
+        return _Cost(cycles=cycles, energy=energy_by_kind(group.group, work, self._kinds))
 
     def _shape(self, group: TiledGroup) -> tuple[int, ...]:
         return self._network.tensors[group.group.output].shape

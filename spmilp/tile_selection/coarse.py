@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
+from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.candidates import TileShrinker
 from spmilp.tile_selection.group_model import GroupModel
-from spmilp.tile_selection.initial import Tilings, one_tile_for_each
+from spmilp.tile_selection.initial import Tilings, one_tile_for_each, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.units import Bytes
 
@@ -17,6 +18,12 @@ WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
 """Parts of a whole memory, however many cores share it."""
 
 SWEEPS = 3
+
+MOST_PIECES = 1_000_000
+"""That tasks read where a plan is to be made quickly: of more it takes minutes, and gigabytes."""
+
+MOST_PIECES_EVER = 10_000_000
+"""Of more a problem alone fills many gigabytes."""
 
 FEW_READS = 20_000
 """Of so few a plan is made as soon as it could be made better."""
@@ -52,6 +59,38 @@ class CoarseTilings:
                     choice.improve()
                 self._found.append(choice.tilings)
                 yield choice.tilings
+
+
+def refuse_too_many_pieces(
+    counts: PieceCounts, tilings: Tilings, most: int = MOST_PIECES, remedy: str = ""
+) -> None:
+    """Raise an error where a problem would be too large for a plan to be made of it.
+
+    Parameters
+    ----------
+    most
+        Pieces that its tasks may read.
+    remedy
+        What to do besides taking smaller dimensions or larger scratchpads.
+
+    Raises
+    ------
+    SpmilpError
+        If it is; it says what to do.
+    """
+    of_groups = {group: counts.of_group(group, tilings) for group in counts.network.groups}
+    total = round(sum(of_groups.values()))
+    if total > most:
+        capacity = max(machine_rates(counts.machine).capacity)
+        worst = max(of_groups, key=of_groups.__getitem__)
+        tiling = tilings[worst.index]
+        raise SpmilpError(
+            f"{counts.network.name} on {counts.machine.name}: its {tasks_of(tilings):,} tiles read "
+            f"{total:,} pieces of their operands, expected at most {most:,}: group "
+            f"{worst.name} alone, cut into {tiling.describe()} tiles so that one fits "
+            f"{capacity:,} B, reads {round(of_groups[worst]):,}; "
+            f"give {remedy}smaller dimensions (--dim), or use a machine with larger scratchpads"
+        )
 
 
 class _CoarseChoice:

@@ -13,7 +13,7 @@ from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Trial
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
-from spmilp.tile_selection.coarse import CoarseTilings
+from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse_too_many_pieces
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
@@ -118,6 +118,7 @@ def first_choice_in_time(
     # What follows is not cut by the deadline of the choice.
     found = replace(found, subject=subject)
     tilings = found.tilings
+    refuse_too_many_pieces(counts, tilings, MOST_PIECES_EVER)
     takes = pace.seconds_from_scratch(tasks_of(tilings), counts.of_all(tilings))
     return found if clock.has_seconds(takes) or not has_quicker or takes <= needed else None
 
@@ -136,9 +137,12 @@ def coarse_problem(
     ------
     DoesNotFitError
         If some group fits no scratchpad in this way.
+    SpmilpError
+        If even these tiles read too many pieces.
     """
     reasons: list[str] = []
     for tilings in quickest:
+        refuse_too_many_pieces(quickest.counts, tilings, remedy="more time (--time-limit), ")
         problem = subject.lower(tilings)
         too_large = groups_that_do_not_fit(problem)
         reasons += too_large.values()

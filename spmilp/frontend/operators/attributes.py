@@ -1,5 +1,7 @@
 """Typed access to the attributes of an operator."""
 
+from collections.abc import Sequence
+
 from spmilp.frontend.graph import Attribute, Operator
 
 
@@ -33,6 +35,16 @@ def integers(operator: Operator, name: str, count: int | None = None) -> tuple[i
     found = tuple(value for value in values if isinstance(value, int))
     if len(found) < len(values):
         raise _wrong(operator, name, values, "integers")
+    return found
+
+
+def integers_at(operator: Operator, name: str, positions: Sequence[int]) -> tuple[int, ...]:
+    """Return some values of an attribute that is a tuple of integers; no others are looked at."""
+    values = _tuple(operator, name, None)
+    chosen = tuple(values[position] for position in positions)
+    found = tuple(value for value in chosen if isinstance(value, int))
+    if len(found) < len(chosen):
+        raise _wrong(operator, name, chosen, "integers")
     return found
 
 

@@ -1,7 +1,15 @@
 """Operators that take positions of their input: Slice, Gather, Pad, GatherND, ScatterND."""
 
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.operators.attributes import axis_of, has, integer, integers, number, text
+from spmilp.frontend.operators.attributes import (
+    axis_of,
+    has,
+    integer,
+    integers,
+    integers_at,
+    number,
+    text,
+)
 from spmilp.frontend.operators.base import (
     VectorOperator,
     elements,
@@ -105,12 +113,11 @@ class Gather(Moves):
 
 def constant_indices(operator: Operator, box: Box) -> tuple[int, ...]:
     """Return the constant indices in a box of them, in row-major order."""
-    indices = integers(operator, "indices")
     shape = integers(operator, "indices_shape", len(box))
     positions = [0]
     for length, (start, stop) in zip(shape, box, strict=True):
         positions = [p * length + q for p in positions for q in range(start, stop)]
-    return tuple(indices[position] for position in positions)
+    return integers_at(operator, "indices", positions)
 
 
 class Pad(Moves):
