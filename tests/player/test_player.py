@@ -1,5 +1,6 @@
 """Plans that the player runs give the bits of the value replay; no sanitizer finds a fault."""
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -174,6 +175,13 @@ def test_halos_and_results_on_the_bytes_of_operands(
     np.testing.assert_allclose(found["z"], replayed(given, inputs)["z"], rtol=1e-5, atol=1e-6)
 
 
+def with_word(data: bytes, at: int, step: int) -> bytes:
+    """Return a file in which a number is greater, and the checksum right again."""
+    word = int.from_bytes(data[at : at + 4], "little") + step & 0xFFFFFFFF
+    changed = data[:at] + word.to_bytes(4, "little") + data[at + 4 : -4]
+    return changed + zlib.crc32(changed).to_bytes(4, "little")
+
+
 @needs_gcc
 @pytest.mark.parametrize(
     ("damage", "said"),
@@ -182,6 +190,8 @@ def test_halos_and_results_on_the_bytes_of_operands(
         (lambda data: b"SPMX" + data[4:], "no whole file"),
         (lambda data: data[:4] + b"\x09" + data[5:], "another major version"),
         (lambda data: data[:300] + bytes([data[300] ^ 1]) + data[301:], "checksum"),
+        (lambda data: with_word(data, 144 + 4, 1 << 31), "outside the file"),
+        (lambda data: with_word(data, 144 + 4, 4), "does not begin at a multiple of 8"),
     ],
 )
 def test_a_damaged_file_is_refused(

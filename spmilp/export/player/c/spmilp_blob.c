@@ -102,6 +102,9 @@ const char *spmilp_open_blob(const uint8_t *data, size_t size, struct spmilp_tab
         if (offset > size || (uint64_t)count * stride > size - offset) {
             return "a section lies outside the file";
         }
+        if (offset % 8U != 0U) {
+            return "a section does not begin at a multiple of 8";
+        }
         const char *wrong = open_section(word(section), data + offset, count, stride, tables);
         if (wrong) {
             return wrong;
