@@ -4,11 +4,11 @@ Usage: python -m benchmarks.checker.killed OUT.csv [--only PACKAGE] [--again]
 
 Needs cosmic-ray (``pip install cosmic-ray``). Each mutant runs in a process of its own. The
 conformance suite looks at it first; then, if nothing is noticed, the tests; last 400 of the mutants
-of plans that the tests compare with the second checker, on small machines. OUT.csv has a row for each
-mutant, with who has noticed it. Mutants that it has already are passed over; with ``--again`` those
-that nobody has noticed are tried again. Mutants in which only texts of messages or annotations
-differ see the conformance suite alone. A mutant that takes longer than two minutes of processor
-time counts as noticed.
+of plans that the tests compare with the second checker, on small machines. OUT.csv has a row for
+each mutant, with who has noticed it. Mutants that it has already are passed over; with ``--again``
+those that nobody has noticed are tried again. Mutants in which only texts of messages or
+annotations differ see the conformance suite alone. A mutant that takes longer than two minutes of
+processor time counts as noticed.
 """
 
 import argparse
