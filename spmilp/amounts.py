@@ -119,3 +119,8 @@ def percent(part: float) -> str:
 def frequency(hertz: int) -> str:
     """Return cycles per second as MHz or GHz."""
     return f"{hertz / 1e9:g} GHz" if hertz >= 10**9 else f"{hertz / 1e6:g} MHz"
+
+
+def relative_gap(objective: int, bound: int) -> float:
+    """Return ``(objective - bound) / objective``; 0 for an objective of 0."""
+    return (objective - bound) / objective if objective else 0.0

@@ -49,7 +49,7 @@ class Package:
         self.cache = folder / "cache"
         self._package = folder / "spmilp"
         self._package.mkdir()
-        for name in ("compiled.py", "code_cache.py"):
+        for name in ("compiled.py", "compiler.py", "machine_code.py", "code_cache.py"):
             shutil.copy(PACKAGE / name, self._package / name)
         self.write("__init__", "")
         self.write("callee", CALLEE)
@@ -173,3 +173,80 @@ def test_python_can_call_a_part() -> None:
         return value // 2
 
     assert halved(7) == 3
+
+
+STANDALONE = """
+from spmilp.callee import raised
+from spmilp.compiled import standalone
+
+@standalone
+def doubled(values: object, at: int) -> int:
+    values[at] = raised(values[at])
+    return 2 * values[at]
+"""
+
+RUN_STANDALONE = """
+import sys
+import numpy as np
+from spmilp.entry import doubled
+values = np.array([7, 20])
+print(doubled(values, 1), values[1], int("numba" in sys.modules))
+"""
+
+
+@pytest.fixture
+def alone(package: Package) -> Package:
+    package.write("entry", STANDALONE)
+    return package
+
+
+def test_a_second_process_runs_machine_code_without_numba(alone: Package) -> None:
+    assert alone.run(RUN_STANDALONE) == [42, 21, 1]
+    assert alone.run(RUN_STANDALONE) == [42, 21, 0]
+    alone.add(2)
+    assert alone.run(RUN_STANDALONE) == [44, 22, 1]
+    alone.add(1)
+    assert alone.run(RUN_STANDALONE) == [42, 21, 0]
+
+
+def test_machine_code_that_is_damaged_is_never_linked_but_made_anew(alone: Package) -> None:
+    alone.run(RUN_STANDALONE)
+    (folder,) = alone.folders()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    flipped = whole[:200] + bytes([whole[200] ^ 1]) + whole[201:]
+    for damaged in (b"", b"nonsense", whole[:-1], flipped):
+        file.write_bytes(damaged)
+        assert alone.run(RUN_STANDALONE) == [42, 21, 1]
+        assert file.read_bytes() == whole
+
+
+def test_without_a_place_to_write_standalone_functions_run_all_the_same(alone: Package) -> None:
+    (alone.folder / "file").touch()
+    blocked = str(alone.folder / "file")
+    assert alone.run(RUN_STANDALONE, NUMBA_CACHE_DIR=blocked) == [42, 21, 1]
+    assert alone.run(RUN_STANDALONE, NUMBA_DISABLE_JIT="1") == [42, 21, 0]
+
+
+def test_few_steps_are_taken_in_python_where_there_is_no_machine_code_yet(alone: Package) -> None:
+    few = RUN_STANDALONE.replace("doubled(values", "doubled.in_about(100)(values")
+    many = RUN_STANDALONE.replace("doubled(values", "doubled.in_about(10**9)(values")
+    assert alone.run(few) == [42, 21, 0]
+    assert alone.folders() == []
+    assert alone.run(many) == [42, 21, 1]
+    assert alone.run(few) == [42, 21, 0]
+
+
+def test_kinds_of_arguments_that_cannot_be_passed_are_refused(alone: Package) -> None:
+    program = """
+import numpy as np
+from spmilp.entry import doubled
+refused = 0
+for values in (np.zeros((2, 2)), np.zeros(4)[::2], "text", 1.5):
+    try:
+        doubled(values, 1)
+    except TypeError:
+        refused += 1
+print(refused)
+"""
+    assert alone.run(program) == [4]

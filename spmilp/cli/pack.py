@@ -170,13 +170,11 @@ def _packing(
     problem: "PackingProblem", options: "PackingOptions", progress: ProgressLine, *, minimise: bool
 ) -> "Packing":
     from spmilp import packing
-    from spmilp.packing.portfolio import is_all_fixed, pack_fixed, warm_up
+    from spmilp.packing.portfolio import is_all_fixed, pack_fixed
 
     if is_all_fixed(problem):
         return pack_fixed(problem)
-    progress.say("loading the search (the first run compiles it for about half a minute)")
-    warm_up()
-    progress.say("packing")
+    progress.say("packing (the first run that searches compiles the search for some ten seconds)")
     pack = packing.minimise if minimise else packing.pack
     return pack(problem, options)
 

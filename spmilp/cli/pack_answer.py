@@ -12,7 +12,6 @@ from spmilp import amounts
 from spmilp.cli import output as out
 from spmilp.packing import Item, Packing, PackingProblem, PackingStatus, PackingViolation
 from spmilp.packing.minimalloc import Table
-from spmilp.report.summary import relative_gap
 from spmilp.units import Bytes, Cycles
 
 MOST_BUFFERS = 30
@@ -99,7 +98,7 @@ def _as_object(answer: Answer) -> dict[str, object]:
         "checked": checked,
         "height": height,
         "bound": packing.bound,
-        "gap": None if height is None else relative_gap(height, packing.bound),
+        "gap": None if height is None else amounts.relative_gap(height, packing.bound),
         "live_bytes": busiest(answer.problem.items).size,
         "offsets": None if offsets is None else dict(zip(ids, offsets, strict=True)),
         "conflict": None if conflict is None else [ids[i] for i in conflict],
@@ -146,7 +145,7 @@ def _figures(answer: Answer) -> list[tuple[str, str, str]]:
     live = busiest(answer.problem.items)
     fixed = sum(1 for item in answer.problem.items if item.offset is not None)
     share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
-    gap = relative_gap(height, packing.bound)
+    gap = amounts.relative_gap(height, packing.bound)
     spent = packing.statistics
     source = (spent.source or "nothing").replace("_", " ")
     return [

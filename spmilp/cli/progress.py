@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from spmilp.amounts import percent
+from spmilp.amounts import percent, relative_gap
 from spmilp.cli.output import console, visible
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ class ProgressLine:
 
     def improved(self, progress: "Progress") -> None:
         """Show a solver's incumbent, bound and gap."""
-        from spmilp.report.summary import relative_gap
-
         incumbent = progress.incumbent
         if incumbent is None:
             self.say(f"solving: no plan yet, bound {progress.bound:,} ({progress.source})")

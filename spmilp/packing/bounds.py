@@ -59,9 +59,9 @@ def next_height(instance: Instance, height: int) -> int:
     fixed = max((o.end for o in instance.obstacles if o.group >= 0), default=0)
     if instance.count == 0:
         return max(fixed, height)
-    residues = np.unique(instance.bytes % instance.unit)
-    tops = height + (residues - height) % instance.unit
-    least = int(tops.min())
+    unit = instance.unit
+    residues = set((instance.bytes % unit).tolist())
+    least = min(height + (residue - height) % unit for residue in residues)
     return fixed if height <= fixed < least else least
 
 

@@ -207,6 +207,6 @@ def parts_of(tables: Tables) -> tuple[Part, ...]:
     bounds = [0, *cuts.tolist(), sections]
     return tuple(
         Part(items=items, section_from=bounds[k], section_until=bounds[k + 1])
-        for k in np.unique(number).tolist()
+        for k in sorted(set(number.tolist()))
         for items in (np.flatnonzero(number == k),)
     )

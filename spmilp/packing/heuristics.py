@@ -5,13 +5,12 @@ first or best fit into the gaps between placed items. They read an outline of th
 a list of conflicts, so that it stays small.
 """
 
-import heapq
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from spmilp.compiled import compiled, kernel, part
+from spmilp.compiled import part, standalone
 from spmilp.packing.instance import Instance
 from spmilp.packing.obstacles import blocked_offsets, extent_over
 from spmilp.packing.orders import Keys, keys_of, order_by
@@ -80,27 +79,38 @@ def place_lowest_first(outline: Outline, rank: Ints, sections: int) -> Ints:
     placed: a segment tree answers and updates it in logarithmic time.
     """
     leaves = 1 << max(0, (sections - 1).bit_length())
-    return _stack_all(outline, rank, leaves)
+    items = rank.size
+    offset = np.zeros(items, dtype=np.int64)
+    most, whole = np.zeros(2 * leaves, dtype=np.int64), np.full(2 * leaves, -1, dtype=np.int64)
+    stack_all = _stack_all.in_about(4 * items * (items + leaves).bit_length() + 2 * leaves)
+    stack_all(outline, rank, np.arange(items), offset, most, whole)
+    return offset
 
 
-@compiled
-def _stack_all(outline: Outline, rank: Ints, leaves: int) -> Ints:
-    items = outline.units.size
-    offset = np.full(items, -1, np.int64)
-    most = np.zeros(2 * leaves, np.int64)
-    whole = np.full(2 * leaves, -1, np.int64)
-    heap = [(next_free(outline, item, 0), rank[item], item) for item in range(items)]
-    heapq.heapify(heap)
-    while heap:
-        stale, order, item = heapq.heappop(heap)
+@standalone
+def _stack_all(
+    outline: Outline, rank: Ints, heap: Ints, offset: Ints, most: Ints, whole: Ints
+) -> None:
+    """Set ``offset``, from the items in ``heap`` and arrays for a tree of sections."""
+    leaves = most.size // 2
+    waiting = heap.size
+    for item in range(waiting):
+        offset[item] = next_free(outline, item, 0)
+    for slot in range(waiting // 2 - 1, -1, -1):
+        _sift(heap, waiting, slot, offset, rank)
+    while waiting > 0:
+        item = heap[0]
         top = 0
         for k in range(outline.run_start[item], outline.run_start[item + 1]):
             top = max(top, _highest(most, whole, leaves, outline.run_from[k], outline.run_until[k]))
         low = next_free(outline, item, top)
-        if low > stale:
-            heapq.heappush(heap, (low, order, item))
+        if low > offset[item]:
+            offset[item] = low
+            _sift(heap, waiting, 0, offset, rank)
             continue
-        offset[item] = low
+        waiting -= 1
+        heap[0] = heap[waiting]
+        _sift(heap, waiting, 0, offset, rank)
         for k in range(outline.run_start[item], outline.run_start[item + 1]):
             _raise_to(
                 most,
@@ -110,7 +120,29 @@ def _stack_all(outline: Outline, rank: Ints, leaves: int) -> Ints:
                 outline.run_until[k],
                 low + outline.run_units[k],
             )
-    return offset
+
+
+@part
+def _sift(heap: Ints, size: int, slot: int, offset: Ints, rank: Ints) -> None:
+    """Move what is at a slot of a heap down until none below it has less ``(offset, rank)``."""
+    item = heap[slot]
+    while 2 * slot + 1 < size:
+        child = 2 * slot + 1
+        if child + 1 < size and _goes_first(heap[child + 1], heap[child], offset, rank):
+            child += 1
+        if not _goes_first(heap[child], item, offset, rank):
+            break
+        heap[slot] = heap[child]
+        slot = child
+    heap[slot] = item
+
+
+@part
+def _goes_first(one: int, other: int, offset: Ints, rank: Ints) -> bool:
+    """Return whether an item goes before another."""
+    if offset[one] != offset[other]:
+        return bool(offset[one] < offset[other])
+    return bool(rank[one] < rank[other])
 
 
 @part
@@ -211,14 +243,13 @@ def place_in_order(outline: Outline, order: Ints, *, tightest: bool) -> Ints:
     """
     offset = np.full(outline.units.size, -1, dtype=np.int64)
     by_offset = np.zeros(outline.units.size, dtype=np.int64)
-    _place_all(outline, order, offset, by_offset, tightest)
+    place_all = _place_all.in_about(5 * order.size**2)
+    place_all(outline, order, offset, by_offset, int(tightest))
     return offset
 
 
-@kernel
-def _place_all(
-    outline: Outline, order: Ints, offset: Ints, by_offset: Ints, tightest: bool
-) -> None:
+@standalone
+def _place_all(outline: Outline, order: Ints, offset: Ints, by_offset: Ints, tightest: int) -> None:
     for count in range(order.size):
         item = order[count]
         offset[item] = _gap_for(outline, item, offset, by_offset, count, tightest)
@@ -231,7 +262,7 @@ def _place_all(
 
 @part
 def _gap_for(
-    outline: Outline, item: int, offset: Ints, by_offset: Ints, count: int, tightest: bool
+    outline: Outline, item: int, offset: Ints, by_offset: Ints, count: int, tightest: int
 ) -> int:
     floor = next_free(outline, item, 0)
     best = -1

@@ -162,7 +162,7 @@ def _obstacles(
 
 def _unit_of(rounded: Ints, alignments: Ints, obstacles: tuple[Obstacle, ...]) -> int:
     """Return a divisor of every size and of every offset that stacking items can lead to."""
-    distinct = np.unique(alignments).tolist()
+    distinct = sorted(set(alignments.tolist()))
     unit = int(np.gcd.reduce(rounded)) if rounded.size else 1
     for obstacle in obstacles:
         for alignment in distinct:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spmilp.compiled import compiled, part
+from spmilp.compiled import part, standalone
 from spmilp.packing.instance import Instance, Obstacle
 from spmilp.packing.search.arrays import Ints, Shorts
 
@@ -91,13 +91,12 @@ def extent_over(
     return needed
 
 
-@compiled
+@standalone
 def count_conflicts(
-    run_start: Ints, run_from: Ints, run_until: Ints, run_units: Ints, limit: int
-) -> Ints:
-    """Return each item's number of conflicts; stop soon after the total passes ``limit``."""
+    run_start: Ints, run_from: Ints, run_until: Ints, run_units: Ints, degree: Ints, limit: int
+) -> None:
+    """Add each item's number of conflicts; stop soon after the total passes ``limit``."""
     items = run_start.size - 1
-    degree = np.zeros(items, np.int64)
     total = 0
     for i in range(items):
         first, last = run_from[run_start[i]], run_until[run_start[i + 1] - 1]
@@ -110,26 +109,24 @@ def count_conflicts(
                 total += 2
         if total > limit:
             break
-    return degree
 
 
-@compiled
+@standalone
 def list_conflicts(
     run_start: Ints,
     run_from: Ints,
     run_until: Ints,
     run_units: Ints,
-    degree: Ints,
-    with_extents: bool,
-) -> tuple[Ints, Shorts, Ints]:
-    """Return pointers, the conflicting items of each item, and what each has to lie above it."""
+    filled: Ints,
+    other: Shorts,
+    extent: Ints,
+) -> None:
+    """Fill in the conflicting items of each item, and how far above it each has to lie.
+
+    ``filled`` is where the next one of each item goes; extents are left out where their array is
+    empty.
+    """
     items = run_start.size - 1
-    pointer = np.zeros(items + 1, np.int64)
-    for i in range(items):
-        pointer[i + 1] = pointer[i] + degree[i]
-    filled = pointer[:-1].copy()
-    other = np.empty(pointer[items], np.int32)
-    extent = np.empty(pointer[items] if with_extents else 0, np.int64)
     for i in range(items):
         first, last = run_from[run_start[i]], run_until[run_start[i + 1] - 1]
         for j in range(i + 1, items):
@@ -138,11 +135,10 @@ def list_conflicts(
             above_i = extent_over(i, j, run_start, run_from, run_until, run_units)
             if above_i == 0:
                 continue
-            if with_extents:
+            if extent.size > 0:
                 extent[filled[i]] = above_i
                 extent[filled[j]] = extent_over(j, i, run_start, run_from, run_until, run_units)
             other[filled[i]] = j
             other[filled[j]] = i
             filled[i] += 1
             filled[j] += 1
-    return pointer, other, extent

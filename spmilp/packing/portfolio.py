@@ -12,7 +12,7 @@ from spmilp.packing.decide import Decider, Verdict
 from spmilp.packing.heuristics import first_answers, height_of
 from spmilp.packing.infeasible_subset import infeasible_subset, items_of_section
 from spmilp.packing.instance import Instance, instance_of
-from spmilp.packing.items import Item, PackingProblem
+from spmilp.packing.items import PackingProblem
 from spmilp.packing.result import Clock, Packing, PackingOptions, PackingStatistics, PackingStatus
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.run import Outcome
@@ -245,17 +245,3 @@ def pack_fixed(problem: PackingProblem) -> Packing:
         conflict=violations[0].items if violations else None,
         statistics=PackingStatistics(seconds=time.perf_counter() - began, source="given"),
     )
-
-
-def warm_up() -> None:
-    """Run the heuristics and the search once on two items.
-
-    The first time on a machine this compiles for some ten seconds; afterwards it loads the
-    result from numba's cache in less than a second.
-    """
-    items = tuple(Item(size=1, lifetimes=(lifetime,)) for lifetime in ((0, 2), (1, 3)))
-    instance = instance_of(PackingProblem(items=items, capacity=2))
-    for _ in first_answers(instance):
-        pass
-    options = PackingOptions()
-    Decider(instance, options, Clock(options)).decide(2)

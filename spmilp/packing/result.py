@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spmilp.machine_code import Spent
 from spmilp.packing.search.rules import ALL_RULES
 from spmilp.units import Bytes
 
@@ -34,7 +35,7 @@ class PackingOptions:
     Parameters
     ----------
     time_limit
-        Wall seconds; ``None`` for no limit.
+        Wall seconds, without those that compiling takes; ``None`` for no limit.
     node_limit
         Items placed by the search, all branches counted; ``None`` for no limit.
     seed
@@ -68,7 +69,7 @@ class PackingStatistics:
     nodes, restarts, memo_hits
         Items placed by the search over all branches, runs of it, and states it knew to fail.
     seconds
-        Wall seconds, preparation included and compilation too where it was not cached.
+        Wall seconds with those of preparation, without those of compiling.
     source
         What found the offsets or the proof: ``bound``, the name of a heuristic, ``search`` or
         ``cliques``; empty when nothing did.
@@ -107,10 +108,10 @@ class Packing:
 
 
 class Clock:
-    """Wall seconds and search nodes since it was made."""
+    """Wall seconds, without those of compiling, and search nodes since it was made."""
 
     def __init__(self, options: PackingOptions) -> None:
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() - Spent.seconds
         self._options = options
         self.nodes = 0
         self.restarts = 0
@@ -119,7 +120,7 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Wall seconds since the call began."""
-        return time.perf_counter() - self._began
+        return time.perf_counter() - Spent.seconds - self._began
 
     @property
     def seconds_left(self) -> float | None:

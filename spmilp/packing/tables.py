@@ -19,14 +19,9 @@ MOST_CONFLICTS = 40_000_000
 
 def tables_of(instance: Instance) -> Tables | None:
     """Return the search's arrays, or ``None`` when the instance has too many conflicts for it."""
-    runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
-    degree = count_conflicts(*runs, MOST_CONFLICTS)
-    if int(degree.sum()) > MOST_CONFLICTS:
+    pairs = _conflicts(instance)
+    if pairs is None:
         return None
-    varying = bool(
-        (instance.run_units != np.repeat(instance.units, np.diff(instance.run_start))).any()
-    )
-    pairs = list_conflicts(*runs, degree, varying)
     lengths = instance.run_until - instance.run_from
     incidence_start = np.cumsum(lengths) - lengths
     member_start, member, member_incidence, incidence_position = _members(instance)
@@ -61,8 +56,27 @@ def tables_of(instance: Instance) -> Tables | None:
         exchange_class=_classes(instance, free & (instance.alignment == 1), ()),
         twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
     )
-    fill_lowest(tables)
+    fill_lowest.in_about(instance.count + tables.blocked_from.size)(tables)
     return tables
+
+
+def _conflicts(instance: Instance) -> tuple[Ints, Shorts, Ints] | None:
+    """Return pointers, the conflicting items of each item, and how far above it each has to lie.
+
+    The last is empty where that is always the item's units. ``None`` when there are too many.
+    """
+    runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
+    degree = np.zeros(instance.count, dtype=np.int64)
+    steps = instance.count**2
+    count_conflicts.in_about(steps)(*runs, degree, MOST_CONFLICTS)
+    if int(degree.sum()) > MOST_CONFLICTS:
+        return None
+    varying = (instance.run_units != np.repeat(instance.units, np.diff(instance.run_start))).any()
+    pointer = np.concatenate(([0], np.cumsum(degree)))
+    other = np.empty(pointer[-1], dtype=np.int32)
+    extent = np.empty(pointer[-1] if varying else 0, dtype=np.int64)
+    list_conflicts.in_about(steps)(*runs, pointer[:-1].copy(), other, extent)
+    return pointer, other, extent
 
 
 def _lifts(instance: Instance, pointer: Ints, other: Shorts, extent: Ints) -> Ints:
@@ -93,5 +107,7 @@ def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, 
     """Number the classes of eligible items alike in their sections and in ``also``; else -1."""
     first = instance.run_start[:-1]
     columns = (instance.run_from[first], instance.run_until[first], *also)
-    _, number = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    return np.where(eligible, number.reshape(-1), -1)
+    numbers: dict[tuple[int, ...], int] = {}
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    number = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.int64)
+    return np.where(eligible, number, -1)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from spmilp import amounts
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.measures import claimed, compulsory_dram_traffic
 from spmilp.plan.plan import Plan
@@ -105,7 +106,7 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
         objective=objective,
         bound=bound,
         bound_source=bound_source,
-        gap=relative_gap(objective, bound),
+        gap=amounts.relative_gap(objective, bound),
         makespan=claim.makespan,
         makespan_seconds=claim.makespan / machine.frequency if machine.frequency else None,
         dram_traffic=claim.dram_traffic,
@@ -123,11 +124,6 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
 def network_name(problem: Problem) -> str:
     """Return the problem's name without the machine's, which lowering appends."""
     return problem.name.removesuffix(f" on {problem.machine.name}")
-
-
-def relative_gap(objective: int, bound: int) -> float:
-    """Return ``(objective - bound) / objective``; 0 for an objective of 0."""
-    return (objective - bound) / objective if objective else 0.0
 
 
 def use_of_cores(machine: Machine, plan: Plan) -> tuple[CoreUse, ...]:

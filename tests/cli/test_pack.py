@@ -1,8 +1,11 @@
 """``spmilp pack``: files in, checked offsets out, and every way in which that can end."""
 
 import io
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +63,27 @@ def test_buffers_that_fit_are_written_with_their_offsets(
     assert "5 buffers, they fit, checked" in ended.out
     assert "written: out.csv" in ended.out
     assert is_packed(tmp_path / "out.csv", 12)
+
+
+def test_few_buffers_are_packed_without_the_compiler(file: Path, tmp_path: Path) -> None:
+    """A process that loads numba, SciPy or OR-Tools takes several times as long to answer."""
+    script = (
+        "import sys\n"
+        "from spmilp.cli.main import app\n"
+        f"try:\n    app(['pack', {str(file)!r}, '-c', '12', '--json'])\n"
+        "except SystemExit as ended:\n    print(ended.code, file=sys.stderr)\n"
+        "print([n for n in ('numba', 'scipy', 'ortools') if n in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "nothing is compiled yet")},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr.split("\n")[:2] == ["0", "[]"]
+    assert json.loads(done.stdout)["height"] == 12
 
 
 def test_without_a_file_to_write_few_buffers_are_shown(

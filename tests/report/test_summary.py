@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from spmilp.amounts import relative_gap
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.report.summary import relative_gap, summarise
+from spmilp.report.summary import summarise
 
 
 def test_the_figures_of_the_plan_by_hand(problem: Problem, plan: Plan) -> None:

@@ -6,10 +6,10 @@ is new here: bars instead of a canonical order of ties, watched witnesses and th
 them, and the order of preference learnt from failures.
 """
 
-from spmilp.compiled import kernel, part
+from spmilp.compiled import part, standalone
 from spmilp.packing.search.arrays import Agenda, Frames, Memo, Settings, State, Tables
 from spmilp.packing.search.frames import choice_failed, next_choice, open_frame, remember
-from spmilp.packing.search.place import lift_neighbours, put, sections_fit
+from spmilp.packing.search.place import fill_state, lift_neighbours, put, sections_fit
 from spmilp.packing.search.rules import (
     AGENDA_HEAD,
     DEPTH,
@@ -130,7 +130,7 @@ def place_next(
     return True
 
 
-@kernel
+@standalone
 def search(
     tables: Tables,
     state: State,
@@ -149,6 +149,7 @@ def search(
     items = frames.last[0] - frames.first[0]
     if counters[STARTED] == 0:
         counters[STARTED] = 1
+        fill_state(tables, state, items, frames.section_from[0], frames.section_until[0])
         open_frame(tables, state, frames, memo, settings)
         counters[DEPTH] = 1
     while counters[NODES] < node_limit:

@@ -1,7 +1,7 @@
 """Placing an item and taking it back, where it can still lie, and whether sections still fit."""
 
-from spmilp.compiled import kernel, part
-from spmilp.packing.search.arrays import Ints, Places, Settings, State, Tables
+from spmilp.compiled import part, standalone
+from spmilp.packing.search.arrays import Places, Settings, State, Tables
 from spmilp.packing.search.rules import CANONICAL, FLOORS, STACKED, TRAIL
 
 
@@ -92,12 +92,13 @@ def take_back(tables: Tables, state: State, item: int, mark: int) -> None:
         state.spanning[cut] += 1
 
 
-@kernel
+@part
 def fill_state(
-    tables: Tables, state: State, order: Ints, section_from: int, section_until: int
+    tables: Tables, state: State, items: int, section_from: int, section_until: int
 ) -> None:
     """Count the units in each section and the items across each cut; nothing is placed yet."""
-    for item in order:
+    for slot in range(items):
+        item = state.order[slot]
         for k in range(tables.run_start[item], tables.run_start[item + 1]):
             for section in range(tables.run_from[k], tables.run_until[k]):
                 state.remaining[section] += tables.run_units[k]
@@ -124,7 +125,7 @@ def next_free(tables: Places, item: int, offset: int) -> int:
     return offset
 
 
-@kernel
+@standalone
 def fill_lowest(tables: Tables) -> None:
     """Set ``tables.lowest``: the lowest offset of each item in an empty memory."""
     for item in range(tables.lowest.size):

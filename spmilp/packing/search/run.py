@@ -9,7 +9,9 @@ import numpy as np
 from spmilp.packing.search import rules as r
 from spmilp.packing.search.arrays import Agenda, Frames, Ints, Memo, Settings, State, Tables
 from spmilp.packing.search.kernel import search
-from spmilp.packing.search.place import fill_state
+
+STEPS_PER_ITEM = 50
+"""Elementary steps for each item of a part when one is placed, about."""
 
 
 class Outcome(Enum):
@@ -105,9 +107,18 @@ class Run:
         """Search on for at most ``nodes`` more nodes."""
         if not self._fits:
             return Outcome.EXHAUSTED
+        limit = self.nodes + nodes
+        steps = STEPS_PER_ITEM * self._question.part.items.size
+        for_python = min(nodes, search.steps_for_python(nodes * steps) // steps)
+        outcome = self._search(for_python, steps) if for_python > 0 else Outcome.PAUSED
+        if outcome is Outcome.PAUSED and self.nodes < limit:
+            outcome = self._search(limit - self.nodes, steps)
+        return outcome
+
+    def _search(self, nodes: int, steps: int) -> Outcome:
         # The hashes wrap around; plain Python would warn of it.
         with np.errstate(over="ignore"):
-            code = search(
+            code = search.in_about(nodes * steps)(
                 self._question.tables,
                 self._state,
                 self._frames,
@@ -148,7 +159,6 @@ def _first_state(question: Question, order: Ints, weight: Ints) -> State:
     state.rank[order] = np.arange(order.size)
     state.position[part.items] = np.arange(part.items.size)
     state.counters[r.AGENDA_HEAD] = -1
-    fill_state(tables, state, order, part.section_from, part.section_until)
     return state
 
 
