@@ -61,6 +61,24 @@ def byte_count(given: str | int) -> int:
     return _in_range(whole, text)
 
 
+def byte_range(given: str) -> tuple[int, int]:
+    """Read ``0-4KiB`` or ``0x100-0x200`` as a half-open range of bytes.
+
+    Raises
+    ------
+    ValueError
+        If the text is not of that form, or the range is empty.
+    """
+    first, dash, last = str(given).partition("-")
+    if not dash:
+        raise ValueError(f"{given!r} is no range of bytes; write FROM-TO, as in 0-4KiB")
+    start = 0 if first.strip() in ("0", "0x0") else byte_count(first)
+    end = byte_count(last)
+    if start >= end:
+        raise ValueError(f"{given!r} is empty: it ends at {end} B, and begins at {start} B")
+    return start, end
+
+
 def _in_range(number: int, text: str) -> int:
     if not 1 <= number <= MOST_BYTES:
         raise ValueError(f"{text!r} is {number} B, expected 1 to {MOST_BYTES}")

@@ -127,6 +127,13 @@ def _read_buffers(file: Path, capacity: int | None) -> "Problem":
     from spmilp.problem.convert.lifetimes import Lifetime, problem_of_lifetimes
 
     table = read_table(file)
+    for column, pairs in (("apart", table.apart), ("together", table.together)):
+        if pairs:
+            a, b = (table.ids[row] for row in pairs[0])
+            raise SpmilpError(
+                f"{file}: {a} and {b} must lie {column}, which a problem cannot say; leave the "
+                f"column {column} out"
+            )
     alignments = {item.alignment for item in table.items} or {1}
     alignment = max(alignments)
     if len(alignments) > 1 or alignment & (alignment - 1):

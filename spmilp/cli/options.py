@@ -27,6 +27,23 @@ byte_count = _reader(amounts.byte_count)
 share = _reader(amounts.share)
 
 
+def reserved_ranges(texts: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """Read ``0-4KiB`` and its like as half-open ranges of bytes.
+
+    Raises
+    ------
+    BadParameter
+        If a text is no range, or an empty one.
+    """
+    ranges = []
+    for text in texts:
+        try:
+            ranges.append(amounts.byte_range(text))
+        except ValueError as error:
+            raise typer.BadParameter(f"--reserve {text}: {error}") from error
+    return tuple(ranges)
+
+
 def dimensions(texts: Iterable[str]) -> dict[str, int]:
     """Read ``batch=1`` and its like as sizes by name.
 

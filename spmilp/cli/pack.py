@@ -43,7 +43,8 @@ def pack(
         typer.Argument(
             metavar="FILE.csv",
             help="Buffers, one on each line: id,lower,upper,size and, where wanted, "
-            "offset,alignment,gaps. The columns may be in any order; others are kept as they are. "
+            "offset,alignment,gaps,apart,together. The columns may be in any order; others are "
+            "kept as they are. "
             "- for stdin.",
             show_default=False,
         ),
@@ -71,6 +72,16 @@ def pack(
             metavar="OUT.csv",
             help="Where to write the file with offsets; - for stdout. It may be FILE.csv itself.",
             show_default="nowhere",
+        ),
+    ] = None,
+    reserved: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reserve",
+            metavar="FROM-TO",
+            help="Bytes that no buffer may touch, from the first to the one after the last: 0-4KiB "
+            "(repeat).",
+            show_default="none",
         ),
     ] = None,
     ignore_offsets: Annotated[
@@ -107,6 +118,7 @@ def pack(
     if output == STANDARD_STREAM and as_json:
         raise typer.BadParameter("--json and -o - would both print on stdout; name a file")
 
+    taken = read.reserved_ranges(reserved or ())
     from spmilp import packing
     from spmilp.cli.pack_answer import Answer, print_answer
     from spmilp.files import require_room, write_atomically
@@ -118,7 +130,13 @@ def pack(
     with interrupts_noted() as interrupts, progress_line() as progress:
         progress.say(f"reading {file}")
         table = _table(file, ignore_offsets=ignore_offsets)
-        problem = packing.PackingProblem(items=table.items, capacity=capacity)
+        problem = packing.PackingProblem(
+            items=table.items,
+            capacity=capacity,
+            reserved=taken,
+            together=table.together,
+            apart=table.apart,
+        )
         options = packing.PackingOptions(
             time_limit=None if math.isinf(time_limit) else time_limit,
             node_limit=node_limit,

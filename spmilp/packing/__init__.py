@@ -10,7 +10,7 @@
     decide, restarts, tables, search, cliques
                                     the exact decision at one capacity: search and CP-SAT
     infeasible_subset               few items out of a proof that there is no packing
-    minimalloc, columns             MiniMalloc's CSV files
+    minimalloc, columns, pairs      MiniMalloc's CSV files, with pairs kept apart and together
 A packing is offsets in one memory; nothing here knows networks or machines.
 """
 

@@ -8,6 +8,7 @@ from spmilp.packing.items import LARGEST, Item
 from spmilp.units import Bytes, Cycles
 
 REQUIRED = ("id", "lower", "upper", "size")
+OPTIONAL = ("alignment", "gaps", "offset", "apart", "together")
 OTHER_NAMES = {
     "buffer": "id",
     "buffer_id": "id",
@@ -38,7 +39,7 @@ def columns_of(header: Sequence[str]) -> Columns:
         if meaning in columns:
             first = header[columns[meaning]].strip()
             raise ValueError(f"columns {first!r} and {cell.strip()!r} both give {meaning!r}")
-        if meaning in (*REQUIRED, "alignment", "gaps", "offset"):
+        if meaning in (*REQUIRED, *OPTIONAL):
             columns[meaning] = position
     missing = [name for name in REQUIRED if name not in columns]
     if missing:

@@ -1,9 +1,10 @@
 """MiniMalloc's CSV: buffers in, offsets out.
 
-``id,lower,upper,size`` in any order, with ``offset``, ``alignment`` and ``gaps`` where there are
-any; other columns, such as ``hint``, are passed through. The meaning of each column is that of
-google/minimalloc, ``src/converter.cc``: ``lower`` and ``upper`` are a half-open lifetime, and an
-``offset`` in the input fixes the buffer there.
+``id,lower,upper,size`` in any order, with ``offset``, ``alignment``, ``gaps``, ``apart`` and
+``together`` where there are any; other columns, such as ``hint``, are passed through. The meaning
+of each column is that of google/minimalloc, ``src/converter.cc``, which does not know the last two:
+``lower`` and ``upper`` are a half-open lifetime, and an ``offset`` in the input fixes the buffer
+there.
 """
 
 import csv
@@ -16,6 +17,7 @@ from spmilp.errors import FileError
 from spmilp.files import read_bytes, write_atomically
 from spmilp.packing.columns import columns_of, ends_are_inclusive, id_of, item_of, shown
 from spmilp.packing.items import LARGEST, Item
+from spmilp.packing.pairs import PairError, Pairs, Rows, pairs_of, require_consistent
 from spmilp.units import Bytes
 
 MOST_BYTES = 2**29
@@ -32,12 +34,16 @@ class Table:
         Cells, without rows that are empty.
     ids, items
         One for each row.
+    apart, together
+        Pairs of rows, counted from 0, that must not share bytes or must have one offset.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     ids: tuple[str, ...]
     items: tuple[Item, ...]
+    apart: Pairs = ()
+    together: Pairs = ()
 
 
 def read_table(path: Path | str) -> Table:
@@ -98,7 +104,25 @@ def parse_table(data: bytes, name: str) -> Table:
         line_of[buffer] = number
         rows.append(cells)
         items.append(item)
-    return Table(header=header, rows=tuple(rows), ids=tuple(line_of), items=tuple(items))
+    given = Rows(lines=tuple(line_of.values()), ids=tuple(line_of), items=items)
+    try:
+        apart, together = (
+            pairs_of(column, (cells[columns[column]] for cells in rows), given)
+            if column in columns
+            else ()
+            for column in ("apart", "together")
+        )
+        require_consistent(given, together, apart)
+    except PairError as error:
+        raise FileError(f"{name}, line {error.line}: {error}") from error
+    return Table(
+        header=header,
+        rows=tuple(rows),
+        ids=tuple(line_of),
+        items=tuple(items),
+        apart=apart,
+        together=together,
+    )
 
 
 def text_with_offsets(table: Table, offsets: Sequence[Bytes]) -> str:

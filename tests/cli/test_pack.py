@@ -382,3 +382,63 @@ def test_solve_names_the_few_buffers_that_do_not_fit(run: Run, file: Path) -> No
     assert "late" not in ended.err
     for name in ("b1", "b3", "b5"):
         assert name in ended.err
+
+
+PAIRS = """\
+id,lower,upper,size,alignment,apart,together
+input,0,4,96,32,,
+output,3,9,64,32,,input
+ping,4,6,48,16,pong,
+pong,7,9,48,16,,
+"""
+
+
+def test_pairs_and_reserved_ranges_are_kept_and_come_back(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    file.write_text(PAIRS)
+    ended = run("pack", file, "--minimise", "--reserve", "0-16", "-o", "out.csv", "--json")
+    offsets = ended.json["offsets"]
+
+    assert (ended.code, ended.json["status"], ended.json["height"]) == (0, "optimal", 176)
+    assert ended.json["reserved"] == [[0, 16]]
+    assert offsets["input"] == offsets["output"]
+    assert abs(offsets["ping"] - offsets["pong"]) >= 48
+    assert min(offsets.values()) >= 16
+    again = run("pack", "out.csv", "--capacity", "176", "--reserve", "0-0x10", "--json")
+    assert (again.code, again.json["source"], again.json["offsets"]) == (0, "given", offsets)
+    refused = run("pack", "out.csv", "--capacity", "176", "--reserve", "0-32")
+    assert refused.code == 4
+    assert "ping is fixed at [16, 64) by the column offset, in the range [0, 32)" in refused.err
+
+
+def test_buffers_that_must_all_lie_apart_are_named_with_what_they_take(
+    run: Run, file: Path
+) -> None:
+    rows = [f"b{k},{k},{k + 1},10,{' '.join(f'b{other}' for other in range(k))}" for k in range(5)]
+    file.write_text("\n".join(["id,lower,upper,size,apart", *rows, "long,0,5,7,"]))
+    ended = run("pack", file, "--capacity", "56")
+    assert ended.code == 4
+    assert "of which each two live at the same time or must lie apart, take 57 B" in ended.err
+    assert "1 B more than the capacity of 56 B" in ended.err
+
+
+def test_fixed_buffers_that_must_lie_apart_are_named(run: Run, file: Path) -> None:
+    file.write_text("id,lower,upper,size,offset,apart\na,0,1,4,0,b\nb,2,3,4,2,\nc,4,5,4,,\n")
+    ended = run("pack", file, "--capacity", "64")
+    assert ended.code == 4
+    assert "are fixed by the column offset, must lie apart and share 2 B" in ended.err
+
+
+@pytest.mark.parametrize("given", ["16", "16-8", "8-8", "a-b", "0-"])
+def test_a_range_that_is_none_is_refused_by_name(run: Run, file: Path, given: str) -> None:
+    ended = run("pack", file, "-c", "64", "--reserve", given)
+    assert ended.code == 2
+    assert f"--reserve {given}" in ended.err
+
+
+def test_a_problem_cannot_be_made_of_pairs(run: Run, file: Path) -> None:
+    file.write_text(PAIRS)
+    ended = run("convert", file, "-o", "problem.json")
+    assert ended.code == 3
+    assert "ping and pong must lie apart, which a problem cannot say" in ended.err

@@ -23,12 +23,16 @@ def words(text: str) -> list[str]:
 def test_the_example_gives_the_output_that_is_shown(run: Run, tmp_path: Path) -> None:
     (tmp_path / "buffers.csv").write_text(blocks("csv")[0])
     command = blocks("sh")[0].split()[1:]
-    shown, refused, _ = blocks("text")
+    shown, refused, with_pairs, _ = blocks("text")
 
     assert words(run(*command).out) == words(shown)
     less = run("pack", "buffers.csv", "--capacity", "11")
     assert less.code == 4
     assert words(less.err) == words(refused)
+
+    (tmp_path / "in-place.csv").write_text(blocks("csv")[1])
+    command = next(block for block in blocks("sh") if "in-place" in block).split()[1:]
+    assert words(run(*command).out) == words(with_pairs)
 
 
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
