@@ -1,11 +1,12 @@
-"""Whether `--time-limit` holds: `spmilp solve` on pairs of a network and a preset, one at a time.
+"""Whether `--time-limit` holds: `spmilp solve` on pairs of a network and a preset.
 
 Usage: python benchmarks/limits.py FILE.csv [--limit 10s] [--networks N ...] [--machines M ...]
-           [--pairs NETWORK@MACHINE ...] [--budget 40m] [--processor-time] [--table]
+           [--pairs NETWORK@MACHINE ...] [--budget 40m] [--jobs 2] [--processor-time] [--table]
 
 Each pair is solved by a process of its own into a temporary folder, and appends a row to FILE.csv;
 `finish` is what checking and writing the plan took in it. Pairs that are in the file are not run
-again, so that a run can be stopped and resumed. Without `--pairs` the order is spread over networks
+again, so that a run can be stopped and resumed. `--jobs` solves so many pairs at a time: no more
+than there are cores that nothing else uses. Without `--pairs` the order is spread over networks
 and machines. `--table` prints the summary of FILE.csv in Markdown instead.
 
 With `--processor-time` all clocks of the solving process count its processor time, so that other
@@ -26,7 +27,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 
 import pandas as pd
@@ -172,6 +175,7 @@ def main() -> None:
     parser.add_argument("--machines", nargs="+", default=list_presets())
     parser.add_argument("--pairs", nargs="+")
     parser.add_argument("--budget", type=duration, default=float("inf"))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
@@ -187,18 +191,23 @@ def main() -> None:
     wanted = pairs(given.networks, given.machines)
     if given.pairs:
         wanted = (tuple(pair.rsplit("@", 1)) for pair in given.pairs)
-    began = perf_counter()
-    with given.file.open("a", newline="") as table:
+    began, lock = perf_counter(), Lock()
+    with given.file.open("a", newline="") as table, ThreadPoolExecutor(given.jobs) as pool:
         writer = csv.DictWriter(table, COLUMNS)
         if table.tell() == 0:
             writer.writeheader()
-        for network, machine in wanted:
-            if (network, machine) in known or perf_counter() - began > given.budget:
-                continue
-            row = solved(network, machine, given.limit, of_processor=given.processor_time)
-            writer.writerow(row)
-            table.flush()
-            print(*(row.get(name, "") for name in COLUMNS), flush=True)
+
+        def run(pair: tuple[str, str]) -> None:
+            if perf_counter() - began > given.budget:
+                return
+            row = solved(*pair, given.limit, of_processor=given.processor_time)
+            with lock:
+                writer.writerow(row)
+                table.flush()
+                print(*(row.get(name, "") for name in COLUMNS), flush=True)
+
+        # All answers are asked for, so that an exception is seen.
+        list(pool.map(run, (pair for pair in wanted if pair not in known)))
 
 
 if __name__ == "__main__":
