@@ -183,13 +183,12 @@ class _CoarseChoice:
 
 
 def _usual(model: GroupModel, cores: int) -> Iterator[Tiling]:
-    """Yield a tile for each core, the whole as one tile, and its halves along each axis."""
+    """Yield a tile for each core, the whole as one tile, and slices along each axis."""
     yield one_tile_for_each(model, cores)
     whole = Tiling(counts=(1,) * len(model.shape))
     yield whole
     for axis, can_be_cut in enumerate(model.splittable):
         if can_be_cut and model.shape[axis] > 1:
-            yield whole.with_count(axis, 2)
             yield whole.with_count(axis, model.shape[axis])
 
 

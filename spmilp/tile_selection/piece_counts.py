@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -20,7 +20,7 @@ from spmilp.machine.machine import Machine
 from spmilp.problem.strides import row_major_strides
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.reads import Reads
-from spmilp.units import Box, Extents
+from spmilp.units import Box, Bytes, Extents
 
 INTERVALS_ASKED = 16
 """Along one axis of the output; what is read for others in between is much the same."""
@@ -43,7 +43,7 @@ class PieceCounts:
         self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
         self._models: dict[int, GroupModel] = {}
         self._grids: dict[tuple[int, Tiling], Grid] = {}
-        self._reads: dict[tuple[int, Tiling], Mapping[str, Reads] | None] = {}
+        self._tiles: dict[tuple[int, Tiling], _Tiles] = {}
         self._counts: dict[Hashable, float] = {}
 
     def model(self, group: Group) -> GroupModel:
@@ -99,58 +99,41 @@ class PieceCounts:
     def _of_operand(
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
     ) -> float:
-        model, producer = self.model(group), self.producers[group.index][position]
+        producer = self.producers[group.index][position]
         # The operands of groups that are alike go by the names of the model's.
-        name = model.group.inputs[position]
-        grid = model.grid(tiling)
-        in_a_part = model.middle_reads(grid)
-        finished = model.middle_reads(grid, is_last=True)
-        box = finished.get(name) or in_a_part.get(name)
+        name = self.model(group).group.inputs[position]
+        tiles = self._tiles_of(group, tiling)
+        box = tiles.middle.get(name, tiles.last.get(name))
         if box is None:
             return 0.0
-        times = grid.tiles * len(grid.parts) if name in in_a_part else grid.tiles
+        times = tiles.count * (tiling.parts if name in tiles.middle else 1)
         tensor = self.network.tensors[group.inputs[position]]
         if producer is None:
             if tensor.bytes <= self._small:
                 return float(times)
-            read = tuple(stop - start for start, stop in in_a_part.get(name, box))
+            read = tuple(stop - start for start, stop in box)
             return float(times * self._cut(read, tensor.shape, tensor.dtype.itemsize))
         cells = self._cells(producer, before)
-        return times * self._pieces_of_a_task(model, tiling, name, cells, in_a_part.get(name, box))
+        cut = self._cut_further(box, cells, tensor.dtype.itemsize)
+        return times * cut * _cells_of_a_task(cells, box, tiles.reads(name), tiling.parts)
 
-    def _pieces_of_a_task(
-        self, model: GroupModel, tiling: Tiling, name: str, cells: Grid, box: Box
-    ) -> float:
-        """Return the mean number of pieces that a task reads of a computed tensor."""
-        key = self._classes[model.group.index], tiling
-        if key not in self._reads:
+    def _tiles_of(self, group: Group, tiling: Tiling) -> "_Tiles":
+        key = self._classes[group.index], tiling
+        if key not in self._tiles:
+            model = self.model(group)
             grid = model.grid(tiling)
-            some = replace(grid, axes=tuple(map(_sample, grid.axes)))
-            self._reads[key] = model.axis_reads(some)
-        all_reads = self._reads[key]
-        cut = self._cut_further(box, cells, name)
-        if all_reads is None or name not in all_reads:
-            return cells.count_overlapping(box) * cut
-        reads = all_reads[name]
-        columns = {axis: intervals for axis, _, intervals in reads.columns}
-        drivers = {driver for _, driver, _ in reads.columns}
-        found = cut
-        for axis, (cell_axis, here) in enumerate(zip(cells.axes, box, strict=True)):
-            intervals = columns.get(axis)
-            if intervals is None:
-                whole = reads.base[axis]
-                intervals = np.array(_parts_of(whole, here, tiling.parts))
-            found *= _mean_overlaps(intervals, cell_axis)
-        for driver, something in reads.masks:
-            if driver not in drivers:
-                found *= float(something.mean())
-        return found
+            self._tiles[key] = _Tiles(
+                count=grid.tiles,
+                middle=model.middle_reads(grid),
+                last=model.middle_reads(grid, is_last=True),
+                all_reads=model.axis_reads(replace(grid, axes=tuple(map(_sample, grid.axes)))),
+            )
+        return self._tiles[key]
 
-    def _cut_further(self, box: Box, cells: Grid, name: str) -> float:
+    def _cut_further(self, box: Box, cells: Grid, item: Bytes) -> float:
         """Return into how many pieces DMA's limits cut the share of a cell, in the mean."""
         if self._limits.dimensions is None and self._limits.longest is None:
             return 1.0
-        item = self.network.tensors[name].dtype.itemsize
         along = [
             Counter(_shares(axis, interval)) for axis, interval in zip(cells.axes, box, strict=True)
         ]
@@ -163,7 +146,7 @@ class PieceCounts:
             pieces += times * self._cut(extent, cell, item)
         return pieces / shares if shares else 1.0
 
-    def _cut(self, extent: Extents, container: Extents, item: int) -> int:
+    def _cut(self, extent: Extents, container: Extents, item: Bytes) -> int:
         if not extent:
             return 1
         return prod(self._limits.pieces(extent, item, row_major_strides(container, item)))
@@ -177,6 +160,55 @@ class PieceCounts:
         if key not in self._grids:
             self._grids[key] = Grid(self.model(group).grid(tiling).axes)
         return self._grids[key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tiles:
+    """What the tiles of a group read.
+
+    Parameters
+    ----------
+    count
+        Tiles; each is a chain of as many tasks as there are parts.
+    middle, last
+        What the largest tile reads for a part in the middle, and for the last one.
+    all_reads
+        What some tiles read, all parts together; ``None`` where single axes do not tell.
+    """
+
+    count: int
+    middle: Mapping[str, Box]
+    last: Mapping[str, Box]
+    all_reads: Mapping[str, Reads] | None
+
+    def reads(self, name: str) -> Reads | None:
+        """Return what is read of one input, where single axes tell."""
+        return None if self.all_reads is None else self.all_reads.get(name)
+
+
+def _cells_of_a_task(cells: Grid, box: Box, reads: Reads | None, parts: int) -> float:
+    """Return the mean number of cells that a task reads of.
+
+    Parameters
+    ----------
+    box
+        What one of the tasks reads.
+    """
+    if reads is None:
+        return float(cells.count_overlapping(box))
+    columns = {axis: intervals for axis, _, intervals in reads.columns}
+    found = 1.0
+    for axis, (cell_axis, here) in enumerate(zip(cells.axes, box, strict=True)):
+        if axis in columns:
+            found *= _mean_overlaps(columns[axis], cell_axis)
+        elif len(cell_axis) > 1:
+            some = _parts_of(reads.base[axis], here, parts)
+            found *= sum(len(_shares(cell_axis, one)) for one in some) / len(some)
+    drivers = {driver for _, driver, _ in reads.columns}
+    for driver, something in reads.masks:
+        if driver not in drivers:
+            found *= float(something.mean())
+    return found
 
 
 def _sample(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
