@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE, PLAN, PROBLEM, with_machine
@@ -18,6 +18,7 @@ INTERVALS = st.lists(
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
+@example(intervals=[(10, 4, 0), (0, 10, 1), (5, 5, 1)], rate=Fraction(8))
 @given(intervals=INTERVALS, rate=st.sampled_from([Fraction(4), Fraction(8), Fraction(17, 2)]))
 def test_a_link_is_reported_exactly_when_the_rates_add_up_to_more(
     intervals: list[tuple[int, int, int]], rate: Fraction

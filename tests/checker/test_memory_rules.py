@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from checker.worked_example import (
     DRAM,
     MACHINE,
@@ -217,6 +219,29 @@ def test_a_spill_keeps_out_of_tensors_at_all_times() -> None:
             "residency 14 (c in dram) lies at [128, 192), but tensor 1 (y) has [128, 192) of dram"
         ]
     }
+
+
+@pytest.mark.parametrize(
+    ("spill", "tensors", "rules"),
+    [
+        (48, (256, 64), {"dram_tensors"}),
+        (48, (256, 111), {"dram_tensors"}),
+        (48, (256, 112), set()),
+        (128, (256, 64), set()),
+        (127, (256, 64), {"dram_tensors"}),
+        (0, (256, 64), set()),
+        (300, (256, 0), {"dram_tensors"}),
+        (384, (256, 0), set()),
+    ],
+)
+def test_a_spill_of_64_bytes_meets_the_tensors_of_which_it_has_a_byte(
+    spill: int, tensors: tuple[int, int], rules: set[str]
+) -> None:
+    """The tensors have 128 and 64 bytes."""
+    problem = _with_memory(DRAM, alignment=1)
+    plan = replace(changed(residencies={14: {"offset": spill}}), tensors=tensors)
+    found = broken(plan, problem)
+    assert {rule for rule in found if rule == "dram_tensors"} == rules
 
 
 def test_spills_share_no_bytes() -> None:

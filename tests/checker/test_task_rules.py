@@ -3,6 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from checker.worked_example import (
     L2,
     MACHINE,
@@ -322,6 +324,15 @@ def test_a_buffer_is_at_cycle_0_where_the_problem_says() -> None:
         "spm1",
         "residency 22 (w in spm1) is a destination of transfer 12, but states nothing",
     ]
+
+
+@pytest.mark.parametrize("memory", [L2, SPM1])
+def test_nothing_is_at_cycle_0_in_a_memory_before_or_behind_that_of_the_problem(
+    memory: int,
+) -> None:
+    weight = replace(PLAN.residencies[7], index=23, memory=memory, offset=192, end=5)
+    found = broken(replace(PLAN, residencies=(*PLAN.residencies, weight)))
+    assert list(found) == ["filled_as_stated"]
 
 
 def test_what_is_there_at_the_start_is_there_from_cycle_0() -> None:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from checker.worked_example import (
     CORE_DMA,
     DRAM_DMA,
@@ -16,7 +18,9 @@ from checker.worked_example import (
     with_engine,
     with_machine,
 )
+from spmilp.checker.rules.case import Case
 from spmilp.machine.machine import Link
+from spmilp.problem.problem import Slice
 
 
 def test_the_source_holds_the_slice() -> None:
@@ -197,8 +201,17 @@ def test_a_channel_is_one_of_its_engine() -> None:
     }
 
 
-def test_a_negative_channel_is_none_of_its_engine() -> None:
-    assert broken(changed(transfers={12: {"channel": -1}})).keys() == {"channels"}
+@pytest.mark.parametrize("channel", [-1, 2, 7])
+def test_a_channel_below_0_or_far_too_high_is_none_of_its_engine(channel: int) -> None:
+    assert broken(changed(transfers={12: {"channel": channel}})).keys() == {"channels"}
+
+
+def test_a_slice_lies_in_its_parents_residency_behind_what_comes_before_it() -> None:
+    """Offset and distance have bits in common."""
+    last_row = Slice(index=10, buffer=C, start=(3, 0), extent=(1, 16), bytes=16)
+    problem = replace(PROBLEM, slices=(*PROBLEM.slices, last_row))
+    plan = changed(residencies={12: {"offset": 240}})
+    assert Case(problem, plan).where(10, 12) == (240 + 48, (16, 1))
 
 
 def test_a_channel_carries_one_transfer_at_a_time() -> None:

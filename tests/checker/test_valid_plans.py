@@ -1,13 +1,15 @@
 """Plans that break no rule: the one by hand, and one with more of everything than 256."""
 
 from dataclasses import replace
-from pathlib import Path
+
+import pytest
 
 from checker.mutations.subjects import planned
 from checker.worked_example import PLAN, PROBLEM, broken
 from solvers.chains import chain, star
 from spmilp.checker.check import check
 from spmilp.machine.machine import Machine
+from spmilp.plan.plan import Plan, Residency
 from spmilp.plan.read import read_plan
 from spmilp.plan.write import plan_text
 from spmilp.problem.problem import Problem
@@ -44,15 +46,34 @@ def with_dram_last(problem: Problem) -> Problem:
     return replace(problem, machine=turned, buffers=buffers, tensors=tensors)
 
 
-def test_a_plan_with_more_than_256_of_everything_is_valid(tmp_path: Path) -> None:
-    """Equal numbers are one object in Python only up to 256."""
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Problem, Plan]:
+    """Return a plan with more than 256 of everything, as it is read from its file."""
+    folder = tmp_path_factory.mktemp("large")
     strips = chain(star(MANY, 900), layers=1, strips=MANY, rows=2, row=8, weights=16)
     problem = with_dram_last(strips)
     plan = planned(problem, "greedy:round_robin/layer_by_layer")
     assert min(len(plan.placements), len(plan.transfers), len(problem.machine.memories)) > 256
     assert max(placement.core for placement in plan.placements) == MANY - 1
+    (folder / "problem.json").write_text(problem_text(problem))
+    (folder / "plan.json").write_text(plan_text(plan, problem))
+    return read_problem(folder / "problem.json"), read_plan(folder / "plan.json")
 
-    (tmp_path / "problem.json").write_text(problem_text(problem))
-    (tmp_path / "plan.json").write_text(plan_text(plan, problem))
-    read = read_problem(tmp_path / "problem.json")
-    assert check(read, read_plan(tmp_path / "plan.json")) == ()
+
+def test_a_plan_with_more_than_256_of_everything_is_valid(large: tuple[Problem, Plan]) -> None:
+    """Equal numbers are one object in Python only up to 256."""
+    assert check(*large) == ()
+
+
+def test_what_is_wrong_behind_the_first_256_is_found(large: tuple[Problem, Plan]) -> None:
+    problem, plan = large
+    dram = len(problem.machine.memories) - 1
+    two = replace(plan, tensors=(plan.tensors[0], plan.tensors[0] + 8, *plan.tensors[2:]))
+    assert "dram_tensors" in {violation.rule for violation in check(problem, two)}
+    stray = Residency(
+        index=len(plan.residencies), slice=None, memory=int(str(dram)), offset=plan.tensors[0],
+        bytes=8, start=0, end=1, filled_by_task=None, filled_by_transfer=None,
+    )  # fmt: skip
+    more = replace(plan, residencies=(*plan.residencies, stray))
+    found = {violation.rule for violation in check(problem, more)}
+    assert found == {"dram_tensors", "filled_as_stated"}
