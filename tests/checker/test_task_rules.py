@@ -167,6 +167,11 @@ def test_a_remote_operand_lies_within_the_longest_route() -> None:
     }
 
 
+def test_a_remote_operand_may_be_nearer_than_the_longest_route() -> None:
+    remote = RemoteReads(cycles_per_byte_hop=Fraction(1, 8), longest_route=3)
+    assert broken(PLAN, with_machine(remote=remote)) == {}
+
+
 def test_a_remote_operand_needs_a_route() -> None:
     links = list(MACHINE.links)
     links[5] = Link(index=5, source="spm0", target="elsewhere", rate=Fraction(4), latency=1)
@@ -219,6 +224,12 @@ def test_a_task_has_its_scratch() -> None:
         "filled_as_stated": [
             "residency 9 (scratch in spm0) holds no slice and is no task's scratch"
         ],
+    }
+
+
+def test_a_single_byte_of_scratch_is_needed_too() -> None:
+    assert broken(PLAN, with_task(1, scratch=1)) == {
+        "scratch_has_room": ["task 1 (add) needs 1 B of scratch and has 0 B"]
     }
 
 
@@ -367,6 +378,19 @@ def test_a_scratchpad_holds_a_buffer_once_at_cycle_0() -> None:
             "residency 7 alone"
         ]
     }
+
+
+def test_a_weight_may_come_back_to_where_it_was_at_cycle_0() -> None:
+    back = replace(
+        PLAN.transfers[12], index=13, source=22, destinations=(23,), start=120, end=139,
+        route=(7, 4),
+    )  # fmt: skip
+    weight = replace(PLAN.residencies[7], index=23, start=120, end=150, filled_by_transfer=13)
+    plan = replace(
+        PLAN, transfers=(*PLAN.transfers, back), residencies=(*PLAN.residencies, weight),
+        claim=replace(PLAN.claim, energy=PLAN.claim.energy + 64 * 4),
+    )  # fmt: skip
+    assert broken(plan) == {}
 
 
 def test_a_slice_of_what_lies_in_dram_may_be_there_at_cycle_0() -> None:

@@ -77,3 +77,16 @@ def test_what_is_wrong_behind_the_first_256_is_found(large: tuple[Problem, Plan]
     more = replace(plan, residencies=(*plan.residencies, stray))
     found = {violation.rule for violation in check(problem, more)}
     assert found == {"dram_tensors", "filled_as_stated"}
+
+
+def test_an_output_in_a_memory_before_its_own_is_not_stored(large: tuple[Problem, Plan]) -> None:
+    problem, plan = large
+    written = plan.placements[0].writes[0]
+    last = max(move.end for move in plan.transfers)
+    residencies = list(plan.residencies)
+    (stored,) = [move for move in plan.transfers if move.source == written]
+    residencies[written] = replace(residencies[written], end=last)
+    there = residencies[stored.destinations[0]]
+    residencies[there.index] = replace(there, end=stored.end)
+    found = check(problem, replace(plan, residencies=tuple(residencies)))
+    assert [violation.rule for violation in found] == ["outputs_stored"]
