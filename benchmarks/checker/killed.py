@@ -25,6 +25,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import Phase, settings
 
 from benchmarks.checker.code_mutants import CodeMutant, install, mutants_of
 from spmilp.errors import FileError
@@ -47,7 +48,7 @@ LONGEST = 120
 """Seconds of processor time of one mutant."""
 TESTS = {
     "rules": ("task_rules", "memory_rules", "transfer_rules", "claims_and_structure"),
-    "races": ("check", "waits", "delays"),
+    "races": ("check", "waits"),
 }
 """Tests of each package, by the ends of their names."""
 MORE_TESTS = {
@@ -72,7 +73,11 @@ def main() -> None:
     parser.add_argument("--only", choices=list(TESTS))
     parser.add_argument("--again", action="store_true", help="try what nobody noticed again")
     given = parser.parse_args()
-    import_module("hypothesis.strategies")  # else each process would load it for itself
+    settings.register_profile("first failure", phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("first failure")
+    # Else each process would make it for itself.
+    sys.path.insert(0, "tests")
+    import_module("commands.helpers").ten_plans()
     packages = [given.only] if given.only else list(TESTS)
     mutants = [m for name in packages for m in mutants_of(Path("spmilp/checker") / name)]
     known = _known(given.out)

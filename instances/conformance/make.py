@@ -64,6 +64,8 @@ def cases() -> Iterator[Case]:
     with TemporaryDirectory() as folder:
         for row in (*listed["varied"], *refused):
             yield _varied(bases[row["base"]], row, Path(folder) / "problem.json")
+    for row in listed["planned"]:
+        yield _planned(bases[row["base"]], row)
     subject = bases["remote"].subject
     for row in listed["written"]:
         before, _, after = as_text(subject.plan).rpartition(row["text"])
@@ -84,6 +86,16 @@ def _varied(base: Pair, row: dict[str, Any], file: Path) -> Case:
     return Case(
         base=row["base"], problem=problem, plan=as_text(plan), rules=tuple(row["rules"].split()),
         about=row["about"],
+    )  # fmt: skip
+
+
+def _planned(base: Pair, row: dict[str, Any]) -> Case:
+    """Return a plan in which a field has another value."""
+    plan = deepcopy(base.subject.plan)
+    _put(plan, row["field"].split("."), row["value"])
+    return Case(
+        base=row["base"], problem=base.subject.problem, plan=as_text(plan),
+        rules=tuple(row["rules"].split()), about=row["about"],
     )  # fmt: skip
 
 
