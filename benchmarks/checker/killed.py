@@ -1,6 +1,6 @@
 """Mutation testing of the checker: which changes of its code does nobody notice?
 
-Usage: python -m benchmarks.checker.killed OUT.csv [--only PACKAGE] [--again]
+Usage: python -m benchmarks.checker.killed OUT.csv [--only PACKAGE] [--every N] [--again]
 
 Needs cosmic-ray (``pip install cosmic-ray``). Each mutant runs in a process of its own. The
 conformance suite looks at it first; then, if nothing is noticed, the tests; last 400 of the mutants
@@ -72,18 +72,21 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", choices=list(TESTS))
     parser.add_argument("--again", action="store_true", help="try what nobody noticed again")
+    parser.add_argument(
+        "--every", type=int, default=1, metavar="N", help="try only each N-th mutant"
+    )
     given = parser.parse_args()
     settings.register_profile("first failure", phases=[Phase.explicit, Phase.generate])
     settings.load_profile("first failure")
     # Else each process would make it for itself.
     sys.path.insert(0, "tests")
     import_module("commands.helpers").ten_plans()
-    packages = [given.only] if given.only else list(TESTS)
-    mutants = [m for name in packages for m in mutants_of(Path("spmilp/checker") / name)]
+    mutants = [m for name in TESTS for m in mutants_of(Path("spmilp/checker") / name)]
+    tried = [m for m in mutants if given.only in (None, m.path.parent.name)][:: given.every]
     known = _known(given.out)
     suite, plans = list(cases()), Random(0).sample(list(mutants_of_plans()), SAMPLE)
-    print(f"{len(mutants)} mutants, {len(suite)} cases, {len(plans)} mutants of plans", flush=True)
-    for number, mutant in enumerate(mutants):
+    print(f"{len(tried)} mutants, {len(suite)} cases, {len(plans)} mutants of plans", flush=True)
+    for number, mutant in enumerate(tried):
         noticed = known.get(mutant.key)
         if noticed is None or (given.again and noticed == UNNOTICED):
             known[mutant.key] = _in_fork(mutant, suite, plans)
