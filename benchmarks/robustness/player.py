@@ -50,7 +50,7 @@ def main() -> int:
     build = [given.compiler, *FLAGS, *include, str(TARGET), *map(str, sources), "-pthread", "-lm"]
     subprocess.run([*build, "-o", str(program)], check=True)
     setting = {"SPMILP_PLANS": ":".join(map(str, plans)), "SPMILP_SECONDS": str(given.seconds)}
-    options = ["-timeout=10", "-rss_limit_mb=2048", "-max_len=400000", "-print_final_stats=1"]
+    options = ["-timeout=60", "-rss_limit_mb=2048", "-max_len=400000", "-print_final_stats=1"]
     command = [program, corpus, *options, f"-artifact_prefix={folder}/"]
     with (folder / "log").open("w") as log:
         done = subprocess.run(command, env=os.environ | setting, check=False, stderr=log)
