@@ -46,7 +46,7 @@ def standalone(function: Callable[P, R]) -> Standalone[P, R]:
     Its arguments are whole numbers and arrays of one dimension, alone or in named tuples; it
     returns a whole number or nothing.
     """
-    return Standalone(function, _object_code)
+    return Standalone(function, _object_code, kernel)
 
 
 def part(function: Callable[P, R]) -> Callable[P, R]:
@@ -71,7 +71,7 @@ def _make_parts() -> None:
 
 def _object_code(
     function: Callable[..., object], arguments: tuple[object, ...]
-) -> tuple[str, bytes]:
+) -> tuple[str, bytes] | None:
     from spmilp.compiler import object_code
 
     _make_parts()

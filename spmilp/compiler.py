@@ -8,16 +8,23 @@ from typing import Any, ParamSpec, TypeVar
 from numba import njit, typeof
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.callconv import RETCODE_NONE, RETCODE_OK
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.datamodel.registry import default_manager
+from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import infer_global
 
 from spmilp.code_cache import can_be_written, folder_for, remove_older
+from spmilp.machine_code import RETURNED, RETURNED_NOTHING
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+ARRAY = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
+"""What is passed for an array of one dimension; see :mod:`spmilp.machine_code`."""
 
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -33,11 +40,28 @@ def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P,
     return result
 
 
-def object_code(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+def can_be_called_without_numba() -> bool:
+    """Say whether this numba passes arguments as :mod:`spmilp.machine_code` does."""
+    array = types.Array(types.int64, 1, "C")
+    conventions = cpu_target.target_context.call_conv
+    passed = conventions.get_function_type(types.int64, (array, types.int64)).args
+    return (
+        default_manager.lookup(array)._fields == ARRAY
+        and len(passed) == len(("result", "exception", *ARRAY, "number"))
+        and (RETCODE_OK.constant, RETCODE_NONE.constant) == (RETURNED, RETURNED_NOTHING)
+    )
+
+
+def object_code(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[str, bytes] | None:
     """Return the machine code of a function for the kinds of its arguments, and its symbol there.
 
-    It refers to nothing outside of itself, so that it can be loaded where numba is not.
+    It refers to nothing outside of itself, so that it can be loaded where numba is not; ``None``
+    if this numba passes arguments in another way than is known there.
     """
+    if not can_be_called_without_numba():
+        return None
     without_arrays_counted: dict[str, Any] = {"_nrt": False}
     made: Any = njit(**without_arrays_counted, **_WITHOUT_WRAPPERS)(function)
     signature = tuple(typeof(argument) for argument in arguments)

@@ -22,7 +22,7 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Compile = Callable[[Callable[..., Any], tuple[Any, ...]], tuple[str, bytes]]
+Compile = Callable[[Callable[..., Any], tuple[Any, ...]], tuple[str, bytes] | None]
 """From a function and arguments to the symbol and the code, as ``compiler.object_code``."""
 
 FEW_STEPS = 5_000
@@ -42,9 +42,16 @@ class Spent:
 class Standalone(Generic[P, R]):
     """A function that is compiled once for each kind of arguments, or loaded."""
 
-    def __init__(self, function: Callable[P, R], compile_: Compile) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        compile_: Compile,
+        with_numba: Callable[[Callable[P, R]], Callable[P, R]],
+    ) -> None:
         self._function = function
         self._compile = compile_
+        self._with_numba = with_numba
+        self._by_numba: Callable[P, R] | None = None
         self._loaded: dict[str, Callable[[list[int]], Any]] = {}
         self._steps_in_python = 0
         self.__doc__ = function.__doc__
@@ -55,14 +62,20 @@ class Standalone(Generic[P, R]):
             return self._function(*args, **kwargs)
         if kwargs:
             raise TypeError(f"{self._function.__name__} takes its arguments by position alone")
+        if self._by_numba is not None:
+            return self._by_numba(*args, **kwargs)
         kinds: list[str] = []
         numbers: list[int] = []
         _take_apart(args, kinds, numbers)
         kind = "".join(kinds)
         if kind not in self._loaded:
             began = perf_counter()
-            self._loaded[kind] = self._load(kind, args)
+            loaded = self._load(kind, args)
             Spent.seconds += perf_counter() - began
+            if loaded is None:
+                self._by_numba = self._with_numba(self._function)
+                return self._by_numba(*args, **kwargs)
+            self._loaded[kind] = loaded
         result: R = self._loaded[kind](numbers)
         return result
 
@@ -81,7 +94,7 @@ class Standalone(Generic[P, R]):
         """Return how many of a task's next steps Python should take; none with machine code."""
         if not _compilation_is_on():
             return steps
-        if self._loaded:
+        if self._loaded or self._by_numba is not None:
             return 0
         few = max(0, FEW_STEPS - self._steps_in_python)
         if steps <= few or any(self._folder().glob(f"{self._function.__name__}-*")):
@@ -93,12 +106,14 @@ class Standalone(Generic[P, R]):
 
         return folder_for(self._function.__module__, Path(inspect.getfile(self._function)))
 
-    def _load(self, kind: str, arguments: tuple[Any, ...]) -> Callable[[list[int]], Any]:
+    def _load(self, kind: str, arguments: tuple[Any, ...]) -> Callable[[list[int]], Any] | None:
         kind_hash = hashlib.sha256(kind.encode()).hexdigest()[:16]
         file = self._folder() / f"{self._function.__name__}-{kind_hash}"
         found = _read(file)
         if found is None:
             found = self._compile(self._function, arguments)
+            if found is None:
+                return None
             _write(file, *found)
         return _linked(*found)
 

@@ -228,6 +228,14 @@ def test_without_a_place_to_write_standalone_functions_run_all_the_same(alone: P
     assert alone.run(RUN_STANDALONE, NUMBA_DISABLE_JIT="1") == [42, 21, 0]
 
 
+def test_a_numba_that_passes_arguments_in_another_way_calls_standalone_functions_itself(
+    alone: Package,
+) -> None:
+    other = "import spmilp.compiler\nspmilp.compiler.ARRAY = ()\n"
+    assert alone.run(other + RUN_STANDALONE) == [42, 21, 1]
+    assert alone.run(other + RUN_STANDALONE) == [42, 21, 1]
+
+
 def test_few_steps_are_taken_in_python_where_there_is_no_machine_code_yet(alone: Package) -> None:
     few = RUN_STANDALONE.replace("doubled(values", "doubled.in_about(100)(values")
     many = RUN_STANDALONE.replace("doubled(values", "doubled.in_about(10**9)(values")
