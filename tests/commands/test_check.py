@@ -122,13 +122,20 @@ def test_lists_that_wait_for_each_other_are_in_deadlock() -> None:
         ("core0", (Run(0), Run(0)), "task 0 (left): is run 2 times, expected once"),
         ("core0", (Run(1),), "command 0 of core c0: runs task 1 (right), which the plan places on"),
         ("core0", (Run(7),), "command 0 of core c0: runs task 7, but there are 2"),
+        ("core0", (Run(2),), "command 0 of core c0: runs task 2, but there are 2"),
+        ("core0", (Run(-1),), "command 0 of core c0: runs task -1, but there are 2"),
         ("core0", (Move(0),), "command 0 of core c0: moves a transfer, but is in the list of a"),
         ("core0", (Wait(9, 1),), "command 0 of core c0: waits for event 9 of 4 to reach 1"),
+        ("core0", (Wait(4, 1),), "command 0 of core c0: waits for event 4 of 4 to reach 1"),
+        ("core0", (Wait(-1, 1),), "command 0 of core c0: waits for event -1 of 4 to reach 1"),
         ("core0", (Wait(1, 0),), "command 0 of core c0: waits for event 1 of 4 to reach 0"),
         ("core0", (Signal(-1),), "command 0 of core c0: signals event -1, but there are 4"),
+        ("core0", (Signal(4),), "command 0 of core c0: signals event 4, but there are 4"),
         ("dma0", (), "transfer 0: is moved 0 times, expected once"),
         ("dma1", (Move(0),), "moves transfer 0, which the plan gives to channel 0 of engine dma"),
         ("dma1", (Move(8),), "moves transfer 8, but there are 4"),
+        ("dma1", (Move(4),), "moves transfer 4, but there are 4"),
+        ("dma1", (Move(-1),), "moves transfer -1, but there are 4"),
         ("dma1", (Run(0),), "runs a task, but is in the list of a channel"),
     ],
 )
@@ -177,6 +184,11 @@ def test_more_events_than_the_machine_has_are_found() -> None:
     problem = with_events(SMALL, 3, None)
 
     assert messages(lists_with(), problem)["event_limits"] == ["4 events > 3 of two cores"]
+
+
+@pytest.mark.parametrize("events", [4, 5])
+def test_all_events_of_the_machine_may_be_used_and_some_left(events: int) -> None:
+    assert messages(lists_with(), with_events(SMALL, events, None)) == {}
 
 
 def test_counts_above_what_an_event_can_hold_are_found() -> None:
