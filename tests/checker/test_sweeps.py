@@ -41,6 +41,11 @@ def test_the_sweep_finds_exactly_the_pairs_that_overlap(items: list[Rectangle]) 
     assert len(found) == len(expected)
 
 
+def test_hundreds_of_rectangles_side_by_side_do_not_overlap() -> None:
+    items = [Rectangle(2 * key, 2 * key + 2, key, 0, 10) for key in range(300)]
+    assert list(overlapping_pairs(items)) == []
+
+
 @st.composite
 def placed(draw: st.DrawFn) -> tuple[Problem, Plan]:
     """Residencies of boxes of one tensor: there at cycle 0 or, as it were, written by task 0."""
