@@ -161,11 +161,13 @@ def test_in_place_forbids_that_another_task_reads_the_old_value() -> None:
     ]
 
 
-def test_in_place_forbids_that_a_transfer_reads_the_old_value() -> None:
-    found = broken(changed(transfers={12: {"source": 8, "slice": 3, "start": 60, "end": 71}}))
+@pytest.mark.parametrize("number", [12, 1])
+def test_in_place_forbids_that_a_transfer_reads_the_old_value(number: int) -> None:
+    """Also one that has the number of the task."""
+    found = broken(changed(transfers={number: {"source": 8, "slice": 3, "start": 60, "end": 71}}))
     assert found["in_place"] == [
         "residency 8 (a in spm0) and residency 10 (b in spm0) share 32 B [192, 224) during cycles "
-        "[69, 79), but transfer 12 reads the old value until cycle 71 > 69, the start of "
+        f"[69, 79), but transfer {number} reads the old value until cycle 71 > 69, the start of "
         "task 1 (add)"
     ]
 
