@@ -18,6 +18,12 @@ SMALL = {True: 150, False: 400}
 WITHOUT_LIMIT = 5.0
 """Deterministic time for each solver that uses it, where no time limit ends it."""
 
+ORDERS_WITHOUT_LIMIT = 20
+"""Programs of orders of tasks on one core, where no time limit ends them."""
+
+MANY_ORDERS = 100
+"""Of tasks on one core: fewer are worth most of the time, one after the other."""
+
 LEAST_SECONDS = 0.5
 """For a member, besides what it needs before it can search."""
 
@@ -45,11 +51,14 @@ class Member:
 def members_for(problem: Problem) -> tuple[Member, ...]:
     """Return the solvers of a problem: each begins with the best plan of those before it.
 
-    Small problems are searched for a while, and then decided exactly; where their models are too
-    large for the time, the neighbourhoods get what is left. In large ones local search
+    Small problems are searched for a while, and then decided exactly, on one core order by order
+    of the tasks; where their models are too large for the time, the neighbourhoods get what is
+    left. In large ones local search
     finds the assignment and the order of tasks, and neighbourhoods of that plan are then solved
     exactly: for the makespan those of its partial order, for bytes those of what stays where.
     """
+    from spmilp.solvers.milp.positions.tables import is_for_positions, number_of_orders
+
     first = problem.objective.first
     makes_short = first is Quantity.MAKESPAN
     moves_little = first in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
@@ -58,6 +67,10 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
         start = Member(name="search", until=0.1 if moves_little else 0.15, make=_search)
         if makes_short:
             some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
+            if is_for_positions(problem):
+                few = number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS
+                orders = Member(name="milp", until=0.9 if few else 0.5, make=_orders)
+                return (start, replace(some, until=0.2), orders, exact, rest)
             return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
@@ -91,6 +104,14 @@ def _residency(options: SolveOptions) -> Solver:
     from spmilp.solvers.residency.solver import Residency
 
     return Residency(patience=WITHOUT_LIMIT)
+
+
+def _orders(options: SolveOptions) -> Solver:
+    from spmilp.solvers.milp.options import MilpOptions
+    from spmilp.solvers.milp.solver import MilpSolver
+
+    most = ORDERS_WITHOUT_LIMIT if options.time_limit is None else None
+    return MilpSolver(MilpOptions(formulations=("position",), most_orders=most))
 
 
 def _cpsat(options: SolveOptions) -> Solver:

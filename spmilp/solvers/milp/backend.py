@@ -151,6 +151,8 @@ def _run_highs(
     left = limits.since(began).seconds
     if left is not None:
         highs.setOptionValue("time_limit", left)
+    if limits.nodes is not None:
+        highs.setOptionValue("mip_max_nodes", limits.nodes)
     _, interrupted = stoppably(lambda: solver.callSolver(problem), highs.cancelSolve)
     _, state = solver.findSolutionValues(problem)
     status, known = highs.getModelStatus(), highspy.HighsModelStatus

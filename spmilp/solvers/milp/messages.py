@@ -9,12 +9,13 @@ LEAST = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a run; ``seconds`` of ``None`` for no limit."""
+    """Limits of a run; ``None`` for no limit of seconds, or of nodes of HiGHS's search."""
 
     seconds: float | None
     threads: int
     seed: int
     gap: float = 0.0
+    nodes: int | None = None
 
     def since(self, began: float) -> "Limits":
         """Return the limits that are left of a run that began at a monotonic time."""

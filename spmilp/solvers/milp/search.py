@@ -49,9 +49,9 @@ class MilpSearch:
     """
 
     def __init__(self, context: SearchContext, settings: MilpOptions, backend: str) -> None:
-        self._context = context
+        self.context = context
         self._settings = settings
-        self._backend = backend
+        self.backend = backend
         self._tables = MilpTables(context.problem)
         self._order = context.problem.objective.order
         self._counts: Counter[SliceInMemory] = Counter()
@@ -63,12 +63,12 @@ class MilpSearch:
 
     def offer(self, plan: Plan) -> None:
         """Take a plan that the checker accepts as incumbent if it is better."""
-        if not self._context.accepts(plan):
+        if not self.context.accepts(plan):
             return
-        if self._context.values(plan)[0] < self.incumbent.bound.value:
+        if self.context.values(plan)[0] < self.incumbent.bound.value:
             # No plan is below a bound, so the backend was wrong: nothing it proves counts.
             self._believed = False
-            self.incumbent.bound = self._context.bound
+            self.incumbent.bound = self.context.bound
         self.incumbent.offer(plan)
 
     def run(self) -> None:
@@ -96,12 +96,12 @@ class MilpSearch:
         """Return what was found; without a plan for that reason, unless infeasibility is proven."""
         plan, bound = self.incumbent.plan, self.incumbent.bound
         if plan is None and self._why_infeasible:
-            return self._context.infeasible(self._why_infeasible, bound)
+            return self.context.infeasible(self._why_infeasible, bound)
         if plan is None:
-            return self._context.unknown(reason, bound)
+            return self.context.unknown(reason, bound)
         is_proven = self.incumbent.value == bound.value and self._ties_proven
-        options = (("backend", self._backend), ("tie_breakers", "proven" if is_proven else "open"))
-        return self._context.found(plan, bound, NAME, options)
+        options = (("backend", self.backend), ("tie_breakers", "proven" if is_proven else "open"))
+        return self.context.found(plan, bound, NAME, options)
 
     def _minimise(self, position: int) -> bool:
         """Minimise a quantity; say whether it is proven that it cannot be smaller.
@@ -112,7 +112,7 @@ class MilpSearch:
         """
         floor = self._floor(position)
         for _ in range(ROUNDS):
-            if self._is_reached(position, floor) or self._context.clock.is_over():
+            if self._is_reached(position, floor) or self.context.clock.is_over():
                 break
             structure = self._structure(position, relaxed=True)
             is_open = any(shape.open for shape in structure.shapes.values())
@@ -122,7 +122,7 @@ class MilpSearch:
             if (
                 self._why_infeasible
                 or self._is_reached(position, floor)
-                or self._context.clock.is_over()
+                or self.context.clock.is_over()
             ):
                 break
             late = found.decisions.late if found.decisions is not None else frozenset()
@@ -135,7 +135,7 @@ class MilpSearch:
         return reached and self._believed
 
     def _floor(self, position: int) -> int:
-        known = self._context.bound_on(self._order[position]).value
+        known = self.context.bound_on(self._order[position]).value
         return max(known, self.incumbent.bound.value) if position == 0 else known
 
     def _conclude(self, outcome: Outcome, position: int, floor: int) -> int:
@@ -146,7 +146,7 @@ class MilpSearch:
             structure = self._structure(0, relaxed=True)
             limits = self._limits(0.5, 0)
             self._why_infeasible = why_impossible(
-                self._tables, structure, self._settings, self._backend, limits
+                self._tables, structure, self._settings, self.backend, limits
             )
         elif outcome.infeasible:
             floor = max(floor, self.incumbent.values[position])
@@ -155,7 +155,7 @@ class MilpSearch:
         if position == 0 and self.incumbent.value is not None:
             floor = min(floor, self.incumbent.value)
         if position == 0:
-            self.incumbent.prove(floor, f"{NAME} ({self._backend})")
+            self.incumbent.prove(floor, f"{NAME} ({self.backend})")
         return floor
 
     def _allow_more(self, late: frozenset[CandidateResidency]) -> bool:
@@ -181,13 +181,13 @@ class MilpSearch:
         model = Model(self._tables, structure, aim)
         refuse_program(model.program, self._settings)
         self._runs += 1
-        outcome = run(model.program, self._backend, self._limits(share, position))
+        outcome = run(model.program, self.backend, self._limits(share, position))
         decisions = None
         if outcome.values is not None:
             values = repaired(model.program, outcome.values)
             decisions = None if values is None else read_decisions(model, values)
         if decisions is not None and not decisions.late:
-            self._take(decisions, position)
+            self.take(decisions, position)
         if outcome.interrupted:
             raise KeyboardInterrupt
         return Found(outcome, decisions)
@@ -213,7 +213,7 @@ class MilpSearch:
         return cycles_in_turn(self._tables, structure)
 
     def _limits(self, share: float, position: int) -> Limits:
-        options, left = self._context.options, self._context.clock.seconds_left()
+        options, left = self.context.options, self.context.clock.seconds_left()
         return Limits(
             seconds=None if left is None else share * left,
             threads=options.workers,
@@ -221,13 +221,13 @@ class MilpSearch:
             gap=options.gap if position == 0 else 0.0,
         )
 
-    def _take(self, decisions: Decisions, position: int) -> None:
+    def take(self, decisions: Decisions, position: int = 0) -> None:
         """Make a plan of decisions, and offer it."""
         timed = extract(self._tables, decisions)
         found = find_addresses(self._tables, timed, low=self._is_addressed(position))
         if isinstance(found, ConflictSet):
             return
-        problem = self._context.problem
+        problem = self.context.problem
         measures = measure(problem, timed.placements, found.residencies, timed.transfers)
         proven = self.incumbent.bound
         bound = min(proven.value, measures.of(self._order[0]))
@@ -248,7 +248,7 @@ class MilpSearch:
             return False
         value = self.incumbent.values[position]
         if position == 0:
-            return self._context.is_enough(value, floor)
+            return self.context.is_enough(value, floor)
         return value <= floor
 
 

@@ -16,12 +16,17 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_problem, refuse_structure
+from spmilp.solvers.milp.positions.solve import PositionSearch
+from spmilp.solvers.milp.positions.tables import is_for_positions
 from spmilp.solvers.milp.process import SolverProcessError, backend_name, model_file
 from spmilp.solvers.milp.search import NAME, MilpSearch
 from spmilp.solvers.milp.structure import structure_of
 from spmilp.solvers.milp.tables import MilpTables
 
 DEFAULTS = MilpOptions()
+
+POSITION_SHARE = 0.8
+"""Of the time limit, by which the search over orders has ended."""
 
 
 class MilpSolver(Solver):
@@ -71,10 +76,27 @@ class MilpSolver(Solver):
     def _run(self, search: MilpSearch) -> None:
         """Search; what has been found before the solver's process fails is kept."""
         try:
-            search.run()
+            if "position" in self._settings.formulations:
+                self._search_orders(search)
+            if "time" in self._settings.formulations:
+                search.run()
         except SolverProcessError:
             if search.incumbent.plan is None:
                 raise
+
+    def _search_orders(self, search: MilpSearch) -> None:
+        context, settings = search.context, self._settings
+        if not is_for_positions(context.problem):
+            return
+        share = POSITION_SHARE if "time" in settings.formulations else 1.0
+        PositionSearch(
+            context,
+            search.incumbent,
+            search.take,
+            search.backend,
+            share=share,
+            most=settings.most_orders,
+        ).run()
 
 
 SUFFIXES = (".mps", ".lp")

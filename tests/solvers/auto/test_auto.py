@@ -266,3 +266,21 @@ def test_without_time_and_without_a_hint_there_is_a_plan_all_the_same() -> None:
 
     assert result.plan is not None
     assert check(PROBLEM, result.plan) == ()
+
+
+def test_on_one_core_orders_are_searched_before_everything_is_decided_at_once() -> None:
+    one = chain(star(1, 2_048), layers=3, strips=1)
+
+    assert [member.name for member in members_for(one)] == ["search", "lns", "milp", "cpsat", "lns"]
+    assert [member.name for member in members_for(PROBLEM)] == ["search", "lns", "cpsat", "lns"]
+
+
+def test_without_a_time_limit_the_portfolio_says_the_same_each_time_on_one_core() -> None:
+    one = chain(star(1, 1_400), layers=2, strips=2)
+
+    first, again = (Auto().solve(one, SolveOptions()) for _ in range(2))
+
+    assert first.bound == again.bound
+    assert first.plan == again.plan
+    assert first.plan is not None
+    assert check(one, first.plan) == ()
