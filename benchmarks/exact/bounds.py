@@ -1,6 +1,6 @@
 """Hold all bounds, and the heads and tails of tasks, against plans of random problems.
 
-Usage: python -m benchmarks.exact.bounds [--brute N] [--plans N] [--first N]
+Usage: python -m benchmarks.exact.bounds [--brute N] [--states N] [--plans N] [--first N]
 
 The first part solves tiny problems by brute force; no bound may exceed any quantity of the best
 plan. The second part takes the list scheduler's and the local search's plans of larger problems, of
@@ -12,8 +12,9 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count, islice
 
-from spmilp.bounds.best import all_bounds
+from spmilp.bounds.best import all_bounds, best_bound
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.plan.measures import measure
@@ -24,8 +25,6 @@ from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.registry import find_solver
 from tests.solvers.fans import fan_problem
 from tests.solvers.tiny_problems import tiny_problem
-
-MOST_STATES = 20_000
 
 
 def contradictions(problem: Problem, plan: Plan) -> Iterator[str]:
@@ -61,39 +60,47 @@ def main() -> int:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--brute", type=int, default=300, help="problems for brute force")
-    parser.add_argument("--plans", type=int, default=1000, help="problems for the list scheduler")
+    parser.add_argument("--states", type=int, default=2000, help="for brute force to look at")
+    parser.add_argument("--plans", type=int, default=1000, help="problems for the search")
     parser.add_argument("--first", type=int, default=0, help="number of the first problem")
     arguments = parser.parse_args()
-    reports, counts = 0, {"brute force": Counter[str](), "list": Counter[str]()}
-    exact, fast = BruteForce(MOST_STATES), find_solver("search")
-    number = arguments.first - 1
-    while counts["brute force"]["problems"] < arguments.brute:
-        number += 1
-        for problem in (tiny_problem(number), fan_problem(number, most_middle=2)):
-            plan = exact.solve(problem, SolveOptions()).plan
-            if plan is not None:
-                reports += _report(number, problem, plan, counts["brute force"])
-    number = arguments.first - 1
-    while counts["list"]["problems"] < arguments.plans:
-        number += 1
-        problem = fan_problem(number)
-        plan = fast.solve(problem, SolveOptions(time_limit=0.05)).plan
-        if plan is not None:
-            reports += _report(number, problem, plan, counts["list"])
-    for name, found in counts.items():
-        print(f"{name}: {', '.join(f'{n} {what}' for what, n in sorted(found.items()))}")
+    answers = {
+        "brute force": (exact_answers(arguments.first, arguments.states), arguments.brute),
+        "search": (found_answers(arguments.first), arguments.plans),
+    }
+    reports = 0
+    for name, (pairs, wanted) in answers.items():
+        counts: Counter[str] = Counter()
+        for problem, plan in islice(pairs, wanted):
+            best = best_bound(problem, "makespan").value
+            counts["plans that meet a bound"] += best == plan.claim.makespan
+            counts.update(["problems", *features(problem)])
+            for one in contradictions(problem, plan):
+                print(f"{problem.name}: {one}", flush=True)
+                reports += 1
+        print(f"{name}: {', '.join(f'{n} {what}' for what, n in sorted(counts.items()))}")
     print(f"{reports} contradictions")
     return 1 if reports else 0
 
 
-def _report(number: int, problem: Problem, plan: Plan, counts: Counter[str]) -> int:
-    counts.update(["problems", *features(problem)])
-    found = list(contradictions(problem, plan))
-    best = max(b.value for b in all_bounds(problem) if b.quantity == "makespan")
-    counts["tight"] += best == plan.claim.makespan
-    for one in found:
-        print(f"{problem.name}: {one}")
-    return len(found)
+def exact_answers(first: int, states: int) -> Iterator[tuple[Problem, Plan]]:
+    """Yield tiny problems with their best plans."""
+    solver = BruteForce(states)
+    for number in count(first):
+        for problem in (tiny_problem(number), fan_problem(number, most_middle=2)):
+            plan = solver.solve(problem, SolveOptions()).plan
+            if plan is not None:
+                yield problem, plan
+
+
+def found_answers(first: int) -> Iterator[tuple[Problem, Plan]]:
+    """Yield larger problems with good plans."""
+    solver = find_solver("search")
+    for number in count(first):
+        problem = fan_problem(number)
+        plan = solver.solve(problem, SolveOptions(time_limit=0.05)).plan
+        if plan is not None:
+            yield problem, plan
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from spmilp.machine.routes import Routes, transfer_rate
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, MemoryIdx
 
-MOST_MEMORIES = 128
+MOST_MEMORIES = 96
 """On larger machines chains of transfers are not followed up: one transfer, by the best engine over
 the best links of either end, is all that is counted of their cycles, and nothing of their energy.
 """
@@ -61,7 +61,6 @@ class Distances:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._machine = problem.machine
-        self._routes = Routes(problem.machine)
         self._cycles: dict[Bytes, Ints] = {}
         self._between: dict[tuple[Ends, Ends, Bytes], Cycles] = {}
         self._readable: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
@@ -150,11 +149,12 @@ class Distances:
     def options(self) -> dict[tuple[MemoryIdx, MemoryIdx], set[Option]]:
         """For each pair of memories that a transfer can connect, what it may be like."""
         found: dict[tuple[MemoryIdx, MemoryIdx], set[Option]] = {}
+        routes = Routes(self._machine)
         for source in self._machine.memories:
             for target in self._machine.memories:
                 pair = source.index, target.index
-                engines = () if source is target else self._routes.engines_for(*pair)
-                route = self._routes.between(*pair) if engines else None
+                engines = () if source is target else routes.engines_for(*pair)
+                route = routes.between(*pair) if engines else None
                 if route is None:
                     continue
                 energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
@@ -166,17 +166,17 @@ class Distances:
         return found
 
     def _least_step(self, size: Bytes, *, into: bool) -> Cycles:
-        if not self.is_small:
-            return 0
-        return min(
-            (
-                option.cycles(size)
-                for (source, target), options in self.options.items()
-                if (target in self.used) == into and (source in self.used) != into
-                for option in options
-            ),
-            default=0,
-        )
+        return min((option.cycles(size) for option in self._steps[into]), default=0)
+
+    @cached_property
+    def _steps(self) -> dict[bool, set[Option]]:
+        """Transfers into the memories that tasks use (``True``), and out of them."""
+        found: dict[bool, set[Option]] = {True: set(), False: set()}
+        if self.is_small:
+            for (source, target), options in self.options.items():
+                if (source in self.used) != (target in self.used):
+                    found[target in self.used] |= options
+        return found
 
     def _is_far_dram(self, memory: MemoryIdx | None) -> bool:
         return (
@@ -204,15 +204,25 @@ class Distances:
         return fixed + ceil(Fraction(size) / rate)
 
     @cached_property
+    def _sorts(self) -> tuple[tuple[frozenset[Option], ...], Ints]:
+        """Return the different options of pairs, and a table of which a pair has; -1 for none."""
+        count = len(self._machine.memories)
+        number: dict[frozenset[Option], int] = {}
+        which = np.full((count, count), -1, np.int64)
+        for pair, options in self.options.items():
+            which[pair] = number.setdefault(frozenset(options), len(number))
+        return tuple(number), which
+
+    @cached_property
     def _energies(self) -> Ints:
         return self._closed(lambda option: option.energy)
 
     def _closed(self, cost: Callable[[Option], int]) -> Ints:
         """Return the least sums of a cost over chains (Floyd, CACM 5(6), 1962)."""
         count = len(self._machine.memories)
-        best = np.full((count, count), FAR, np.int64)
-        for pair, options in self.options.items():
-            best[pair] = min(FAR, *(cost(option) for option in options))
+        sorts, which = self._sorts
+        costs = [min(FAR, *(cost(option) for option in options)) for options in sorts]
+        best = np.array([*costs, FAR], np.int64)[which]
         for middle in range(count):
             np.minimum(best, best[:, middle, None] + best[None, middle, :], out=best)
         return best

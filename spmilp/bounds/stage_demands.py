@@ -30,6 +30,8 @@ class Stages:
     ----------
     shortest
         Cycles below which no plan has each stage: heads, chains and tails.
+    soonest, rest
+        For each milestone, cycles before its end and after it.
     first, last
         For each task the first stage in which it can start, and the last in which it can end: it
         starts after the milestones that it follows, and ends before those that follow it.
@@ -37,6 +39,8 @@ class Stages:
 
     milestones: tuple[TaskIdx, ...]
     shortest: tuple[Cycles, ...]
+    soonest: tuple[Cycles, ...]
+    rest: tuple[Cycles, ...]
     first: tuple[int, ...]
     last: tuple[int, ...]
 
@@ -56,6 +60,8 @@ def stages_along(problem: Problem, paths: Paths, most: int) -> Stages:
     return Stages(
         milestones=milestones,
         shortest=_shortest(path, every, paths),
+        soonest=tuple(paths.head[task] + paths.cycles[task] for task in milestones),
+        rest=tuple(paths.tail[task] - paths.cycles[task] for task in milestones),
         first=_first_stages(milestones, before, order),
         last=_last_stages(milestones, before, order),
     )

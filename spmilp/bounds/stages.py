@@ -46,7 +46,8 @@ def stages_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     - the tasks that only some kinds of core can run take from those cores at most ``x_s`` each;
     - what moves to and from DRAM holds rate times cycles of the cuts around it (as in the traffic
       bound), at most ``rate * x_s``; a transfer counts in each stage by the part of its cycles;
-    - a stage lasts at least as long as the part of the path between its milestones;
+    - a stage lasts at least as long as the part of the path between its milestones, all stages
+      until a milestone as its head and its cycles, and those behind it as its tail without them;
     - at the end of stage ``s`` the memories on the chip hold side by side: what has been loaded and
       is only read later (a slice has its bytes from the start of its transfer), outputs that have
       been written and not been stored, and what tasks have written and others read later, unless
@@ -87,6 +88,7 @@ class _Program:
         """Return the program."""
         for length, least in zip(self._length, self._stages.shortest, strict=True):
             self._program.at_least(float(least), [(length, 1.0)])
+        self._milestones_keep_to_heads_and_tails()
         self._work_takes_the_cores()
         for load, (size, use) in sorted(self._demands.loads.items()):
             self._load(load, size, use)
@@ -97,6 +99,13 @@ class _Program:
         self._traffic_takes_the_links()
         self._memories_hold_what_outlives_a_stage()
         return self._program
+
+    def _milestones_keep_to_heads_and_tails(self) -> None:
+        for number, (soonest, rest) in enumerate(
+            zip(self._stages.soonest, self._stages.rest, strict=True), start=1
+        ):
+            self._program.at_least(float(soonest), [(x, 1.0) for x in self._length[:number]])
+            self._program.at_least(float(rest), [(x, 1.0) for x in self._length[number:]])
 
     def _nothing(self) -> list[list[Term]]:
         return [[] for _ in self._length]
