@@ -3,7 +3,7 @@
     best                   all bounds on a problem, and the best of them
     critical_path          heads and tails of tasks by single chains
     paths                  heads and tails by all that is around a task, with the propositions
-    cuts, cut_tables, lags, least_times    the kernels for that, and their arrays
+    cuts, between, lags, least_times, cut_tables    the kernels for that, and their arrays
     memory_links           the links into a memory, and out of it
     work                   cores need time for the tasks that only they can run
     traffic, movement      the links of DRAMs need time for all that crosses them

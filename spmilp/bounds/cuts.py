@@ -3,14 +3,14 @@
 import numpy as np
 
 from spmilp.bounds.cut_tables import Edges, Ints, Ports, Tasks
-from spmilp.bounds.lags import Between, Window, tasks_before
+from spmilp.bounds.lags import Window, tasks_before
 from spmilp.bounds.least_times import until_arrived, until_done
 from spmilp.compiled import compiled, part
 
 
 @compiled
 def raised_heads(
-    tasks: Tasks, edges: Edges, ports: Ports, cores: int, width: int, pairs: int
+    tasks: Tasks, edges: Edges, ports: Ports, cores: int, width: int, every: int
 ) -> Ints:
     """Return the head of each task.
 
@@ -20,8 +20,8 @@ def raised_heads(
         Of the machine.
     width
         How many tasks before each are looked at; the nearest ones in the order.
-    pairs
-        With more chains of three tasks than this, what lies between two is not counted.
+    every
+        From the last task on backwards, for every so many all tasks before it are looked at.
     """
     count = tasks.cycles.size
     heads = np.zeros(count, np.int64)
@@ -32,22 +32,16 @@ def raised_heads(
         np.zeros(count + 1, np.int64),
         np.zeros(count, np.int64),
     )
-    between = Between(
-        np.full(count, -1, np.int64), np.zeros((count, 9), np.int64), np.zeros(count, np.int64)
-    )
     latest = np.full(ports.use.size, -1, np.int64)
     wanted = np.zeros(ports.use.size, np.int64)
-    chains = 0
-    for edge in range(edges.earlier.size):
-        x = edges.earlier[edge]
-        chains += edges.first[x + 1] - edges.first[x]
     for t in range(count):
         best = tasks.alone[t]
         for edge in range(edges.first[t], edges.first[t + 1]):
             x = edges.earlier[edge]
             best = max(best, heads[x] + tasks.cycles[x] + edges.near[edge])
         best = max(best, _what_must_arrive(t, heads, tasks, edges))
-        size = tasks_before(t, tasks, edges, window, between, cores, width, chains <= pairs)
+        wide = (count - 1 - t) % every == 0
+        size = tasks_before(t, tasks, edges, window, count if wide else width)
         if size > 1:
             best = max(best, _cut(t, window.found[:size], heads, tasks, window, cores))
         for port in range(ports.rate.size):

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from spmilp.bounds.cut_tables import Edges, Ints, Tasks
-from spmilp.bounds.least_times import until_arrived, until_done
 from spmilp.compiled import part
 
 
@@ -17,36 +16,13 @@ class Window(NamedTuple):
     found: Ints
 
 
-class Between(NamedTuple):
-    """Arrays for what lies between one task and another: of the former, in ``row``, by column."""
-
-    seen: Ints
-    row: Ints
-    listed: Ints
-
-
-COUNT, WORK, SHORTEST, USE, MOST, NEAR_IN, AWAY_IN, NEAR_OUT, AWAY_OUT = range(9)
-"""Columns of :class:`Between`."""
-
-
 @part
-def tasks_before(
-    t: int,
-    tasks: Tasks,
-    edges: Edges,
-    window: Window,
-    between: Between,
-    cores: int,
-    width: int,
-    count_between: bool,
-) -> int:
+def tasks_before(t: int, tasks: Tasks, edges: Edges, window: Window, width: int) -> int:
     """Find the tasks before ``t`` with their lags, the nearest first; return how many."""
     size = 0
     for edge in range(edges.first[t], edges.first[t + 1]):
         x = edges.earlier[edge]
         size = _reach(window, t, x, edges.near[edge], edges.away[edge], size)
-    if count_between and edges.first[t + 1] - edges.first[t] > 1:
-        size = _reach_over_several(t, tasks, edges, window, between, cores, size)
     found = 0
     while size > 0 and found < width:
         x, size = _pop(window.heap, size)
@@ -102,71 +78,3 @@ def _pop(heap: Ints, size: int) -> tuple[int, int]:
         at = child
     heap[at] = last
     return top, size
-
-
-@part
-def _reach_over_several(
-    t: int,
-    tasks: Tasks,
-    edges: Edges,
-    window: Window,
-    between: Between,
-    cores: int,
-    size: int,
-) -> int:
-    """Note the ways to ``t`` from tasks that are before several of those straight before it."""
-    count = 0
-    row = between.row
-    for out in range(edges.first[t], edges.first[t + 1]):
-        x = edges.earlier[out]
-        for edge in range(edges.first[x], edges.first[x + 1]):
-            j = edges.earlier[edge]
-            if between.seen[j] != t:
-                between.seen[j] = t
-                between.listed[count] = j
-                count += 1
-                row[j, COUNT] = row[j, WORK] = row[j, USE] = row[j, MOST] = 0
-                row[j, SHORTEST] = tasks.cycles[x]
-                row[j, NEAR_IN], row[j, AWAY_IN] = edges.near[edge], edges.away[edge]
-                row[j, NEAR_OUT], row[j, AWAY_OUT] = edges.near[out], edges.away[out]
-            row[j, COUNT] += 1
-            row[j, WORK] += tasks.cycles[x]
-            row[j, USE] += edges.use[out]
-            row[j, MOST] = max(row[j, MOST], edges.use[out])
-            row[j, SHORTEST] = min(row[j, SHORTEST], tasks.cycles[x])
-            row[j, NEAR_IN] = min(row[j, NEAR_IN], edges.near[edge])
-            row[j, AWAY_IN] = min(row[j, AWAY_IN], edges.away[edge])
-            row[j, NEAR_OUT] = min(row[j, NEAR_OUT], edges.near[out])
-            row[j, AWAY_OUT] = min(row[j, AWAY_OUT], edges.away[out])
-    for number in range(count):
-        j = between.listed[number]
-        if row[j, COUNT] > 1:
-            near, away = _lags_over(row[j], tasks, t, cores)
-            size = _reach(window, t, j, near, away, size)
-    return size
-
-
-@part
-def _lags_over(row: Ints, tasks: Tasks, t: int, cores: int) -> tuple[int, int]:
-    """Return the least cycles from a task to ``t``, between which there are several others.
-
-    At least, and at least if the two run in different memories.
-    """
-    some = min(tasks.sharing[t], cores)
-    number, work, shortest = row[COUNT], row[WORK], row[SHORTEST]
-    both = row[AWAY_IN] + row[AWAY_OUT]
-    together = until_done(
-        some, cores - some, row[NEAR_IN] + row[NEAR_OUT], both, number, work, shortest
-    )
-    arrived = until_arrived(
-        t, tasks, row[USE], row[MOST], row[NEAR_IN], row[AWAY_IN] + shortest, shortest
-    )
-    together = max(together, arrived)
-    two = min(2 * some, cores)
-    least = min(row[NEAR_IN] + row[AWAY_OUT], row[AWAY_IN] + row[NEAR_OUT])
-    apart = until_done(two, cores - two, least, both, number, work, shortest)
-    arrived = until_arrived(
-        t, tasks, row[USE], row[MOST], row[AWAY_IN], row[NEAR_IN] + shortest, shortest
-    )
-    apart = max(apart, arrived)
-    return min(together, apart), apart

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spmilp.bounds.between import lags_over_several
 from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
 from spmilp.bounds.cut_tables import Edges, Ints, Ports, Tasks
 from spmilp.bounds.cuts import raised_heads
@@ -19,8 +20,9 @@ from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
 
 __all__ = ["Paths", "paths_of"]
 
-MOST_VISITS = 20_000_000
-"""Edges followed back from all tasks together: in large problems only the nearest tasks count."""
+MOST_VISITS = 5_000_000
+"""Edges followed back from all tasks together, to the nearest tasks before each; and to all tasks
+before a few of them."""
 
 LEAST_WIDTH = 32
 """As many tasks before each are looked at however large the problem is."""
@@ -82,8 +84,8 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
 
     *Between.* If several tasks ``x`` are between ``j`` and ``t``, they run between the end of
     ``j`` and ``T``. If ``j`` and ``t`` run in one memory, its ``c`` cores have the time between
-    without ``near`` on both sides, the others without ``away`` on both. Otherwise the at most 2 c
-    cores of the two memories have it without ``near`` on one side and ``away`` on the other, and
+    without ``near`` on both sides, the others without ``away`` on both. Otherwise the cores
+    of the two memories have it without ``near`` on one side and ``away`` on the other, and
     the others without ``away`` on both. They have to suffice, as in a cut, and what of the ``x``
     is not in ``m`` must arrive there. The lesser of the two cases is a ``near(j)``, the latter
     alone an ``away(j)``.
@@ -106,8 +108,10 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     tails = _Side(problem, movement, graph, reverse=True)
     if not (heads.is_countable(found) and tails.is_countable(found)):
         return found
-    tail = (own + rest for own, rest in zip(found.cycles, tails.raised(), strict=True))
-    return Paths(heads.raised(), found.cycles, tuple(tail))
+    between = heads.lags_over_several()
+    rest = tails.raised(between[:, [1, 0, 2, 3]])
+    tail = (own + after for own, after in zip(found.cycles, rest, strict=True))
+    return Paths(heads.raised(between), found.cycles, tuple(tail))
 
 
 class _Side:
@@ -120,7 +124,8 @@ class _Side:
         self._order = tuple(reversed(graph.order)) if reverse else graph.order
         self._number = np.empty(len(self._order), np.int64)
         self._number[list(self._order)] = np.arange(len(self._order))
-        self._edges = self._edges_of(graph, reverse=reverse)
+        self._table = _edges(graph, reverse=reverse)
+        self._edges = self._edges_of(self._table)
         self._tasks = self._tasks_of(graph, reverse=reverse)
         self._ports = self._ports_of(problem, movement, graph, reverse=reverse)
 
@@ -132,27 +137,39 @@ class _Side:
         scale = max(self._cores, *(int(each.max(initial=1)) for each in scales))
         return (use + cycles + 1) * scale < LARGEST
 
-    def raised(self) -> tuple[Cycles, ...]:
-        """Return the heads in the order of the tasks' indices."""
-        edges = self._edges.earlier.size
-        width = max(LEAST_WIDTH, MOST_VISITS // max(1, edges))
-        heads = raised_heads(self._tasks, self._edges, self._ports, self._cores, width, MOST_CHAINS)
+    def lags_over_several(self) -> Ints:
+        """Return rows of two tasks' indices and the lags over those between them."""
+        edges, none = self._edges, np.zeros((0, 4), np.int64)
+        steps = np.diff(edges.first)
+        if int(steps[edges.earlier].sum()) > MOST_CHAINS:
+            return none
+        pairs = lags_over_several(self._tasks, edges, self._cores, none)
+        found = np.zeros((pairs, 4), np.int64)
+        lags_over_several(self._tasks, edges, self._cores, found)
+        found[:, :2] = np.array(self._order)[found[:, :2]]
+        return found
+
+    def raised(self, between: Ints) -> tuple[Cycles, ...]:
+        """Return the heads in the order of the tasks' indices.
+
+        Parameters
+        ----------
+        between
+            Rows of two tasks, in the order of this side, and the lags between them.
+        """
+        rows = np.column_stack([between, np.zeros(len(between), np.int64)])
+        edges = self._edges_of(np.concatenate([self._table, rows]))
+        width = max(LEAST_WIDTH, MOST_VISITS // max(1, edges.earlier.size))
+        every = -(-len(self._order) // width)
+        heads = raised_heads(self._tasks, edges, self._ports, self._cores, width, every)
         return tuple(heads[self._number].tolist())
 
-    def _edges_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Edges:
-        rows = [
-            (earlier, later, *graph.edge(earlier, later))
-            for later, some in enumerate(graph.before)
-            for earlier in some
-        ]
-        table = np.array(rows, np.int64).reshape(-1, 5)
+    def _edges_of(self, table: Ints) -> Edges:
+        """Return the edges, in the order of the tasks at which they end."""
         begin, end = self._number[table[:, 0]], self._number[table[:, 1]]
-        use = table[:, 4]
-        if reverse:
-            begin, end, use = end, begin, np.zeros_like(use)
         order = np.lexsort((begin, end))
         first = np.searchsorted(end[order], np.arange(len(self._order) + 1))
-        columns = (begin, table[:, 2], table[:, 3], use)
+        columns = (begin, *table[:, 2:].T)
         return Edges(first.astype(np.int64), *(each[order] for each in columns))
 
     def _tasks_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Tasks:
@@ -200,6 +217,20 @@ class _Side:
             np.array([rate.numerator for rate in rates], np.int64),
             np.array([rate.denominator for rate in rates], np.int64),
         )
+
+
+def _edges(graph: PrecedenceGraph, *, reverse: bool) -> Ints:
+    """Return rows of two tasks and what is between them: near, away and use."""
+    rows = [
+        (earlier, later, *graph.edge(earlier, later))
+        for later, some in enumerate(graph.before)
+        for earlier in some
+    ]
+    table = np.array(rows, np.int64).reshape(-1, 5)
+    if reverse:
+        table = table[:, [1, 0, 2, 3, 4]]
+        table[:, 4] = 0
+    return table
 
 
 def _largest_of_buffers(jobs: Sequence[Job], uses: Sequence[Bytes]) -> tuple[Ints, Ints, Ints]:
