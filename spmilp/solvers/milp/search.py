@@ -55,7 +55,7 @@ class MilpSearch:
         self._tables = MilpTables(context.problem)
         self._order = context.problem.objective.order
         self._counts: Counter[SliceInMemory] = Counter()
-        self._believed = True
+        self.is_believed = True
         self._runs = 0
         self._why_infeasible = ""
         self._ties_proven = False
@@ -67,7 +67,7 @@ class MilpSearch:
             return
         if self.context.values(plan)[0] < self.incumbent.bound.value:
             # No plan is below a bound, so the backend was wrong: nothing it proves counts.
-            self._believed = False
+            self.is_believed = False
             self.incumbent.bound = self.context.bound
         self.incumbent.offer(plan)
 
@@ -132,7 +132,7 @@ class MilpSearch:
             if structure.restricted or not complete or not self._allow_more(late):
                 break
         reached = self.incumbent.plan is not None and self.incumbent.values[position] <= floor
-        return reached and self._believed
+        return reached and self.is_believed
 
     def _floor(self, position: int) -> int:
         known = self.context.bound_on(self._order[position]).value
@@ -140,7 +140,7 @@ class MilpSearch:
 
     def _conclude(self, outcome: Outcome, position: int, floor: int) -> int:
         """Return the new floor of a quantity, after a run whose model leaves nothing out."""
-        if not self._believed:
+        if not self.is_believed:
             return self._floor(position)
         if outcome.infeasible and self.incumbent.plan is None:
             structure = self._structure(0, relaxed=True)

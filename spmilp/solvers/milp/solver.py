@@ -85,18 +85,9 @@ class MilpSolver(Solver):
                 raise
 
     def _search_orders(self, search: MilpSearch) -> None:
-        context, settings = search.context, self._settings
-        if not is_for_positions(context.problem):
-            return
-        share = POSITION_SHARE if "time" in settings.formulations else 1.0
-        PositionSearch(
-            context,
-            search.incumbent,
-            search.take,
-            search.backend,
-            share=share,
-            most=settings.most_orders,
-        ).run()
+        if is_for_positions(search.context.problem):
+            share = POSITION_SHARE if "time" in self._settings.formulations else 1.0
+            PositionSearch(search, share, self._settings.most_orders).run()
 
 
 SUFFIXES = (".mps", ".lp")

@@ -1,16 +1,12 @@
 """The search over orders within a solve: its time, its bound, and the plans that it finds."""
 
-from collections.abc import Callable
-
-from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import Incumbent
-from spmilp.solvers.formulation.extraction import Decisions
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.positions.model import PositionModel
 from spmilp.solvers.milp.positions.search import OrderSearch
 from spmilp.solvers.milp.positions.tables import PositionTables
 from spmilp.solvers.milp.positions.timing import decisions_of
 from spmilp.solvers.milp.process import run
+from spmilp.solvers.milp.search import NAME, MilpSearch
 from spmilp.units import Cycles
 
 LEAST_SECONDS = 0.5
@@ -21,32 +17,20 @@ NODES = 2000
 
 
 class PositionSearch:
-    """Improves the bound of an incumbent, and the incumbent, by programs of orders.
+    """Improves the bound and the incumbent of a search by programs of orders.
 
     Parameters
     ----------
-    take
-        Makes a plan of decisions, and offers it to the incumbent.
     share
         Of the time limit, by which it has ended.
     most
         Programs at most; ``None`` for all.
     """
 
-    def __init__(
-        self,
-        context: SearchContext,
-        incumbent: Incumbent,
-        take: Callable[[Decisions], None],
-        backend: str,
-        *,
-        share: float,
-        most: int | None,
-    ) -> None:
-        self._context = context
-        self._incumbent = incumbent
-        self._take = take
-        self._backend = backend
+    def __init__(self, search: MilpSearch, share: float, most: int | None) -> None:
+        self._search = search
+        self._context = search.context
+        self._incumbent = search.incumbent
         self._share = share
         self._left = most
 
@@ -68,11 +52,12 @@ class PositionSearch:
         self._prove(search.bound)
 
     def _prove(self, bound: Cycles) -> None:
-        self._incumbent.prove(bound, f"milp by positions ({self._backend})")
+        if self._search.is_believed:
+            self._incumbent.prove(bound, f"{NAME} by positions ({self._search.backend})")
 
     def _solve(self, model: PositionModel) -> Outcome | None:
         clock, options = self._context.clock, self._context.options
-        if self._incumbent.is_enough or self._left == 0:
+        if self._incumbent.is_enough or self._left == 0 or not self._search.is_believed:
             return None
         if not clock.has_seconds(LEAST_SECONDS, self._share):
             return None
@@ -85,7 +70,7 @@ class PositionSearch:
             seed=options.seed,
             nodes=NODES if seconds is None else None,
         )
-        outcome = run(model.program, self._backend, limits)
+        outcome = run(model.program, self._search.backend, limits)
         if outcome.interrupted:
             raise KeyboardInterrupt
         return outcome
@@ -93,5 +78,5 @@ class PositionSearch:
     def _offer(self, model: PositionModel, values: list[float]) -> Cycles:
         decisions = decisions_of(model.variables, values)
         if decisions is not None:
-            self._take(decisions)
+            self._search.take(decisions)
         return self._incumbent.value or model.ceiling + 1

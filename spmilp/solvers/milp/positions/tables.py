@@ -13,7 +13,10 @@ from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.units import BufferIdx, Cycles, EngineIdx, LinkIdx, SliceIdx, TaskIdx
 
 MOST_TASKS = 16
-"""Of larger problems there are too many orders, or the model of each is too large."""
+"""Of more tasks there are too many orders."""
+
+MOST_CELLS = 1500
+"""Tasks times slices up to which the program of an order is built and solved within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ def is_for_positions(problem: Problem) -> bool:
     home = machine.memories[machine.cores[0].memory]
     is_remote = machine.remote is not None and len(machine.spms) > 1
     able = all(task.cycles[machine.cores[0].kind] is not None for task in problem.tasks)
-    is_small = 0 < len(problem.tasks) <= MOST_TASKS
+    tasks = len(problem.tasks)
+    is_small = 0 < tasks <= MOST_TASKS and tasks * len(problem.slices) <= MOST_CELLS
     return is_small and able and home.kind is MemoryKind.SPM and not casts and not is_remote
 
 
