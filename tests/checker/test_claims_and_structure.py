@@ -7,7 +7,7 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, broken, changed
 from spmilp.checker.check import LISTED, check
-from spmilp.plan.plan import Claim, Plan
+from spmilp.plan.plan import Claim, Placement, Plan
 from spmilp.problem.objective import Objective, Quantity
 
 
@@ -40,13 +40,40 @@ def test_the_bound_is_one_of_the_problems_objective() -> None:
     }
 
 
+def _more_placements(*tasks: int) -> list[Placement]:
+    return [replace(PLAN.placements[0], task=task) for task in tasks]
+
+
 STRUCTURE: list[tuple[Plan, str]] = [
     (replace(PLAN, placements=PLAN.placements[:4]), "plan: 4 placements for 5 tasks"),
     (
         replace(PLAN, placements=(*PLAN.placements, PLAN.placements[0])),
         "placement 5: is of task 0, expected task 5",
     ),
+    (
+        replace(PLAN, placements=(*PLAN.placements, *_more_placements(5, 6))),
+        "plan: 7 placements for 5 tasks",
+    ),
     (changed(placements={1: {"task": 0}}), "placement 1: is of task 0, expected task 1"),
+    (changed(placements={0: {"task": 1}}), "placement 0: is of task 1, expected task 0"),
+    (changed(placements={1: {"core": 4}}), "placement 1: refers to core 4, but there are 3"),
+    (changed(placements={1: {"end": 60}}), "placement 1: cycles [69, 60) are empty or negative"),
+    (
+        changed(placements={1: {"reads": (8, 8)}}),
+        "placement 1: 2 residencies for 1 reads of task add",
+    ),
+    (
+        changed(placements={1: {"writes": ()}}),
+        "placement 1: 0 residencies for 1 writes of task add",
+    ),
+    (changed(residencies={4: {"index": 3}}), "residency 4: has index 3, expected 4"),
+    (changed(residencies={4: {"offset": -1}}), "residency 4: offset -1 B < 0 B"),
+    (changed(residencies={4: {"bytes": -1}}), "residency 4: size -1 B, expected > 0 B"),
+    (changed(residencies={4: {"slice": -1}}), "residency 4: refers to slice -1, but there are 10"),
+    (changed(transfers={2: {"index": 1}}), "transfer 2: has index 1, expected 2"),
+    (changed(transfers={2: {"route": (0, -1)}}), "transfer 2: refers to link -1, but there are 8"),
+    (replace(PLAN, tensors=(0, 128, 256)), "plan: 3 tensor addresses for 2 tensors"),
+    (replace(PLAN, tensors=(0, -1)), "tensor 1: address -1 < 0"),
     (changed(placements={1: {"core": 3}}), "placement 1: refers to core 3, but there are 3"),
     (changed(placements={1: {"core": -1}}), "placement 1: refers to core -1, but there are 3"),
     (changed(placements={1: {"end": 69}}), "placement 1: cycles [69, 69) are empty or negative"),

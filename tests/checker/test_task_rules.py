@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from checker.mutations.subjects import planned
 from checker.worked_example import (
     L2,
     MACHINE,
@@ -21,6 +22,7 @@ from checker.worked_example import (
 )
 from spmilp.machine.machine import Link, RemoteReads
 from spmilp.plan.plan import Residency
+from spmilp.problem.problem import Problem, Task
 
 
 def test_a_task_runs_only_on_a_kind_of_core_that_can() -> None:
@@ -38,6 +40,17 @@ def test_a_task_takes_exactly_the_cycles_of_its_core() -> None:
             "reads)"
         ]
     }
+
+
+def test_a_task_may_take_more_than_256_cycles() -> None:
+    long = Task(index=0, name="long", cycles=(1000, None))
+    problem = Problem(name="one task", machine=MACHINE, tasks=(long,))
+    assert broken(planned(problem, "list"), problem) == {}
+
+
+def test_tasks_behind_one_on_a_core_that_cannot_run_it_take_their_cycles_too() -> None:
+    found = broken(changed(placements={0: {"core": 2}, 1: {"end": 80}}))
+    assert {"able_core", "exact_cycles"} <= found.keys()
 
 
 def test_remote_reads_cost_their_bytes_times_hops() -> None:
@@ -182,6 +195,13 @@ def test_a_remote_operand_needs_a_route() -> None:
     ]
 
 
+def test_a_remote_operand_without_a_route_costs_no_cycles() -> None:
+    links = list(MACHINE.links)
+    links[5] = Link(index=5, source="spm0", target="elsewhere", rate=Fraction(4), latency=1)
+    found = broken(changed(placements={2: {"end": 89}}), with_machine(links=tuple(links)))
+    assert "exact_cycles" not in found
+
+
 def test_a_written_buffer_has_a_residency_of_it() -> None:
     found = broken(changed(residencies={19: {"slice": X1_TOP}}))
     assert found["results_have_room"] == [
@@ -225,6 +245,10 @@ def test_a_task_has_its_scratch() -> None:
             "residency 9 (scratch in spm0) holds no slice and is no task's scratch"
         ],
     }
+
+
+def test_scratch_may_have_a_single_byte() -> None:
+    assert broken(changed(residencies={9: {"bytes": 1}}), with_task(0, scratch=1)) == {}
 
 
 def test_a_single_byte_of_scratch_is_needed_too() -> None:

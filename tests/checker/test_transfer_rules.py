@@ -12,6 +12,9 @@ from checker.worked_example import (
     MACHINE,
     PLAN,
     PROBLEM,
+    X0,
+    X1,
+    X1_TOP,
     C,
     broken,
     changed,
@@ -182,6 +185,34 @@ def test_source_and_destination_are_congruent_where_the_engine_demands_it() -> N
         "transfer 12 of slice 2 (w): source address 128 and destination address 272 differ modulo "
         "32 B: 0 and 16"
     ]
+
+
+def test_congruent_addresses_need_not_be_multiples() -> None:
+    plan = changed(residencies={7: {"offset": 400}, 22: {"offset": 272}})
+    assert broken(plan, with_engine(CORE_DMA, congruence=64)).keys() == {"claims"}
+
+
+def test_addresses_that_differ_by_an_odd_number_are_not_congruent_modulo_2() -> None:
+    plan = changed(residencies={22: {"offset": 257}})
+    problem = with_engine(CORE_DMA, congruence=2, dimensions=None)
+    assert "transfer_limits" in broken(plan, problem)
+
+
+def test_a_transfer_of_what_its_source_does_not_hold_has_no_addresses() -> None:
+    assert "transfer_limits" not in broken(changed(transfers={12: {"source": 8}}))
+
+
+def test_limits_hold_behind_a_destination_of_another_slice() -> None:
+    plan = changed(residencies={2: {"slice": X1}, 3: {"offset": 80}})
+    found = broken(plan, with_engine(L2_DMA, congruence=64))
+    assert {"transfer_data", "transfer_limits"} <= found.keys()
+
+
+@pytest.mark.parametrize("slice_", [X0, X1_TOP])
+def test_a_destination_of_another_slice_has_no_limits(slice_: int) -> None:
+    found = broken(changed(residencies={22: {"slice": slice_}}))
+    assert "transfer_data" in found
+    assert "transfer_limits" not in found
 
 
 def test_congruence_counts_from_the_slices_first_byte() -> None:
