@@ -20,6 +20,7 @@ from checker.worked_example import (
     with_machine,
     with_task,
 )
+from spmilp.checker.rules import sharing
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Place, Problem
@@ -127,6 +128,25 @@ def test_in_place_means_at_the_same_offset() -> None:
         "residency 8 (a in spm0) and residency 10 (b in spm0) share 16 B [208, 224) during cycles "
         "[69, 79), in place at offset 208 B, expected 192 B"
     ]
+
+
+def test_in_place_means_no_lower_either() -> None:
+    assert broken(changed(residencies={10: {"offset": 176}})).keys() == {"in_place"}
+
+
+def test_only_the_residency_that_the_task_reads_is_replaced_in_place() -> None:
+    """Another one of the same slice, with a higher number."""
+    other = replace(PLAN.residencies[8], index=23, start=79, end=90)
+    found = broken(_with(other))
+    assert "no_shared_bytes" in found
+    assert "in_place" not in found
+
+
+def test_permitted_pairs_do_not_count_among_those_that_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharing, "ENOUGH", 1)
+    assert broken(changed(residencies={16: {"offset": 128}})).keys() >= {"no_shared_bytes"}
 
 
 def test_in_place_begins_when_the_task_starts() -> None:

@@ -9,10 +9,10 @@ from checker.worked_example import PLAN, PROBLEM, broken
 from solvers.chains import chain, star
 from spmilp.checker.check import check
 from spmilp.machine.machine import Machine
-from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.plan import Claim, Plan, Residency
 from spmilp.plan.read import read_plan
 from spmilp.plan.write import plan_text
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Buffer, BufferKind, Problem, Slice
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_text
 
@@ -90,3 +90,42 @@ def test_an_output_in_a_memory_before_its_own_is_not_stored(large: tuple[Problem
     residencies[there.index] = replace(there, end=stored.end)
     found = check(problem, replace(plan, residencies=tuple(residencies)))
     assert [violation.rule for violation in found] == ["outputs_stored"]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Problem, Plan]:
+    """Return 300 weights that stay in the last of 300 scratchpads, and nothing to do."""
+    memory = 300
+    buffers = tuple(
+        Buffer(index=i, name=f"w{i}", kind=BufferKind.WEIGHT, shape=(8,), starts_in=memory)
+        for i in range(300)
+    )
+    slices = tuple(Slice(index=i, buffer=i, start=(0,), extent=(8,), bytes=8) for i in range(300))
+    residencies = tuple(
+        Residency(
+            index=i, slice=i, memory=memory, offset=8 * i, bytes=8, start=0, end=1,
+            filled_by_task=None, filled_by_transfer=None,
+        )
+        for i in range(300)
+    )  # fmt: skip
+    machine = star(memory, 1 << 14)
+    problem = Problem(name="kept", machine=machine, buffers=buffers, slices=slices, tasks=())
+    claim = Claim(
+        makespan=0, dram_traffic=0, energy=0, peak_spm=2400, bound=0, bound_source="no task"
+    )
+    plan = Plan(placements=(), residencies=residencies, claim=claim, solver="hand")
+    folder = tmp_path_factory.mktemp("kept")
+    (folder / "problem.json").write_text(problem_text(problem))
+    (folder / "plan.json").write_text(plan_text(plan, problem))
+    return read_problem(folder / "problem.json"), read_plan(folder / "plan.json")
+
+
+def test_three_hundred_weights_may_stay_where_they_are(kept: tuple[Problem, Plan]) -> None:
+    assert check(*kept) == ()
+
+
+def test_the_last_of_three_hundred_weights_is_there_once(kept: tuple[Problem, Plan]) -> None:
+    problem, plan = kept
+    again = replace(plan.residencies[299], index=300, offset=2400)
+    found = check(problem, replace(plan, residencies=(*plan.residencies, again)))
+    assert {violation.rule for violation in found} == {"filled_as_stated", "claims"}
