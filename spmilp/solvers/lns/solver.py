@@ -145,7 +145,9 @@ class Search:
         if self._best is not None:
             plan: Plan | None = self._plan_of(self._best)
         else:
-            plans = [*self._initial.plans()] if self._hint is None else [self._hint]
+            # The list scheduler may have ended the search: a hint is then no better than its plans.
+            hints = [] if self._hint is None else [self._hint]
+            plans = (*hints, *self._initial.plans())
             plan = min(plans, key=lambda plan: plan.claim.makespan, default=None)
         if plan is None:
             return self._context.unknown(self._initial.reason)

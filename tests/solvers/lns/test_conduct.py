@@ -11,11 +11,13 @@ from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions
+from spmilp.problem.read import read_problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.solver import LnsSolver
 
 MODELS = Path(__file__).parents[3] / "models"
+INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
 BRIEFLY = SolveOptions(time_limit=2.0)
 
 
@@ -64,3 +66,21 @@ def test_progress_is_reported_by_the_thread_that_asked(network: Problem) -> None
     LnsSolver().solve(network, options)
 
     assert set(reported) == {get_ident()}
+
+
+def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() -> None:
+    problem = read_problem(INSTANCES / "layers-20t-3c.json")
+    best = LnsSolver().solve(problem, SolveOptions())
+    assert best.status is SolveStatus.OPTIMAL
+    assert best.plan is not None
+    late = tuple(
+        replace(one, start=one.start + 1_000, end=one.end + 1_000) for one in best.plan.placements
+    )
+    makespan = best.plan.claim.makespan + 1_000
+    hint = replace(best.plan, placements=late, claim=replace(best.plan.claim, makespan=makespan))
+    assert check(problem, hint) == ()
+
+    found = LnsSolver().solve(problem, SolveOptions(), hint)
+    assert found.status is SolveStatus.OPTIMAL
+    assert found.plan is not None
+    assert found.plan.claim.makespan == best.plan.claim.makespan
