@@ -1,6 +1,6 @@
 """The roofline of a network, for any tiling and plan: its arithmetic and compulsory traffic."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -25,7 +25,7 @@ class GroupRoofline:
     Parameters
     ----------
     compute
-        Cycles of its multiply-accumulates on all cores together, with the best use of the arrays.
+        Cycles of its arithmetic on all cores together, with the best use of the arrays.
     dram
         Cycles of its weights and network inputs from DRAM, and of a network output to it.
     dram_bytes
@@ -77,10 +77,19 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     """Return a lower bound on the makespan that holds for every tiling of a network.
 
     *Arithmetic.* A tile whose loop ``l`` makes ``t`` trips on an array that spreads ``l`` over
-    ``s`` multipliers takes ``ceil(t / s)`` steps for it. With ``T`` the most trips of any tile,
-    ``ceil(t / s) >= max(t / s, 1) >= t / min(s, T)``, so a tile takes at least its MACs divided by
-    the product of ``min(s, T)``, and the group's tiles together at least the group's MACs divided
-    by it: ``c[g, k]`` core cycles on kind ``k``. Launches and vector work add to that. Let
+    ``s`` multipliers takes ``ceil(t / s)`` steps for it, and as many steps in all as their product
+    says. A group's tiles are a grid: no two loops follow one axis, and along each axis the trips of
+    the tiles add up to those of the group, or more. The steps of a grid are the product of the sums
+    along its axes, and ``sum ceil(t / s) >= ceil(T / s)`` for the ``T`` trips of the group: what
+    lies over the array's edge is lost at least once. (Tiles that cut through the groups of a
+    grouped convolution are no such grid of its groups and channels; for these two loops together
+    ``ceil(t / s) >= max(t / s, 1) >= t / min(s, T)``, with T the most trips of any tile.) Each
+    group has a launch and its vector work besides. So where all kinds of core that can run a group
+    are alike in arrays and lanes, its tiles take together at least ``c[g]`` core cycles.
+
+    Where they are not, only ``ceil(t / s) >= t / min(s, T)`` holds for each tile on each kind, and
+    ``c[g, k]``, the group's MACs divided by the product of ``min(s, T)`` for the arrays of kind
+    ``k``, is in proportion to the part of the group that the kind computes. Let
     ``x[g, k]`` be the share of group ``g`` that kind ``k`` computes and ``n[k]`` its cores: every
     plan has ``sum_g x[g, k] c[g, k] <= n[k] T`` for each kind. For any prices ``y[k] >= 0``
     with ``sum_k n[k] y[k] = 1``, adding these up gives
@@ -135,7 +144,7 @@ class _Dram:
 
 
 class _Arithmetic:
-    """The bound on multiply-accumulates for any set of groups."""
+    """The bound on arithmetic for any set of groups."""
 
     def __init__(self, network: Network, machine: Machine) -> None:
         self.macs: list[int] = []
@@ -181,15 +190,37 @@ class _Arithmetic:
 
 
 def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[int, float]:
-    """Return the least core cycles of a group's MACs on each kind that can run it."""
-    found = {}
-    for kind in kinds:
-        speed = _macs_per_cycle(work, kind)
-        if can_run(kind, group) and speed > 0:
-            found[kind.index] = prod(trip for _, trip in work.loops) / speed if work.loops else 0.0
-    if not found:
+    """Return the least core cycles of a group on each kind that can run it."""
+    able = [kind for kind in kinds if can_run(kind, group) and _macs_per_cycle(work, kind) > 0]
+    if not able:
         raise cannot_run(group, work.dtype, kinds)
-    return found
+    if len({(kind.arrays, kind.lanes) for kind in able}) == 1:
+        each = _least_cycles(work, able[0]) + min(kind.launch for kind in able)
+        return {kind.index: each for kind in able}
+    macs = prod(trip for _, trip in work.loops) if work.loops else 0
+    return {kind.index: macs / _macs_per_cycle(work, kind) for kind in able}
+
+
+def _least_cycles(work: Work, kind: CoreKind) -> float:
+    """Return the least cycles of all tiles' MACs and vector work together, launches left aside."""
+    lanes = lanes_of(kind, work.dtype)
+    vector = work.vector / lanes if lanes else 0.0
+    if not work.loops:
+        return vector
+    arrays = [dict(array.unroll) for array in kind.arrays if array.dtype == work.dtype]
+    if not arrays:
+        return vector + prod(trip for _, trip in work.loops) / lanes
+    return vector + min(_least_steps(work, sizes) for sizes in arrays)
+
+
+def _least_steps(work: Work, sizes: Mapping[str, int]) -> float:
+    trips = dict(work.loops)
+    steps = 1.0
+    if trips.get("G", 1) > 1:
+        most = most_trips(work)
+        for loop in {"G", "K"} & set(trips):
+            steps *= trips.pop(loop) / min(sizes.get(loop, 1), most[loop])
+    return steps * prod(-(-trip // sizes.get(loop, 1)) for loop, trip in trips.items())
 
 
 def _macs_per_cycle(work: Work, kind: CoreKind) -> float:

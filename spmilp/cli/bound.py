@@ -41,7 +41,7 @@ def bound(
 ) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 
-    For a model also the roofline, which holds for every tiling.
+    For a model also the roofline, which holds for every tiling; the others hold for its tiles.
     """
     from spmilp import pipeline
     from spmilp.bounds.best import Bound, all_bounds
@@ -59,8 +59,12 @@ def bound(
         bounds.append(Bound("search", Quantity.MAKESPAN, value))
     if origin is not None:
         ceiling = roofline(origin.network, problem.machine).cycles
-        bounds.append(Bound("roofline", Quantity.MAKESPAN, ceiling))
+        bounds.append(Bound(ROOFLINE, Quantity.MAKESPAN, ceiling))
     _print(problem, bounds, as_json=as_json)
+
+
+ROOFLINE = "roofline"
+"""The bound that holds for any tiles; all others hold for those of the problem."""
 
 
 def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
@@ -80,7 +84,12 @@ def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
                 "quantity": str(problem.objective.first),
                 "best": {quantity: each.name for quantity, each in best.items()},
                 "bounds": [
-                    {"name": each.name, "quantity": str(each.quantity), "value": each.value}
+                    {
+                        "name": each.name,
+                        "quantity": str(each.quantity),
+                        "value": each.value,
+                        "tiles": _tiles(each),
+                    }
                     for each in bounds
                 ],
             }
@@ -94,9 +103,15 @@ def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
             each.name,
             f"{each.value:,}",
             UNITS[each.quantity],
+            _tiles(each),
             "best" if best[str(each.quantity)] is each else "",
         )
         for each in bounds
         if each.value > 0
     ]
-    to.print(out.table(("quantity", "bound", "value", "", ""), rows, numbers=(2,)))
+    to.print(out.table(("quantity", "bound", "value", "", "tiles", ""), rows, numbers=(2,)))
+
+
+def _tiles(bound: "Bound") -> str:
+    """Return for which tiles a bound holds."""
+    return "any" if bound.name == ROOFLINE else "these"

@@ -69,7 +69,35 @@ def test_arrays_count_only_as_far_as_a_group_can_fill_them() -> None:
     array = MacArray(dtype="float32", unroll=(("K", 16), ("C", 16)))
     kind = CoreKind(index=0, name="array", arrays=(array,), lanes=(("float32", 16),))
     bound = roofline(network, star_machine(4, kinds=[kind]))
-    assert bound.compute == network_macs(network) / 4
+    # A bias and an activation for each of 1,024 outputs are 2,048 / 16 cycles of vector work.
+    assert bound.compute == (network_macs(network) + 128) / 4
+
+
+def test_what_lies_over_the_edge_of_an_array_takes_steps_of_its_own() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((64, 64)), 10))
+    array = MacArray(dtype="float32", unroll=(("K", 8), ("C", 8)))
+    kind = CoreKind(index=0, name="array", arrays=(array,), lanes=(("float32", 8),), launch=40)
+    bound = roofline(network, star_machine(4, kinds=[kind]))
+    # Ten columns take two steps on eight multipliers, however they are cut. Each of 640 outputs has
+    # a vector operation, and one task at least a launch.
+    assert bound.compute == (64 * 2 * 8 + 640 / 8 + 40) / 4
+
+
+def test_kinds_of_different_arrays_share_the_work_in_proportion() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((64, 64)), 10))
+    kinds = [
+        CoreKind(
+            index=number,
+            name=f"array of {size}",
+            arrays=(MacArray(dtype="float32", unroll=(("K", size),)),),
+            lanes=(("float32", 1),),
+        )
+        for number, size in enumerate((8, 4))
+    ]
+    bound = roofline(network, star_machine(4, kinds=kinds))
+    assert bound.compute == pytest.approx(64 * 64 * 10 / (2 * 8 + 2 * 4))
 
 
 def test_kinds_of_different_speed_share_the_work() -> None:
@@ -91,7 +119,8 @@ def test_what_one_kind_alone_can_run_is_its_own_bound() -> None:
         CoreKind(index=1, name="pool", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
     ]
     bound = roofline(network, star_machine(4, kinds=kinds))
-    assert bound.compute == pytest.approx(network_macs(network) / 2)
+    # Two vector operations for each of 256 outputs of the convolution.
+    assert bound.compute == pytest.approx((network_macs(network) + 512) / 2)
 
 
 def test_each_group_says_what_bounds_it() -> None:

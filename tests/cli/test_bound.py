@@ -13,7 +13,7 @@ def test_each_bound_has_a_row_and_the_best_ones_are_marked(run: Run) -> None:
     assert ended.code == 0
     assert "layers 1: no plan has less" in ended.out
     (best,) = [line for line in ended.out.splitlines() if line.endswith("best")]
-    assert best.split() == ["makespan", "critical", "path", "388", "cycles", "best"]
+    assert best.split() == ["makespan", "critical", "path", "388", "cycles", "these", "best"]
 
 
 def test_as_json_every_bound_is_there(run: Run) -> None:
@@ -30,7 +30,8 @@ def test_as_json_every_bound_is_there(run: Run) -> None:
 def test_the_search_is_one_more_bound(run: Run) -> None:
     found = run("bound", PROBLEM, "--search", "5s", "--json").json
 
-    assert {"name": "search", "quantity": "makespan", "value": 388} in found["bounds"]
+    search = {"name": "search", "quantity": "makespan", "value": 388, "tiles": "these"}
+    assert search in found["bounds"]
 
 
 def test_a_model_has_a_roofline_too(run: Run) -> None:
@@ -38,6 +39,7 @@ def test_a_model_has_a_roofline_too(run: Run) -> None:
     values = {each["name"]: each["value"] for each in found["bounds"]}
 
     assert 0 < values["roofline"] <= values["work"]
+    assert [b["name"] for b in found["bounds"] if b["tiles"] == "any"] == ["roofline"]
     assert found["machine"] == "mesh4x4"
 
 
