@@ -87,6 +87,10 @@ def run(
     target; the answer *yes* lowers what is known from above, *no* raises it from below. Targets
     begin near the one end that matters, and move on faster after each answer in time.
 
+    A model of scheduling alone, in which nothing stands for what it leaves out, is minimised in one
+    go all the same: what CP-SAT learns about a job shop, and its own neighbourhoods, are worth more
+    than targets.
+
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
     once; it then stops the search, keeps what was found, and is noted in the result.
 
@@ -171,10 +175,20 @@ class _Inquiry:
             self._ask(NO_LIMIT)
             self._each *= 2
         if self._goes_on():
-            whole = self._limits.deterministic
-            each, self._each = self._each, OPENING_LIMIT if whole is None else whole / 4
+            each, self._each = self._each, self._opening()
             self._ask(None)
             self._each = each
+
+    def _opening(self) -> float:
+        """Return the deterministic time for minimising in one go at first.
+
+        Without a limit of wall time a single worker follows one strategy, for which questions are
+        better in every model.
+        """
+        whole = self._limits.deterministic
+        if self._limits.in_one_go and self._limits.seconds is not None:
+            return inf
+        return OPENING_LIMIT if whole is None else whole / 4
 
     def _goes_on(self) -> bool:
         if self._high is None or self._low >= self._high or self.found.interrupted:

@@ -40,6 +40,8 @@ class Limits:
         Wall time and deterministic time; ``None`` for no limit.
     enough
         A solution of at most this value ends the run.
+    in_one_go
+        Whether the best solution is looked for in one go for as long as there is time.
     round_robin
         Whether the solver's strategies alternate in proofs where workers are few, and none looks
         for solutions.
@@ -50,6 +52,7 @@ class Limits:
     workers: int
     seed: int
     enough: int | None = None
+    in_one_go: bool = False
     round_robin: bool = True
     log: bool = False
 

@@ -33,10 +33,13 @@ class Budget(NamedTuple):
         Of the time limit, by which it has ended.
     deterministic
         Deterministic time of each of its runs; ``None`` for no limit of its own.
+    in_one_go
+        Whether its runs minimise in one go rather than by questions.
     """
 
     share: float
     deterministic: float | None = None
+    in_one_go: bool = False
 
 
 def find_plans(
@@ -96,6 +99,7 @@ def _run(
         workers=options.workers,
         seed=options.seed,
         enough=state.enough if finds else None,
+        in_one_go=budget.in_one_go,
         round_robin=settings.round_robin,
         log=settings.log,
     )

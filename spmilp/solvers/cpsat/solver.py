@@ -23,6 +23,9 @@ DEFAULTS = CpSatOptions()
 PLANS = Budget(0.75)
 """For plans of the whole problem."""
 
+PLANS_WITH_PROOF = Budget(0.95, in_one_go=True)
+"""For them where the model of plans is exact: its bounds are proofs."""
+
 STRUCTURES = 3
 """What the first structure takes is needed about so many times until there is a model to solve."""
 
@@ -100,7 +103,8 @@ class CpSatSolver(Solver):
     def _find_and_prove(self, state: SearchState, proofs: ProofPhase) -> None:
         """Search plans and proofs in turn, with more candidates each time a proof needs them."""
         while not state.is_done and not state.clock.is_over(PLANS.share):
-            found = find_plans(state, PLANS)
+            exact = state.builder.is_exact()
+            found = find_plans(state, PLANS_WITH_PROOF if exact else PLANS)
             if found is not None and state.builder.is_exact():
                 state.conclude(found)
             if state.is_done or not self._settings.relax or not proofs.prove():
