@@ -1,9 +1,15 @@
 """CP-SAT against brute force; a large run of the same is ``benchmarks/exact/agreement.py``."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 from ortools.sat.python import cp_model
 
 from benchmarks.exact.agreement import contradictions, quantities
+from spmilp.checker.check import check
+from spmilp.machine.machine import MemoryKind
+from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation, can_relax
@@ -11,6 +17,7 @@ from spmilp.solvers.cpsat.model import Aim
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.tiny_problems import tiny_problem
 
 WITH_PLANS = (
@@ -70,3 +77,47 @@ def test_the_load_relaxation_is_below_the_optimum(number: int, retention: bool) 
 
     assert solver.solve(model.cp) == cp_model.OPTIMAL
     assert solver.best_objective_bound <= getattr(plan.claim, quantity)
+
+
+def ending_in_a_scratchpad(number: int) -> Problem:
+    """Return a tiny problem whose last output must end in one of its scratchpads, not in DRAM."""
+    problem = tiny_problem(number)
+    spms = [m.index for m in problem.machine.memories if m.kind is MemoryKind.SPM]
+    last = [b for b in problem.buffers if b.ends_in is not None and b.starts_in is None][-1]
+    gone = -1 if last.place is None else last.place.tensor
+    buffers = []
+    for buffer in problem.buffers:
+        place = buffer.place
+        if buffer is last:
+            ends_in = Random(number).choice(spms)
+            buffers.append(replace(buffer, ends_in=ends_in, place=None))
+        elif place is not None and place.tensor > gone >= 0:
+            buffers.append(replace(buffer, place=replace(place, tensor=place.tensor - 1)))
+        else:
+            buffers.append(buffer)
+    tensors = [tensor for tensor in problem.tensors if tensor.index != gone]
+    return replace(
+        problem,
+        buffers=tuple(buffers),
+        tensors=tuple(replace(tensor, index=index) for index, tensor in enumerate(tensors)),
+    )
+
+
+def test_outputs_that_end_in_the_scratchpad_of_another_core_need_no_hint() -> None:
+    """The list scheduler has no plan for these: nothing says how many residencies it takes."""
+    elsewhere = 0
+    for number in (20, 26, 84, 116, 119, 142, 172, 193, 244, 261):
+        problem = ending_in_a_scratchpad(number)
+        assert ListScheduler().solve(problem, SolveOptions()).plan is None
+        best = BruteForce().solve(problem, SolveOptions())
+        found = CpSatSolver().solve(problem, SolveOptions())
+
+        assert (found.status, found.bound) == (SolveStatus.OPTIMAL, best.bound)
+        assert found.plan is not None
+        assert check(problem, found.plan) == ()
+        last = [b for b in problem.buffers if b.ends_in is not None and b.starts_in is None][-1]
+        for placement in found.plan.placements:
+            written = problem.tasks[placement.task].writes
+            memory = problem.machine.cores[placement.core].memory
+            elsewhere += last.index in written and memory != last.ends_in
+    assert elsewhere > 0
