@@ -68,9 +68,9 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
         if makes_short:
             some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
             if is_for_positions(problem):
-                few = number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS
-                orders = Member(name="milp", until=0.9 if few else 0.5, make=_orders)
-                return (start, replace(some, until=0.2), orders, exact, rest)
+                are_few = number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS
+                orders = Member(name="milp", until=0.95 if are_few else 0.6, make=_orders)
+                return (start, replace(some, until=0.1) if are_few else some, orders, exact, rest)
             return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
