@@ -51,11 +51,11 @@ class Member:
 def members_for(problem: Problem) -> tuple[Member, ...]:
     """Return the solvers of a problem: each begins with the best plan of those before it.
 
-    Small problems are searched for a while, and then decided exactly, on one core order by order
-    of the tasks; where their models are too large for the time, the neighbourhoods get what is
-    left. In large ones local search
-    finds the assignment and the order of tasks, and neighbourhoods of that plan are then solved
-    exactly: for the makespan those of its partial order, for bytes those of what stays where.
+    Small problems are searched for a while, and then decided exactly, on one core also order by
+    order of the tasks; where their models are too large for the time, the neighbourhoods get what
+    is left. In large ones local search finds the assignment and the order of tasks, and
+    neighbourhoods of that plan are then solved exactly: for the makespan those of its partial
+    order, for bytes those of what stays where.
     """
     from spmilp.solvers.milp.positions.tables import is_for_positions, number_of_orders
 
@@ -69,8 +69,9 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
             some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
             if is_for_positions(problem):
                 are_few = number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS
-                orders = Member(name="milp", until=0.95 if are_few else 0.6, make=_orders)
-                return (start, replace(some, until=0.1) if are_few else some, orders, exact, rest)
+                all_at_once = replace(exact, until=0.45 if are_few else 0.7)
+                orders = Member(name="milp", until=0.95, make=_orders)
+                return (start, replace(some, until=0.2), all_at_once, orders, rest)
             return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
