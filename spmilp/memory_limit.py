@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread, main_thread
+from types import FrameType
 from typing import Protocol
 
 from spmilp.amounts import size
@@ -72,12 +73,31 @@ def memory_watched(
         return
     ended = Event()
     watch = Thread(target=_watch, args=(limit, watched, in_use, ended), daemon=True)
-    watch.start()
+    with _interrupts_heeded(watched):
+        watch.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watch.join()
+
+
+@contextmanager
+def _interrupts_heeded(watched: Watched) -> Iterator[None]:
+    """Let the watch interrupt a process that ignores Ctrl-C, as those do that a script begins."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if watched.memory is not None:
+            raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        ended.set()
-        watch.join()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _watch(limit: Bytes, watched: Watched, in_use: Callable[[], Bytes], ended: Event) -> None:

@@ -1,5 +1,6 @@
 """What all tests have in common."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,9 @@ for solver, objective in (("lns", "makespan"), ("residency", "dram_traffic")):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile once what every process of a run of all tests would compile for itself."""
+    """Heed Ctrl-C, and compile once what each process of a run of all tests would compile."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the run is in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     is_parent = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
     if is_parent and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         subprocess.run([sys.executable, "-c", COMPILED, str(INSTANCE)], check=False)

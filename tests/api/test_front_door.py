@@ -1,6 +1,7 @@
 """``import spmilp``: every line of the first example of the documentation runs."""
 
 import ast
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -247,6 +248,17 @@ def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
 def test_a_memory_limit_that_does_not_suffice_at_all_says_both_numbers() -> None:
     with pytest.raises(NoPlanError, match=r"memory limit of 1\.0 MiB .* MiB are in use"):
         spmilp.solve(MODEL, "gap9", memory_limit=1 << 20)
+
+
+def test_a_memory_limit_holds_in_a_process_that_ignores_ctrl_c() -> None:
+    """As those do that a script begins in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(NoPlanError, match=r"memory limit of 1\.0 MiB"):
+            spmilp.solve(MODEL, "gap9", memory_limit=1 << 20)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_memory_limit_is_for_the_main_thread() -> None:

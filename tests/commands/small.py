@@ -90,3 +90,56 @@ def halves(after: tuple[int, ...] = ()) -> Problem:
             Task(index=1, name="right", cycles=(10,), reads=(1,), writes=(3,), after=after),
         ),
     )  # fmt: skip
+
+
+def replaced_in_place() -> tuple[Problem, Plan]:
+    """Return three tasks that read an input, of which the last writes its result in its place.
+
+    The first and the last run on core 0, the other one on core 1 between the two.
+    """
+    names = ("x", "y0", "y1", "y2")
+    buffers = tuple(
+        Buffer(
+            index=n,
+            name=name,
+            kind=BufferKind.OUTPUT if n else BufferKind.INPUT,
+            shape=(8,),
+            starts_in=None if n else DRAM,
+            ends_in=SPM if n else None,
+            place=None if n else Place(0, (0,)),
+        )
+        for n, name in enumerate(names)
+    )
+    problem = Problem(
+        name="in place",
+        machine=MACHINE,
+        tensors=(
+            DramTensor(index=0, name="x", kind=BufferKind.INPUT, memory=DRAM, shape=(8,), item=1),
+        ),
+        buffers=buffers,
+        slices=tuple(
+            Slice(index=b.index, buffer=b.index, start=(0,), extent=(8,), bytes=8) for b in buffers
+        ),
+        tasks=(
+            Task(index=0, name="first", cycles=(10,), reads=(0,), writes=(1,)),
+            Task(index=1, name="other", cycles=(10,), reads=(0,), writes=(2,)),
+            Task(index=2, name="last", cycles=(10,), reads=(0,), writes=(3,), in_place=((0, 3),)),
+        ),
+    )
+    plan = plan_of(
+        placements=(
+            Placement(task=0, core=0, start=10, end=20, reads=(1,), writes=(2,)),
+            Placement(task=1, core=1, start=20, end=30, reads=(1,), writes=(3,)),
+            Placement(task=2, core=0, start=30, end=40, reads=(1,), writes=(4,)),
+        ),
+        residencies=(
+            stay(0, 0, DRAM, 0, 8, 0, 10),
+            stay(1, 0, SPM, 0, 8, 0, 40, transfer=0),
+            stay(2, 1, SPM, 8, 16, 10, 40, task=0),
+            stay(3, 2, SPM, 16, 24, 20, 40, task=1),
+            stay(4, 3, SPM, 0, 8, 30, 40, task=2),
+        ),
+        transfers=(move(0, 0, 0, 1, 0, 10),),
+        tensors=(0,),
+    )
+    return problem, plan
