@@ -42,6 +42,12 @@ def test_a_step_takes_as_long_for_each_unit_as_it_did_before() -> None:
     assert pace.seconds(Step.CHECK, 500) == pytest.approx(1.0)
 
 
+def test_a_step_that_compiles_code_says_little_about_other_steps() -> None:
+    pace = Pace()
+    pace.note(Step.BOUND, 1_000, 8.0)
+    assert pace.seconds(Step.CHECK, 2_000) < 1.0
+
+
 def test_a_step_that_was_not_taken_is_expected_to_be_as_slow_as_the_last_one() -> None:
     pace = Pace()
     pace.note(Step.LOWER, 1_000, 3 * Step.LOWER.value * 1_000)

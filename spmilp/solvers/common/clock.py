@@ -41,6 +41,9 @@ ROWS_OF_A_READ = 2
 SIGNIFICANT = 0.05
 """Seconds; of shorter steps it is not said how quick the machine is."""
 
+SLOWEST = 30.0
+"""Times as slow as usual that other steps can be: one that took longer has compiled code, once."""
+
 
 class Pace:
     """Seconds that steps will take, from how long they have taken in this very run.
@@ -88,7 +91,8 @@ class Pace:
             return
         slowness = seconds / (amount * step.value)
         if seconds >= SIGNIFICANT:
-            self._measured[step] = self._slowness = slowness
+            self._measured[step] = slowness
+            self._slowness = min(slowness, SLOWEST)
         elif step in self._measured:
             # The first time may have made tables of the machine, or compiled code, for all others.
             self._measured[step] = min(self._measured[step], max(1.0, slowness))
