@@ -145,13 +145,14 @@ class Movement:
         """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 if none."""
         return self._least(self._in[dram], dram, size, False)
 
-    def least_load_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
+    def least_load_use(self, dram: MemoryIdx, size: Bytes, *, is_rest: bool = False) -> Fraction:
         """Return the least rate times cycles that bringing ``size`` bytes out of a DRAM holds.
 
         However many transfers share the bytes, each holds ``rate * (fixed + ceil(n / rate))``,
-        which is at least ``rate * fixed + n``; so together at least ``min (rate * fixed) + size``.
+        which is at least ``rate * fixed + n``; so together at least ``min (rate * fixed) + size``,
+        or ``size`` if the bytes may be the rest of a transfer that is counted already.
         """
-        return self._overhead_out[dram] + size
+        return size + (Fraction(0) if is_rest else self._overhead_out[dram])
 
     def least_store_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
         """Return the least rate times cycles that bringing ``size`` bytes into a DRAM holds."""

@@ -15,8 +15,9 @@ from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
 from spmilp.bounds.cut_tables import Edges, Ints, Ports, Tasks
 from spmilp.bounds.cuts import raised_heads
 from spmilp.bounds.movement import Movement
+from spmilp.problem.loads import least_loads
 from spmilp.problem.problem import Problem
-from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
+from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 __all__ = ["Paths", "paths_of"]
 
@@ -35,10 +36,10 @@ LARGEST = 1 << 61
 
 
 class Job(NamedTuple):
-    """A use of a DRAM's links: of ``bytes`` of a buffer, by (or for) a task."""
+    """A use of a DRAM's links by (or for) a task: of ``bytes`` of a slice or a buffer."""
 
     task: TaskIdx
-    buffer: BufferIdx
+    moved: SliceIdx
     bytes: Bytes
 
 
@@ -199,7 +200,7 @@ class _Side:
                 continue
             least_use = movement.least_store_use if reverse else movement.least_load_use
             found = [int(least_use(dram.index, job.bytes)) for job in jobs]
-            task, buffer, use = _largest_of_buffers(jobs, found)
+            task, buffer, use = _largest_loads(jobs, found)
             number = self._number[task]
             order = np.argsort(number, kind="stable")
             firsts.append(begin + np.searchsorted(number[order], np.arange(len(self._order) + 1)))
@@ -233,20 +234,20 @@ def _edges(graph: PrecedenceGraph, *, reverse: bool) -> Ints:
     return table
 
 
-def _largest_of_buffers(jobs: Sequence[Job], uses: Sequence[Bytes]) -> tuple[Ints, Ints, Ints]:
-    """Return task and buffer of each job, and the use of each buffer.
+def _largest_loads(jobs: Sequence[Job], uses: Sequence[Bytes]) -> tuple[Ints, Ints, Ints]:
+    """Return task and what is moved of each job, and the use of all that is moved.
 
-    Of each buffer only the largest loads count; buffers are numbered from 0.
+    It is numbered from 0; of what moves together only the largest uses count.
     """
-    most: dict[BufferIdx, Bytes] = {}
+    most: dict[SliceIdx, Bytes] = {}
     for job, use in zip(jobs, uses, strict=True):
-        most[job.buffer] = max(use, most.get(job.buffer, 0))
-    number = {buffer: position for position, buffer in enumerate(sorted(most))}
-    kept = [job for job, use in zip(jobs, uses, strict=True) if use == most[job.buffer]]
+        most[job.moved] = max(use, most.get(job.moved, 0))
+    number = {moved: position for position, moved in enumerate(sorted(most))}
+    kept = [job for job, use in zip(jobs, uses, strict=True) if use == most[job.moved]]
     return (
         np.array([job.task for job in kept], np.int64),
-        np.array([number[job.buffer] for job in kept], np.int64),
-        np.array([most[buffer] for buffer in sorted(most)], np.int64),
+        np.array([number[job.moved] for job in kept], np.int64),
+        np.array([most[moved] for moved in sorted(most)], np.int64),
     )
 
 
@@ -256,11 +257,12 @@ def _jobs(
     """Return what each task reads from a DRAM, or what it writes that must end there."""
     if outwards:
         return [
-            Job(task.index, problem.slices[read].buffer, problem.slices[read].bytes)
-            for task in problem.tasks
-            for read in task.reads
-            if problem.buffers[problem.slices[read].buffer].starts_in == dram
-            and graph.distances.starts_in_dram(problem.slices[read].buffer)
+            Job(reader, load.moved, load.bytes)
+            for load in least_loads(problem)
+            if load.buffer.starts_in == dram
+            and graph.distances.starts_in_dram(load.buffer.index)
+            and not load.is_rest
+            for reader in load.readers
         ]
     return [
         Job(task.index, written, problem.buffers[written].bytes)

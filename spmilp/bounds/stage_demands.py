@@ -14,8 +14,8 @@ from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement
 from spmilp.machine.machine import MemoryKind
+from spmilp.problem.loads import least_loads
 from spmilp.problem.problem import Problem
-from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import BufferIdx, Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
 
 
@@ -221,22 +221,18 @@ class _Buffers:
     def loads(self) -> Iterable[tuple[Load, Bytes, Fraction]]:
         """Yield what must come from a DRAM before its readers end.
 
-        Who reads all that is read of a buffer cannot end before all of it has come; where each
-        reader reads another part, all of it has come by the end of the last one.
+        What is for each of its readers has come before the first of them ends; where the parts may
+        come one by one, all have come by the end of the last one.
         """
-        sizes = bytes_read_of_buffers(self._problem)
-        for buffer, readers in sorted(self._readers.items()):
-            dram = self._problem.buffers[buffer].starts_in
-            if dram is None or not self._distances.starts_in_dram(buffer):
+        for load in least_loads(self._problem):
+            dram = load.buffer.starts_in
+            if dram is None or not self._distances.starts_in_dram(load.buffer.index):
                 continue
-            whole = [self._stages.last[t] for t, size in readers if size == sizes[buffer]]
-            every = [self._stages.last[t] for t, _ in readers]
-            load = Load(
-                dram,
-                min(whole) if whole else max(every),
-                min(self._stages.first[task] for task, _ in readers),
-            )
-            yield load, sizes[buffer], self._movement.least_load_use(dram, sizes[buffer])
+            ends = [self._stages.last[task] for task in load.readers]
+            begins = min(self._stages.first[task] for task in load.readers)
+            key = Load(dram, min(ends) if load.for_each else max(ends), begins)
+            use = self._movement.least_load_use(dram, load.bytes, is_rest=load.is_rest)
+            yield key, load.bytes, use
 
     def stores(self) -> Iterable[tuple[Store, Bytes, Fraction]]:
         """Yield what must get to a DRAM after its writer has ended."""

@@ -6,18 +6,18 @@ from fractions import Fraction
 from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement, cycles_at
+from spmilp.problem.loads import least_loads
 from spmilp.problem.problem import Problem
-from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import Cycles, MemoryIdx
 
 
 def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     """Return the best bound from loads and stores that no plan can avoid.
 
-    Every buffer that lies in a DRAM at first and is read leaves it by at least one transfer, which
+    What :func:`~spmilp.problem.loads.least_loads` says leaves a DRAM by transfers, each of which
     holds its rate on a link out of the DRAM for all its cycles; the product is at least
-    ``least_load_use``. The buffers whose readers have tails of at least q must be out q cycles
-    before the end, so for each q
+    ``least_load_use``. What tasks with tails of at least q read must be out q cycles before the
+    end, so for each q
 
         makespan >= ceil(sum of uses / rate of a cut that all transfers out cross) + q.
 
@@ -40,28 +40,18 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
 def _loads(
     problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
 ) -> list[tuple[Fraction, Cycles]]:
-    """Return use and tail of each buffer that is read from a DRAM.
+    """Return use and tail of what leaves a DRAM: the longest tail if all of it is for each reader.
 
-    The tail is the longest of the tasks that read all that is read of the buffer; where each reads
-    another part, the parts may come one by one, and the shortest tail is safe.
+    Where the parts may come one by one, in any order, the shortest tail is safe.
     """
     distances = Distances(problem)
-    read_bytes = bytes_read_of_buffers(problem)
-    whole: dict[int, Cycles] = {}
-    parts: dict[int, Cycles] = {}
-    for task in problem.tasks:
-        tail = paths.tail[task.index]
-        for read in task.reads:
-            slice_ = problem.slices[read]
-            buffer = slice_.buffer
-            parts[buffer] = min(parts.get(buffer, tail), tail)
-            if slice_.bytes == read_bytes[buffer]:
-                whole[buffer] = max(whole.get(buffer, 0), tail)
-    return [
-        (movement.least_load_use(dram, read_bytes[buffer]), whole.get(buffer, parts[buffer]))
-        for buffer in sorted(parts)
-        if problem.buffers[buffer].starts_in == dram and distances.starts_in_dram(buffer)
-    ]
+    found = []
+    for load in least_loads(problem):
+        if load.buffer.starts_in == dram and distances.starts_in_dram(load.buffer.index):
+            tails = [paths.tail[task] for task in load.readers]
+            use = movement.least_load_use(dram, load.bytes, is_rest=load.is_rest)
+            found.append((use, max(tails) if load.for_each else min(tails)))
+    return found
 
 
 def _stores(

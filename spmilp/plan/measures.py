@@ -1,14 +1,15 @@
 """The quantities of a plan, and the DRAM traffic that no plan of a problem can avoid."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Claim, Placement, Residency, Transfer
+from spmilp.problem.loads import least_loads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.union import bytes_read_of_buffers
-from spmilp.units import Bytes, Cycles, Femtojoules
+from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +90,22 @@ def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:
 def compulsory_dram_traffic(problem: Problem) -> Bytes:
     """Return bytes that every valid plan moves to and from DRAM.
 
-    A residency serves reads of its own buffer only. So of each buffer that starts in DRAM, every
-    byte that some task reads leaves it at least once, as part of a slice of this buffer, and all of
-    them do if it must end elsewhere; and each buffer that ends in DRAM and does not start there
-    arrives as a whole. Both presume that no core
-    works in that DRAM itself; a buffer in one where some core does counts nothing.
+    Of each buffer that starts in DRAM there leaves what :func:`~spmilp.problem.loads.least_loads`
+    says, and all of it if it must end elsewhere; and each buffer that ends in DRAM and does not
+    start there arrives as a whole. Both presume that no core works in that DRAM itself; a buffer in
+    one where some core does counts nothing.
     """
     machine = problem.machine
     worked_in = {core.memory for core in machine.cores}
     drams = {memory.index for memory in machine.drams} - worked_in
+    loads: Counter[BufferIdx] = Counter()
+    for load in least_loads(problem):
+        loads[load.buffer.index] += load.bytes
     total = 0
-    for buffer, read in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
+    for buffer in problem.buffers:
         moves_away = buffer.ends_in is not None and buffer.ends_in != buffer.starts_in
         if buffer.starts_in in drams:
-            total += buffer.bytes if moves_away else read
+            total += buffer.bytes if moves_away else loads[buffer.index]
         if buffer.ends_in in drams and moves_away:
             total += buffer.bytes
     return total

@@ -2,6 +2,7 @@
 
     problem, objective           the problem as all else sees it, and what a plan minimises
     strides, union               the shape of a copy; bytes of a buffer that tasks read
+    loads                        what must leave a DRAM at least
     builder, named, assemble     problems built by hand, by names
     read, write, model           ``problem.json``
     documents, schema            what versioned JSON files share; the JSON Schema

@@ -52,6 +52,19 @@ def test_the_loads_of_all_that_comes_before_a_task_pass_one_link() -> None:
     assert found["cuts"] == best_plan(problem).claim.makespan == 7 + 7 + 5
 
 
+@pytest.mark.parametrize(("size", "least"), [(24, 16 + 24), (32, 32)])
+def test_slices_of_a_buffer_too_large_for_the_chip_leave_dram_one_by_one(
+    size: int, least: int
+) -> None:
+    # The first 16 and the first 24 of 32 bytes; a scratchpad that takes all 32 may load just these.
+    sketch = ProblemSketch(machine(size)).buffer("x", 32, starts=DRAM)
+    sketch.task("t0", 5, reads=[("x", 16)]).task("t1", 5, reads=[("x", 24)])
+    problem = sketch.problem(TRAFFIC)
+
+    assert bounds(problem)["compulsory traffic"] == least
+    assert best_plan(problem).claim.dram_traffic == least
+
+
 def test_data_of_a_task_on_another_kind_of_core_has_to_move() -> None:
     sketch = ProblemSketch(machine(64, 64, kinds=2)).buffer("x", 16)
     sketch.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_machine, with_task
+from spmilp.machine.machine import MemoryKind
 from spmilp.plan.frames import core_frame, residency_frame, task_frame, transfer_frame
 from spmilp.plan.measures import (
     Measures,
@@ -18,6 +19,7 @@ from spmilp.plan.measures import (
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Place, Problem, Slice, Task
+from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import Box, SliceIdx
 
 
@@ -55,12 +57,21 @@ def test_compulsory_traffic_is_what_is_read_and_what_must_be_stored() -> None:
     assert PLAN.claim.dram_traffic == 160 + 2 * 64
 
 
-def test_compulsory_traffic_counts_overlapping_slices_once() -> None:
-    """Rows [0, 2) and columns [0, 8) of x0, which is 4 x 16: 32 + 32 - 16 bytes."""
-    rows = replace(PROBLEM.slices[8], index=10, extent=(2, 16))
+def test_compulsory_traffic_counts_slices_that_overlap_or_their_buffer() -> None:
+    """Rows [0, 3) and columns [0, 8) of x0, which is 4 x 16: 48 + 32 bytes, or 64 at once."""
+    rows = replace(PROBLEM.slices[8], index=10, extent=(3, 16), bytes=48)
     read = with_task(2, more=(rows,), reads=(4, 10))
     read = replace(read, tasks=tuple(_without(task, X0) for task in read.tasks))
-    assert compulsory_dram_traffic(read) == 48 + 32 + 32 + 32
+    assert compulsory_dram_traffic(read) == 64 + 32 + 32 + 32
+    memories = tuple(
+        memory if memory.kind is MemoryKind.DRAM else replace(memory, size=63, reserved=())
+        for memory in MACHINE.memories
+    )
+    small = replace(read, machine=replace(MACHINE, memories=memories))
+    assert compulsory_dram_traffic(small) == 80 + 32 + 32 + 32
+    engines = tuple(replace(engine, longest=63) for engine in MACHINE.engines)
+    short = replace(read, machine=replace(MACHINE, engines=engines))
+    assert compulsory_dram_traffic(short) == 80 + 32 + 32 + 32
 
 
 def _without(task: Task, slice_: SliceIdx) -> Task:
@@ -93,7 +104,7 @@ def test_bytes_read_through_overlapping_slices_are_counted_exactly(boxes: set[Bo
     elements = {
         point for box in boxes for point in product(*(range(first, last) for first, last in box))
     }
-    assert compulsory_dram_traffic(_reading(boxes)) == 2 * len(elements)
+    assert bytes_read_of_buffers(_reading(boxes)) == (2 * len(elements),)
 
 
 def _reading(boxes: set[Box]) -> Problem:
