@@ -15,6 +15,7 @@ import numpy as np
 
 from spmilp.machine.machine import Link
 from spmilp.machine.routes import Routes, transfer_cycles, transfer_rate
+from spmilp.problem.loads import Load, Share
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
@@ -127,14 +128,12 @@ class Movement:
         self._out: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
         self._in: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
         self._cache: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
+        self._uses: dict[tuple[MemoryIdx, Bytes, bool], Fraction] = {}
         for dram in self._machine.drams:
             self._out[dram.index] = tuple(self._options(dram.index, outwards=True))
             self._in[dram.index] = tuple(self._options(dram.index, outwards=False))
         self._overhead_out = {
-            dram: self._least_overhead(options, dram, True) for dram, options in self._out.items()
-        }
-        self._overhead_in = {
-            dram: self._least_overhead(options, dram, False) for dram, options in self._in.items()
+            dram: self._least_overhead(options, dram) for dram, options in self._out.items()
         }
 
     def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
@@ -145,18 +144,21 @@ class Movement:
         """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 if none."""
         return self._least(self._in[dram], dram, size, False)
 
-    def least_load_use(self, dram: MemoryIdx, size: Bytes, *, is_rest: bool = False) -> Fraction:
-        """Return the least rate times cycles that bringing ``size`` bytes out of a DRAM holds.
+    def least_load_use(self, dram: MemoryIdx, load: Load) -> Fraction:
+        """Return the least rate times cycles that a load out of a DRAM holds.
 
-        However many transfers share the bytes, each holds ``rate * (fixed + ceil(n / rate))``,
-        which is at least ``rate * fixed + n``; so together at least ``min (rate * fixed) + size``,
-        or ``size`` if the bytes may be the rest of a transfer that is counted already.
+        A transfer of n bytes holds ``rate * (fixed + ceil(n / rate))``, which is at least
+        ``rate * fixed + n``, of which the n may be of several loads.
         """
-        return size + (Fraction(0) if is_rest else self._overhead_out[dram])
+        if load.share is Share.ONE:
+            return self._least_use(self._out[dram], dram, load.bytes, True)
+        if load.share is Share.BEGUN:
+            return self._overhead_out[dram] + load.bytes
+        return Fraction(load.bytes)
 
     def least_store_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
-        """Return the least rate times cycles that bringing ``size`` bytes into a DRAM holds."""
-        return self._overhead_in[dram] + size
+        """Return the least rate times cycles that ``size`` bytes hold on their way to a DRAM."""
+        return self._least_use(self._in[dram], dram, size, False)
 
     def rate_out(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers out of a DRAM together cannot exceed."""
@@ -217,12 +219,37 @@ class Movement:
             return 0
         return transfer_cycles(self._machine.engines[engine], route, size)
 
-    def _least_overhead(
-        self, options: tuple[tuple[EngineIdx, MemoryIdx], ...], dram: MemoryIdx, outwards: bool
+    def _least_use(
+        self,
+        options: tuple[tuple[EngineIdx, MemoryIdx], ...],
+        dram: MemoryIdx,
+        size: Bytes,
+        outwards: bool,
     ) -> Fraction:
+        """Return the least rate times cycles of the options."""
+        key = dram, size, outwards
+        if key not in self._uses:
+            uses = (
+                self._rate(option, dram, outwards) * self._cycles(option, dram, size, outwards)
+                for option in options
+            )
+            self._uses[key] = min(uses, default=Fraction(size))
+        return self._uses[key]
+
+    def _rate(
+        self, option: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, outwards: bool
+    ) -> Fraction:
+        engine, other = option
+        route = self._routes.between(*((dram, other) if outwards else (other, dram)))
+        return transfer_rate(self._machine.engines[engine], route) if route else Fraction(0)
+
+    def _least_overhead(
+        self, options: tuple[tuple[EngineIdx, MemoryIdx], ...], dram: MemoryIdx
+    ) -> Fraction:
+        """Return the least rate times cycles that transfers out of a DRAM hold before any byte."""
         overheads = []
         for index, other in options:
-            route = self._routes.between(*((dram, other) if outwards else (other, dram)))
+            route = self._routes.between(dram, other)
             if route is not None:
                 engine = self._machine.engines[index]
                 fixed = engine.setup + route.latency

@@ -15,7 +15,7 @@ from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
 from spmilp.bounds.cut_tables import Edges, Ints, Ports, Tasks
 from spmilp.bounds.cuts import raised_heads
 from spmilp.bounds.movement import Movement
-from spmilp.problem.loads import least_loads
+from spmilp.problem.loads import Share, least_loads
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
@@ -36,11 +36,11 @@ LARGEST = 1 << 61
 
 
 class Job(NamedTuple):
-    """A use of a DRAM's links by (or for) a task: of ``bytes`` of a slice or a buffer."""
+    """A use of a DRAM's links (rate times cycles, rounded down) by a slice, for a task."""
 
     task: TaskIdx
     moved: SliceIdx
-    bytes: Bytes
+    use: Bytes
 
 
 def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None = None) -> Paths:
@@ -195,12 +195,11 @@ class _Side:
         for dram in problem.machine.drams:
             both = movement.rate_both_ways(dram.index)
             rate = movement.rate_in(dram.index) if reverse else movement.rate_out(dram.index)
-            jobs = _jobs(problem, graph, dram.index, outwards=not reverse)
+            stores_or_loads = _stores if reverse else _loads
+            jobs = stores_or_loads(problem, movement, graph, dram.index)
             if min(rate, both) == 0 or not jobs:
                 continue
-            least_use = movement.least_store_use if reverse else movement.least_load_use
-            found = [int(least_use(dram.index, job.bytes)) for job in jobs]
-            task, buffer, use = _largest_loads(jobs, found)
+            task, buffer, use = _columns(jobs)
             number = self._number[task]
             order = np.argsort(number, kind="stable")
             firsts.append(begin + np.searchsorted(number[order], np.arange(len(self._order) + 1)))
@@ -234,38 +233,39 @@ def _edges(graph: PrecedenceGraph, *, reverse: bool) -> Ints:
     return table
 
 
-def _largest_loads(jobs: Sequence[Job], uses: Sequence[Bytes]) -> tuple[Ints, Ints, Ints]:
-    """Return task and what is moved of each job, and the use of all that is moved.
-
-    It is numbered from 0; of what moves together only the largest uses count.
-    """
-    most: dict[SliceIdx, Bytes] = {}
-    for job, use in zip(jobs, uses, strict=True):
-        most[job.moved] = max(use, most.get(job.moved, 0))
-    number = {moved: position for position, moved in enumerate(sorted(most))}
-    kept = [job for job, use in zip(jobs, uses, strict=True) if use == most[job.moved]]
+def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
+    """Return task and slice of each job, and the use of each slice; slices count from 0."""
+    uses = {job.moved: job.use for job in jobs}
+    number = {moved: position for position, moved in enumerate(sorted(uses))}
     return (
-        np.array([job.task for job in kept], np.int64),
-        np.array([number[job.moved] for job in kept], np.int64),
-        np.array([most[moved] for moved in sorted(most)], np.int64),
+        np.array([job.task for job in jobs], np.int64),
+        np.array([number[job.moved] for job in jobs], np.int64),
+        np.array([uses[moved] for moved in sorted(uses)], np.int64),
     )
 
 
-def _jobs(
-    problem: Problem, graph: PrecedenceGraph, dram: MemoryIdx, *, outwards: bool
+def _loads(
+    problem: Problem, movement: Movement, graph: PrecedenceGraph, dram: MemoryIdx
 ) -> list[Job]:
-    """Return what each task reads from a DRAM, or what it writes that must end there."""
-    if outwards:
-        return [
-            Job(reader, load.moved, load.bytes)
-            for load in least_loads(problem)
-            if load.buffer.starts_in == dram
-            and graph.distances.starts_in_dram(load.buffer.index)
-            and not load.is_rest
-            for reader in load.readers
-        ]
+    """Return what must have left a DRAM before its readers start."""
     return [
-        Job(task.index, written, problem.buffers[written].bytes)
+        Job(reader, load.moved, int(movement.least_load_use(dram, load)))
+        for load in least_loads(problem)
+        if load.buffer.starts_in == dram
+        and graph.distances.starts_in_dram(load.buffer.index)
+        and load.share is not Share.REST
+        for reader in load.readers
+    ]
+
+
+def _stores(
+    problem: Problem, movement: Movement, graph: PrecedenceGraph, dram: MemoryIdx
+) -> list[Job]:
+    """Return what must get to a DRAM after its writer has ended."""
+    return [
+        Job(
+            task.index, written, int(movement.least_store_use(dram, problem.buffers[written].bytes))
+        )
         for task in problem.tasks
         for written in task.writes
         if problem.buffers[written].ends_in == dram and graph.distances.ends_in_dram(written)

@@ -14,7 +14,7 @@ from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement
 from spmilp.machine.machine import MemoryKind
-from spmilp.problem.loads import least_loads
+from spmilp.problem.loads import Share, least_loads
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
 
@@ -230,8 +230,8 @@ class _Buffers:
                 continue
             ends = [self._stages.last[task] for task in load.readers]
             begins = min(self._stages.first[task] for task in load.readers)
-            key = Load(dram, min(ends) if load.for_each else max(ends), begins)
-            use = self._movement.least_load_use(dram, load.bytes, is_rest=load.is_rest)
+            key = Load(dram, max(ends) if load.share is Share.REST else min(ends), begins)
+            use = self._movement.least_load_use(dram, load)
             yield key, load.bytes, use
 
     def stores(self) -> Iterable[tuple[Store, Bytes, Fraction]]:

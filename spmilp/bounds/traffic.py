@@ -6,7 +6,7 @@ from fractions import Fraction
 from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement, cycles_at
-from spmilp.problem.loads import least_loads
+from spmilp.problem.loads import Share, least_loads
 from spmilp.problem.problem import Problem
 from spmilp.units import Cycles, MemoryIdx
 
@@ -49,8 +49,8 @@ def _loads(
     for load in least_loads(problem):
         if load.buffer.starts_in == dram and distances.starts_in_dram(load.buffer.index):
             tails = [paths.tail[task] for task in load.readers]
-            use = movement.least_load_use(dram, load.bytes, is_rest=load.is_rest)
-            found.append((use, max(tails) if load.for_each else min(tails)))
+            use = movement.least_load_use(dram, load)
+            found.append((use, min(tails) if load.share is Share.REST else max(tails)))
     return found
 
 

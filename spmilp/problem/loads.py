@@ -1,11 +1,20 @@
 """What must leave a DRAM at least: each slice that tasks read, or the buffer as a whole."""
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import NamedTuple
 
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, Problem
 from spmilp.units import Bytes, SliceIdx, TaskIdx
+
+
+class Share(Enum):
+    """How transfers share the bytes of a load."""
+
+    ONE = "one transfer moves these bytes"
+    BEGUN = "one transfer moves these bytes, and maybe some of the rest with them"
+    REST = "that transfer moves these bytes, or others do"
 
 
 class Load(NamedTuple):
@@ -18,20 +27,15 @@ class Load(NamedTuple):
     bytes
         Of all transfers out of that DRAM together.
     readers
-        The tasks whose reads they serve.
-    for_each
-        Whether none of the readers ends before all the bytes have left; otherwise the last of them
-        does not.
-    is_rest
-        Whether the bytes may be part of a transfer of which another load states the least.
+        The tasks whose reads they serve: none of them ends before the bytes have left. Of a rest,
+        the last of them does not.
     """
 
     buffer: Buffer
     moved: SliceIdx
     bytes: Bytes
     readers: tuple[TaskIdx, ...]
-    for_each: bool = True
-    is_rest: bool = False
+    share: Share
 
 
 def least_loads(problem: Problem) -> Iterator[Load]:
@@ -61,17 +65,17 @@ def _of_buffer(
 ) -> Iterator[Load]:
     size = {read: problem.slices[read].bytes for read in sorted(readers)}
     if buffer.index in size:
-        yield Load(buffer, buffer.index, buffer.bytes, tuple(readers[buffer.index]))
+        yield Load(buffer, buffer.index, buffer.bytes, tuple(readers[buffer.index]), Share.ONE)
     elif len(size) == 1 or not _may_move_whole(problem.machine, buffer):
         for read, own in size.items():
-            yield Load(buffer, read, own, tuple(readers[read]))
+            yield Load(buffer, read, own, tuple(readers[read]), Share.ONE)
     else:
         most = max(size.values())
         every = tuple(sorted({task for some in readers.values() for task in some}))
         most_readers = {task for read, own in size.items() if own == most for task in readers[read]}
-        yield Load(buffer, buffer.index, most, tuple(sorted(most_readers)))
+        yield Load(buffer, buffer.index, most, tuple(sorted(most_readers)), Share.BEGUN)
         rest = min(buffer.bytes, sum(size.values())) - most
-        yield Load(buffer, buffer.index, rest, every, for_each=False, is_rest=True)
+        yield Load(buffer, buffer.index, rest, every, Share.REST)
 
 
 def _may_move_whole(machine: Machine, buffer: Buffer) -> bool:
