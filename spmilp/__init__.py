@@ -31,7 +31,8 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     packing         offsets for lifetimes, by itself and within solvers
     checker         is a plan valid, free of races, right in its values?
     commands        command lists with events, from plans
-    export, report  tables for firmware, timelines and memory maps
+    analysis        why a plan takes the time, the room and the traffic that it takes
+    export, report  tables for firmware; timelines, memory maps and the page
     comparison, bench, cli    solvers side by side, suites, the command line
 
 and small modules that serve them all. Names are imported when they are first used.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from spmilp.bounds.roofline import Roofline
     from spmilp.frontend.graph import Network
+    from spmilp.report.page.page import Page
 
 REJECTED = "rejected-"
 
@@ -248,6 +249,30 @@ class Result:
         from spmilp.report.memory_map import memory_map
 
         return memory_map(self.problem, self._there(), memories, zoom=zoom)
+
+    def report(self, path: str | Path | None = None) -> "Page":
+        """Make one page that shows the plan: why it takes its time, and what lies where.
+
+        It needs no network and no other file; a notebook shows it below the cell.
+
+        Parameters
+        ----------
+        path
+            Where to write it, ``report.html`` for example; by default nowhere.
+
+        Raises
+        ------
+        NoPlanError
+            If there is no plan.
+        FileError
+            If the file cannot be written.
+        """
+        from spmilp.report.page.page import Heading, report_page
+
+        page = report_page(self.problem, self._there(), Heading(self._title(), self._rows()))
+        if path is not None:
+            page.save(path)
+        return page
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Write ``problem.json`` and ``plan.json``, and return their paths.

@@ -1,5 +1,6 @@
 """Options that several verbs have: one name, one reader, one help text."""
 
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -58,6 +59,18 @@ Gap: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the search.")]
 Workers: TypeAlias = Annotated[int, typer.Option(min=1, help="Threads; 1 makes runs repeatable.")]
+PlanFile: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False)
+]
+ProblemFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--problem",
+        metavar="FILE",
+        help="Its problem.",
+        show_default="problem.json beside the plan",
+    ),
+]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object instead of text.")
 ]

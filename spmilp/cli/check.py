@@ -1,7 +1,6 @@
 """``spmilp check``: does a plan obey every rule?"""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,18 +12,8 @@ from spmilp.errors import ExitCode
 
 
 def check(
-    plan: Annotated[
-        Path,
-        typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False),
-    ],
-    problem: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Its problem.",
-            show_default="problem.json beside the plan",
-        ),
-    ] = None,
+    plan: arguments.PlanFile,
+    problem: arguments.ProblemFile = None,
     with_commands: Annotated[
         bool,
         typer.Option(

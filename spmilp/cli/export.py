@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    plan: Annotated[
-        Path,
-        typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False),
-    ],
+    plan: arguments.PlanFile,
     formats: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,12 +37,7 @@ def export(
             show_default="the folder export beside the plan",
         ),
     ] = None,
-    problem: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Its problem.", show_default="problem.json beside the plan"
-        ),
-    ] = None,
+    problem: arguments.ProblemFile = None,
     model: Annotated[
         str | None,
         typer.Option(

@@ -23,6 +23,7 @@ from spmilp.cli import (
     machines,
     pack,
     replay,
+    report,
     solve,
 )
 from spmilp.cli.failures import FailuresGroup
@@ -60,6 +61,7 @@ app.command("solve", epilog=EXIT_CODES)(solve.solve)
 app.command("check", epilog=EXIT_CODES)(check.check)
 app.command("replay", epilog=EXIT_CODES)(replay.replay)
 app.command("export", epilog=EXIT_CODES)(export.export)
+app.command("report", epilog=EXIT_CODES)(report.report)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
 app.command("bench", epilog=EXIT_CODES)(bench.bench)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)

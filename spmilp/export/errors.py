@@ -13,14 +13,14 @@ class ExportError(SpmilpError):
 
 
 class InvalidPlanError(SpmilpError):
-    """The plan breaks a rule and is not exported."""
+    """The plan breaks a rule; ``deed`` says what is therefore not done with it."""
 
     exit_code = ExitCode.PLAN_INVALID
 
-    def __init__(self, violations: Sequence[Violation]) -> None:
+    def __init__(self, violations: Sequence[Violation], deed: str = "exported") -> None:
         first = violations[0]
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         super().__init__(
-            f"the plan is invalid and is not exported: {first.rule}: {first.message}{more}; "
+            f"the plan is invalid and is not {deed}: {first.rule}: {first.message}{more}; "
             "spmilp check lists every violation"
         )

@@ -88,7 +88,12 @@ def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:
 
 
 def compulsory_dram_traffic(problem: Problem) -> Bytes:
-    """Return bytes that every valid plan moves to and from DRAM.
+    """Return bytes that every valid plan moves to and from DRAM."""
+    return sum(loads + stores for loads, stores in compulsory_loads_and_stores(problem))
+
+
+def compulsory_loads_and_stores(problem: Problem) -> list[tuple[Bytes, Bytes]]:
+    """For each buffer, the bytes that every valid plan loads from DRAM and stores there.
 
     Of each buffer that starts in DRAM there leaves what :func:`~spmilp.problem.loads.least_loads`
     says, and all of it if it must end elsewhere; and each buffer that ends in DRAM and does not
@@ -98,14 +103,14 @@ def compulsory_dram_traffic(problem: Problem) -> Bytes:
     machine = problem.machine
     worked_in = {core.memory for core in machine.cores}
     drams = {memory.index for memory in machine.drams} - worked_in
-    loads: Counter[BufferIdx] = Counter()
+    least: Counter[BufferIdx] = Counter()
     for load in least_loads(problem):
-        loads[load.buffer.index] += load.bytes
-    total = 0
+        least[load.buffer.index] += load.bytes
+    found = []
     for buffer in problem.buffers:
         moves_away = buffer.ends_in is not None and buffer.ends_in != buffer.starts_in
-        if buffer.starts_in in drams:
-            total += buffer.bytes if moves_away else loads[buffer.index]
-        if buffer.ends_in in drams and moves_away:
-            total += buffer.bytes
-    return total
+        needed = buffer.bytes if moves_away else least[buffer.index]
+        loads = needed if buffer.starts_in in drams else 0
+        stores = buffer.bytes if buffer.ends_in in drams and moves_away else 0
+        found.append((loads, stores))
+    return found

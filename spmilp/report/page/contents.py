@@ -1,0 +1,198 @@
+"""What the scripts of the report are given: tables as columns, everything else by index."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any
+
+from spmilp.analysis.analyse import Analysis
+from spmilp.analysis.causes import Wait
+from spmilp.analysis.idle import Idle
+from spmilp.analysis.space import Space, tensor_name
+from spmilp.analysis.subject import Part
+from spmilp.machine.machine import Memory
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import BufferKind, Problem
+from spmilp.report import words
+from spmilp.report.palette import (
+    KIND_COLOURS,
+    OPERATOR_COLOURS,
+    PART_COLOURS,
+    operators_of,
+)
+
+NONE = -1
+"""An index that there is not."""
+
+
+def contents(analysis: Analysis) -> dict[str, Any]:
+    """Return everything that the page shows of a plan."""
+    problem, plan = analysis.subject.problem, analysis.subject.plan
+    machine = problem.machine
+    operators = operators_of(problem)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(operators.values()))}
+    return {
+        "makespan": max(analysis.subject.ends, default=0),
+        "frequency": machine.frequency,
+        "cores": [core.name for core in machine.cores],
+        "core_memory": [core.memory for core in machine.cores],
+        "engines": [{"name": each.name, "channels": each.channels} for each in machine.engines],
+        "links": [f"{link.source} → {link.target}" for link in machine.links],
+        "link_rates": analysis.subject.link_rates,
+        "memories": [_memory(each) for each in machine.memories],
+        "operators": list(numbers),
+        "tasks": _tasks(problem, plan, [numbers[operators[task.index]] for task in problem.tasks]),
+        "transfers": _transfers(analysis),
+        "residencies": _residencies(analysis),
+        "slices": {
+            "buffer": [each.buffer for each in problem.slices],
+            "bytes": [each.bytes for each in problem.slices],
+        },
+        "buffers": _buffers(analysis),
+        "causes": _causes(analysis),
+        "chain": [link.activity for link in analysis.chain.links],
+        "chain_cycles": list(analysis.chain.cycles().values()),
+        "chain_text": words.of_chain(analysis.chain),
+        "phases": [
+            {"start": each.start, "end": each.end, "part": _number(Part, each.part)}
+            | {"chain": list(each.chain.values()), "text": words.of_phase(each, machine)}
+            for each in analysis.phases
+        ],
+        "core_times": [
+            {"tasks": each.tasks, "busy": each.busy, "idle": list(each.idle().values())}
+            | {"spans": [(span.start, span.end, _number(Idle, span.idle)) for span in each.spans]}
+            for each in analysis.cores
+        ],
+        "spaces": [_space(each) for each in analysis.spaces],
+        "traffic": [
+            {
+                name: str(value) if isinstance(value, StrEnum) else value
+                for name, value in row.items()
+            }
+            for row in map(asdict, analysis.traffic)
+        ],
+        "words": {
+            "parts": [words.PARTS[part] for part in Part],
+            "waits": [words.WAITS[wait] for wait in Wait],
+            "idles": [words.IDLES[idle] for idle in Idle],
+        },
+        "colours": {
+            "operators": OPERATOR_COLOURS,
+            "parts": [PART_COLOURS[part] for part in Part],
+            "kinds": KIND_COLOURS,
+        },
+    }
+
+
+def _number(kind: type[StrEnum], member: StrEnum) -> int:
+    return list(kind).index(member)
+
+
+def _columns(names: str, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return a table as a list for each column."""
+    columns: dict[str, list[Any]] = {name: [] for name in names.split()}
+    for row in rows:
+        for column, value in zip(columns.values(), row, strict=True):
+            column.append(value)
+    return columns
+
+
+def _memory(memory: Memory) -> Mapping[str, Any]:
+    return {
+        "name": memory.name,
+        "kind": str(memory.kind),
+        "size": memory.size,
+        "reserved": [(taken.start, taken.end) for taken in memory.reserved],
+        "banks": memory.banks,
+    }
+
+
+def _tasks(problem: Problem, plan: Plan, operators: Sequence[int]) -> dict[str, list[Any]]:
+    rows = (
+        (
+            problem.tasks[each.task].name,
+            operators[each.task],
+            each.core,
+            each.start,
+            each.end,
+            each.reads,
+            each.writes,
+            NONE if each.scratch is None else each.scratch,
+        )
+        for each in plan.placements
+    )
+    return _columns("name operator core start end reads writes scratch", rows)
+
+
+def _transfers(analysis: Analysis) -> dict[str, list[Any]]:
+    subject = analysis.subject
+    first = len(subject.plan.placements)
+    parts = {part: number for number, part in enumerate(Part)}
+    rows = (
+        (
+            move.slice,
+            move.source,
+            move.destinations,
+            move.engine,
+            move.channel,
+            move.start,
+            move.end,
+            move.route,
+            subject.held_rate(move),
+            parts[subject.parts[first + move.index]],
+        )
+        for move in subject.plan.transfers
+    )
+    return _columns("slice source ends engine channel start end route held part", rows)
+
+
+def _residencies(analysis: Analysis) -> dict[str, list[Any]]:
+    subject = analysis.subject
+    below = {new: old for old, new in analysis.in_place}
+    ahead = set(analysis.double_buffered)
+    rows = []
+    for each in subject.plan.residencies:
+        filler = subject.filler(each.index)
+        rows.append(
+            (
+                NONE if each.slice is None else each.slice,
+                each.memory,
+                each.offset,
+                each.bytes,
+                each.start,
+                each.end,
+                NONE if filler is None else filler,
+                below.get(each.index, NONE),
+                int(each.index in ahead),
+            )
+        )
+    return _columns("slice memory offset bytes start end filler below ahead", rows)
+
+
+def _buffers(analysis: Analysis) -> dict[str, list[Any]]:
+    kinds = {kind: number for number, kind in enumerate(BufferKind)}
+    subject = analysis.subject
+    rows = (
+        (each.name, kinds[each.kind], tensor_name(subject, each.index))
+        for each in subject.problem.buffers
+    )
+    return _columns("name kind tensor", rows)
+
+
+def _causes(analysis: Analysis) -> dict[str, list[Any]]:
+    """Return all causes in one table; ``first`` says at which row those of an activity begin."""
+    waits = {wait: number for number, wait in enumerate(Wait)}
+    first, rows = [0], []
+    for causes in analysis.causes:
+        for cause in causes:
+            residency = NONE if cause.residency is None else cause.residency
+            link = NONE if cause.link is None else cause.link
+            rows.append((waits[cause.wait], cause.until, cause.activity, residency, link))
+        first.append(len(rows))
+    return {"first": first, **_columns("wait until activity residency link", rows)}
+
+
+def _space(space: Space) -> dict[str, Any]:
+    fields = asdict(space)
+    del fields["residencies"]
+    return fields

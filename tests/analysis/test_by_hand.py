@@ -1,0 +1,97 @@
+"""The analysis of a plan small enough to be worked out by hand; see ``report.duo``."""
+
+from dataclasses import replace
+
+from report.duo import duo_plan, duo_problem
+from spmilp.analysis.analyse import Analysis, analyse
+from spmilp.analysis.causes import Wait
+from spmilp.analysis.idle import Idle
+from spmilp.analysis.subject import Part
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import BufferKind
+
+LOAD, MOVE, STORE = 2, 3, 4
+"""Numbers of the transfers as activities, behind the two tasks."""
+
+
+def duo() -> Analysis:
+    return analyse(duo_problem(), duo_plan())
+
+
+def test_the_chain_goes_back_from_the_store_to_the_first_load() -> None:
+    links = duo().chain.links
+    assert [link.activity for link in links] == [LOAD, 0, MOVE, 1, STORE]
+    assert [link.cause and link.cause.wait for link in links] == [
+        None,
+        Wait.ARRIVAL,
+        Wait.WRITER,
+        Wait.ARRIVAL,
+        Wait.WRITER,
+    ]
+    assert [link.unused for link in links] == [2, 0, 0, 0, 0]
+
+
+def test_what_is_done_on_the_chain_adds_up_to_the_makespan() -> None:
+    assert duo().chain.cycles() == {
+        Part.COMPUTE: 40,
+        Part.LOAD: 8,
+        Part.MOVE: 10,
+        Part.STORE: 12,
+        Part.UNUSED: 2,
+    }
+
+
+def test_idle_cycles_have_the_name_of_what_was_waited_for() -> None:
+    left, right = duo().cores
+    assert [(span.start, span.end, span.idle) for span in left.spans] == [
+        (0, 2, Idle.UNUSED),
+        (2, 10, Idle.LOAD),
+        (30, 72, Idle.DONE),
+    ]
+    assert [(span.start, span.end, span.idle) for span in right.spans] == [
+        (0, 2, Idle.UNUSED),
+        (2, 10, Idle.LOAD),
+        (10, 30, Idle.WRITER),
+        (30, 40, Idle.MOVE),
+        (60, 72, Idle.DONE),
+    ]
+
+
+def test_a_later_start_is_told_from_a_wait() -> None:
+    plan = duo_plan()
+    late = replace(plan.transfers[2], start=63, end=75)
+    residencies = tuple(
+        replace(each, end=75) if each.index in (4, 5) else each for each in plan.residencies
+    )
+    residencies = (*residencies[:5], replace(residencies[5], start=63))
+    later = replace(
+        plan,
+        transfers=(*plan.transfers[:2], late),
+        residencies=residencies,
+        claim=replace(plan.claim, makespan=75),
+    )
+    assert [link.unused for link in analyse(duo_problem(), later).chain.links] == [2, 0, 0, 0, 3]
+
+
+def test_a_pair_in_place_is_named_and_its_bytes_are_live_once() -> None:
+    analysis = duo()
+    assert analysis.in_place == ((3, 4),)
+    right = analysis.spaces[1]
+    assert dict(zip(right.cycles, right.live, strict=True)) == {30: 64, 40: 64, 60: 64, 72: 0}
+    assert dict(zip(right.cycles, right.tops, strict=True)) == {30: 192, 40: 192, 60: 192, 72: 0}
+    assert (right.peak, right.peak_at, right.live_peak) == (192, 30, 64)
+
+
+def test_traffic_is_told_by_tensor_beside_what_is_compulsory() -> None:
+    rows = [(row.tensor, row.kind, row.loaded, row.stored, row.compulsory) for row in duo().traffic]
+    assert rows == [
+        ("y", BufferKind.OUTPUT, 0, 64, 64),
+        ("x", BufferKind.INPUT, 32, 0, 32),
+    ]
+
+
+def test_an_empty_plan_has_an_empty_analysis() -> None:
+    problem = replace(duo_problem(), tensors=(), buffers=(), slices=(), tasks=())
+    empty = Plan(placements=(), claim=replace(duo_plan().claim, makespan=0), solver="none")
+    analysis = analyse(problem, empty)
+    assert (analysis.chain.links, analysis.phases, analysis.causes) == ((), (), ())

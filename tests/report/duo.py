@@ -1,0 +1,194 @@
+"""A plan small enough to be worked out by hand.
+
+Core 0 computes ``mid`` (64 B at address 0) from ``x`` (32 B at address 64) during [10, 30); core 1
+gets it by DMA and computes ``y`` in place during [40, 60); a transfer stores it until cycle 72.
+"""
+
+from fractions import Fraction
+
+from spmilp.machine.machine import (
+    ByteRange,
+    Core,
+    CoreKind,
+    Engine,
+    Machine,
+    Memory,
+    MemoryKind,
+)
+from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
+from spmilp.problem.problem import (
+    Buffer,
+    BufferKind,
+    DramTensor,
+    Place,
+    Problem,
+    Slice,
+    Task,
+    Tile,
+)
+
+
+def two_cores() -> Machine:
+    spm = {"kind": MemoryKind.SPM, "size": 256, "reserved": (ByteRange(240, 256),), "banks": 2}
+    return Machine(
+        name="duo",
+        frequency=1_000_000,
+        memories=(
+            Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None),
+            Memory(index=1, name="spm0", **spm),
+            Memory(index=2, name="spm1", **spm),
+        ),
+        kinds=(CoreKind(index=0, name="plain"),),
+        cores=(
+            Core(index=0, name="left", kind=0, memory=1),
+            Core(index=1, name="right", kind=0, memory=2),
+        ),
+        engines=(Engine(index=0, name="dma", owner=None, channels=2, rate=Fraction(8)),),
+        unverified=("dma.rate",),
+    )
+
+
+def duo_problem() -> Problem:
+    return Problem(
+        name="cost_$x$",
+        machine=two_cores(),
+        tensors=(
+            DramTensor(index=0, name="x", kind=BufferKind.INPUT, memory=0, shape=(32,), item=1),
+            DramTensor(index=1, name="y", kind=BufferKind.OUTPUT, memory=0, shape=(64,), item=1),
+        ),
+        buffers=(
+            Buffer(
+                index=0,
+                name="x",
+                kind=BufferKind.INPUT,
+                shape=(32,),
+                starts_in=0,
+                place=Place(0, (0,)),
+            ),
+            Buffer(index=1, name="mid", kind=BufferKind.INTERMEDIATE, shape=(64,)),
+            Buffer(
+                index=2,
+                name="y",
+                kind=BufferKind.OUTPUT,
+                shape=(64,),
+                ends_in=0,
+                place=Place(1, (0,)),
+            ),
+        ),
+        slices=tuple(
+            Slice(index=index, buffer=index, start=(0,), extent=(size,), bytes=size)
+            for index, size in enumerate((32, 64, 64))
+        ),
+        tasks=(
+            Task(
+                index=0,
+                name="conv[0]",
+                cycles=(20,),
+                reads=(0,),
+                writes=(1,),
+                tile=Tile(of="conv", box=((0, 64),)),
+            ),
+            Task(
+                index=1,
+                name="relu[0]",
+                cycles=(20,),
+                reads=(1,),
+                writes=(2,),
+                in_place=((1, 2),),
+                tile=Tile(of="relu", box=((0, 64),)),
+            ),
+        ),
+    )
+
+
+def duo_plan() -> Plan:
+    return Plan(
+        placements=(
+            Placement(task=0, core=0, start=10, end=30, reads=(1,), writes=(2,)),
+            Placement(task=1, core=1, start=40, end=60, reads=(3,), writes=(4,)),
+        ),
+        residencies=(
+            Residency(index=0, slice=0, memory=0, offset=0, bytes=32, start=0, end=10),
+            Residency(
+                index=1,
+                slice=0,
+                memory=1,
+                offset=64,
+                bytes=32,
+                start=2,
+                end=30,
+                filled_by_transfer=0,
+            ),
+            Residency(
+                index=2, slice=1, memory=1, offset=0, bytes=64, start=10, end=40, filled_by_task=0
+            ),
+            Residency(
+                index=3,
+                slice=1,
+                memory=2,
+                offset=128,
+                bytes=64,
+                start=30,
+                end=60,
+                filled_by_transfer=1,
+            ),
+            Residency(
+                index=4, slice=2, memory=2, offset=128, bytes=64, start=40, end=72, filled_by_task=1
+            ),
+            Residency(
+                index=5,
+                slice=2,
+                memory=0,
+                offset=64,
+                bytes=64,
+                start=60,
+                end=72,
+                filled_by_transfer=2,
+            ),
+        ),
+        transfers=(
+            Transfer(
+                index=0,
+                slice=0,
+                source=0,
+                destinations=(1,),
+                engine=0,
+                channel=0,
+                start=2,
+                end=10,
+                route=(),
+            ),
+            Transfer(
+                index=1,
+                slice=1,
+                source=2,
+                destinations=(3,),
+                engine=0,
+                channel=1,
+                start=30,
+                end=40,
+                route=(),
+            ),
+            Transfer(
+                index=2,
+                slice=2,
+                source=4,
+                destinations=(5,),
+                engine=0,
+                channel=0,
+                start=60,
+                end=72,
+                route=(),
+            ),
+        ),
+        tensors=(0, 64),
+        claim=Claim(
+            makespan=72,
+            dram_traffic=96,
+            energy=0,
+            peak_spm=192,
+            bound=54,
+            bound_source="critical path",
+        ),
+        solver="by hand",
+    )

@@ -1,0 +1,170 @@
+"""The report as Chromium draws it: hovering, clicking, keys, printing, and how soon it is there."""
+
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from report.browser import Browser, chromium, running
+from report.duo import duo_plan, duo_problem
+from report.evil import EVIL, duo_page, with_evil_names
+from spmilp.bench.generated import generated_problem
+from spmilp.pipeline import solve
+from spmilp.result import Result, read
+
+SECONDS_TO_PAINT = 3.0
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with running(chromium(), tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    result = solve(generated_problem(200, 8), solver="greedy:locality/round_robin")
+    folder = tmp_path_factory.mktemp("plan")
+    result.save(folder)
+    return read(folder)
+
+
+@pytest.fixture
+def opened(browser: Browser, planned: Result, tmp_path: Path) -> Browser:
+    planned.report(tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    return browser
+
+
+def middle(browser: Browser, activity: int) -> tuple[float, float]:
+    """Return where the bar of a task or transfer is on the screen."""
+    x, y = browser.run(
+        f"(() => {{ const timeline = report.timeline, box = timeline.boxOf({activity});"
+        "const canvas = timeline.canvas.getBoundingClientRect();"
+        "return [canvas.left + box.left + box.wide / 2,"
+        "canvas.top + box.top + box.high / 2 - timeline.scrolled]; })()"
+    )
+    return float(x), float(y)
+
+
+def test_nothing_is_complained_of_or_asked_for(opened: Browser, tmp_path: Path) -> None:
+    opened.press("e")
+    assert opened.complaints() == []
+    assert opened.requests() == [(tmp_path / "report.html").as_uri()]
+
+
+def test_a_click_shows_operands_and_why_a_task_starts(opened: Browser, planned: Result) -> None:
+    opened.run("document.getElementById('rows').scrollIntoView({block: 'center'})")
+    opened.settle()
+    opened.click(*middle(opened, 40))
+    shown = opened.run("document.getElementById('details').innerText")
+    task, placed = planned.problem.tasks[40], (planned.plan or duo_plan()).placements[40]
+    assert task.name in shown
+    assert f"Why it starts at {placed.start:,}" in shown
+    for read_ in placed.reads:
+        slice_ = (planned.plan or duo_plan()).residencies[read_].slice or 0
+        assert planned.problem.buffers[planned.problem.slices[slice_].buffer].name in shown
+
+
+def test_a_pointer_over_a_task_names_it(opened: Browser, planned: Result) -> None:
+    opened.run("document.getElementById('rows').scrollIntoView({block: 'center'})")
+    opened.settle()
+    opened.point("mouseMoved", *middle(opened, 40))
+    opened.settle()
+    assert opened.run("document.getElementById('tip').hidden") is False
+    assert planned.problem.tasks[40].name in opened.run("document.getElementById('tip').innerText")
+
+
+def test_a_click_in_the_memory_map_shows_a_residency(opened: Browser) -> None:
+    opened.run("document.getElementById('memory-canvas').scrollIntoView({block: 'center'})")
+    opened.settle()
+    x, y = opened.run(
+        "(() => { const {memory, model, view} = report, all = model.residencies;"
+        "const here = model.residenciesOf[model.spaces[memory.space].memory];"
+        "const each = here.reduce((a, b) =>"
+        "  (all.end[a] - all.start[a]) * all.bytes[a] >"
+        "  (all.end[b] - all.start[b]) * all.bytes[b] ? a : b);"
+        "const box = memory.canvas.getBoundingClientRect(); window.wanted = each;"
+        "return [box.left + view.x((all.start[each] + all.end[each]) / 2, memory.width),"
+        "  box.top + memory.y(all.offset[each] + all.bytes[each] / 2)]; })()"
+    )
+    opened.click(x, y)
+    assert opened.run("report.view.residency === window.wanted")
+    shown = opened.run("document.getElementById('details').innerText")
+    assert "lies in" in shown
+    assert "Used by" in shown
+
+
+def test_keys_walk_along_the_critical_chain_and_zoom(opened: Browser) -> None:
+    opened.press("e")
+    last = opened.run("report.view.chosen")
+    assert last == opened.run("report.model.chain[report.model.chain.length - 1]")
+    opened.press("p")
+    assert opened.run("report.view.chosen") == opened.run("report.model.chain.at(-2)")
+    opened.press("0")
+    whole = opened.run("report.view.to - report.view.from")
+    opened.press("+")
+    assert opened.run("report.view.to - report.view.from") < whole
+    opened.press("Escape")
+    assert opened.run("report.view.chosen") is None
+
+
+def test_a_search_marks_what_it_finds_and_enter_goes_there(opened: Browser) -> None:
+    opened.press("/")
+    for letter in "conv4":
+        opened.press(letter)
+    assert opened.run("document.getElementById('found').textContent").endswith(" found")
+    opened.press("Enter")
+    chosen = opened.run("report.view.chosen")
+    assert chosen == opened.run(
+        "[...report.view.matches].sort((a, b) => report.model.start(a) - report.model.start(b))[0]"
+    )
+
+
+def test_a_wheel_with_ctrl_zooms_where_the_pointer_is(opened: Browser) -> None:
+    opened.run("document.getElementById('rows').scrollIntoView({block: 'center'})")
+    opened.settle()
+    x, y = middle(opened, 40)
+    opened.call(
+        "Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-240, modifiers=2
+    )
+    opened.wait_for("report.view.to - report.view.from < report.view.makespan")
+    opened.settle()
+    assert abs(middle(opened, 40)[0] - x) < 20
+
+
+def test_names_with_markup_are_shown_as_text(browser: Browser, tmp_path: Path) -> None:
+    duo_page(with_evil_names(duo_problem())).save(tmp_path / "evil.html")
+    browser.open(tmp_path / "evil.html")
+    browser.press("e")
+    browser.press("p")
+    assert browser.run("window.hacked") is None
+    assert browser.run("document.images.length") == 0
+    assert EVIL[1] in browser.run("document.getElementById('details').innerText")
+    assert browser.complaints() == []
+
+
+def test_the_page_can_be_printed(opened: Browser) -> None:
+    printed = opened.call("Page.printToPDF", printBackground=True)["data"]
+    assert b64decode(printed)[:5] == b"%PDF-"
+    assert opened.complaints() == []
+
+
+@pytest.mark.slow
+def test_ten_thousand_tasks_are_painted_within_three_seconds(
+    browser: Browser, tmp_path: Path
+) -> None:
+    result = solve(generated_problem(10_000, 64), solver="greedy:locality/round_robin")
+    page = result.report(tmp_path / "large.html")
+    assert len(page.html.encode()) < 15_000_000
+    browser.open(tmp_path / "large.html")
+    painted = browser.run("performance.getEntriesByName('painted')[0].startTime")
+    assert painted < 1000 * SECONDS_TO_PAINT
+    frames = (
+        "for (let each = 0; each < 10; each++) { report.timeline.draw(); report.memory.draw(); }"
+    )
+    clock = "performance.now()"
+    taken = browser.run(f"(() => {{ const start = {clock}; {frames} return {clock} - start }})()")
+    assert taken / 10 < 100
+    assert browser.complaints() == []
