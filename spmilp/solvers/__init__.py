@@ -9,6 +9,7 @@ list_scheduler  schedules built task by task under many rules
 local_search    changes of order, cores and loads, each evaluated by a whole schedule
 lns             large-neighbourhood search on a plan as a partial order
 residency       what stays in which memory, for little DRAM traffic or energy
+peak            scratchpads cut shorter by bisection, for a small peak
 cpsat, milp     the joint decision, exactly, by constraint programming and by a MILP
 bruteforce      the oracle for tiny problems
 

@@ -55,7 +55,7 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     order of the tasks; where their models are too large for the time, the neighbourhoods get what
     is left. In large ones local search finds the assignment and the order of tasks, and
     neighbourhoods of that plan are then solved exactly: for the makespan those of its partial
-    order, for bytes those of what stays where.
+    order, for bytes those of what stays where. For the peak, scratchpads are cut shorter.
     """
     from spmilp.solvers.milp.positions.tables import is_for_positions, number_of_orders
 
@@ -75,7 +75,7 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
             return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
-        return (start, exact)
+        return (start, Member(name="peak", until=0.5, make=_peak), exact)
     if makes_short:
         return (
             Member(name="search", until=0.3, make=_search),
@@ -86,7 +86,10 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
             Member(name="search", until=0.5, make=_search),
             Member(name="residency", until=1.0, make=_residency),
         )
-    return (Member(name="search", until=1.0, make=_search),)
+    return (
+        Member(name="search", until=0.3, make=_search),
+        Member(name="peak", until=1.0, make=_peak),
+    )
 
 
 def _search(options: SolveOptions) -> Solver:
@@ -105,6 +108,12 @@ def _residency(options: SolveOptions) -> Solver:
     from spmilp.solvers.residency.solver import Residency
 
     return Residency(patience=WITHOUT_LIMIT)
+
+
+def _peak(options: SolveOptions) -> Solver:
+    from spmilp.solvers.peak import PeakBisection
+
+    return PeakBisection()
 
 
 def _orders(options: SolveOptions) -> Solver:

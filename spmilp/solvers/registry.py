@@ -37,6 +37,12 @@ def _residency() -> Solver:
     return Residency()
 
 
+def _peak() -> Solver:
+    from spmilp.solvers.peak import PeakBisection
+
+    return PeakBisection()
+
+
 def _cpsat() -> Solver:
     from spmilp.solvers.cpsat.solver import CpSatSolver
 
@@ -68,6 +74,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "search": _search,
     "lns": _lns,
     "residency": _residency,
+    "peak": _peak,
     "cpsat": _cpsat,
     "bruteforce": _bruteforce,
     "milp": _milp("highs"),

@@ -18,6 +18,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
+from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
@@ -31,6 +32,7 @@ from spmilp.solvers.lns.solver import LnsSolver
 from spmilp.solvers.local_search.run import RunOptions
 from spmilp.solvers.local_search.solver import LocalSearch
 from spmilp.solvers.milp.solver import MilpSolver
+from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.residency.solver import Residency
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
@@ -38,6 +40,7 @@ from tests.solvers.tiny_problems import tiny_problem
 
 CHAIN = chain(star(4, 1000), layers=4, strips=6)
 SHORT_CHAIN = chain(star(2, 1536), layers=3, strips=5)
+PEAK_OF_CHAIN = replace(SHORT_CHAIN, objective=Objective.of(Quantity.PEAK_SPM))
 SLOW = tiny_problem(80)
 """Two scratchpads with much to bring back: more than HiGHS solves in seconds."""
 
@@ -83,6 +86,7 @@ def steps(count: int) -> LocalSearch:
     Case(solver=steps(200), problem=lambda: CHAIN),
     Case(solver=LnsSolver(), problem=lambda: chain(star(2, 1536), layers=2, strips=2)),
     Case(solver=Residency(), problem=lambda: largest_fits(25, 3)),
+    Case(solver=PeakBisection(), problem=lambda: PEAK_OF_CHAIN),
     Case(
         solver=CpSatSolver(CpSatOptions(deterministic_limit=0.5, tie_breaks=0.1)),
         problem=lambda: SHORT_CHAIN,
@@ -175,6 +179,11 @@ HINTED = named(
         problem=lambda: largest_fits(25, 3),
         options=SolveOptions(time_limit=0.1),
     ),
+    Case(
+        solver=PeakBisection(),
+        problem=lambda: PEAK_OF_CHAIN,
+        options=SolveOptions(time_limit=0.1),
+    ),
 )
 
 
@@ -221,7 +230,8 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
     "solver",
     [
         *(ListScheduler(), ListScheduler(("earliest_finish", "layer_by_layer")), LocalSearch()),
-        *(LnsSolver(), Residency(), CpSatSolver(), MilpSolver(), BruteForce(), Auto()),
+        *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
+        *(BruteForce(), Auto()),
     ],
     ids=lambda solver: solver.name,
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -53,6 +54,22 @@ def quickest_pools(tables: ProblemTables) -> tuple[int, ...] | None:
             return None
         found.append(min(pools, key=lambda pool: (tables.cycles_on(task.index, pool), pool)))
     return tuple(found)
+
+
+def one_pool(tables: ProblemTables) -> tuple[int, ...] | None:
+    """Return for each task the same pool: of those that run every task, one with the most bytes.
+
+    There nothing moves from core to core. ``None`` if no pool runs every task, or if there is no
+    other.
+    """
+    tasks = range(len(tables.problem.tasks))
+    able = set(range(len(tables.pools))).intersection(*(tables.pools_of(task) for task in tasks))
+    if not able or len(tables.pools) == 1:
+        return None
+    memories = tables.problem.machine.memories
+    room = {pool: memories[tables.pools[pool].memory].usable for pool in able}
+    best = max(able, key=lambda pool: (inf if (size := room[pool]) is None else size, -pool))
+    return (best,) * len(tasks)
 
 
 MOST_POOLS = 4

@@ -29,6 +29,7 @@ from spmilp.solvers.residency.scope import (
     TaskSequence,
     Windows,
     fixed,
+    one_pool,
     quickest_pools,
     sequence_of,
 )
@@ -181,12 +182,14 @@ class _Search:
             self.incumbent.offer(repacked_plan(self._context, plan, seconds))
 
     def _sequences(self) -> Iterator[TaskSequence]:
-        """Yield those to begin with: the plan's, and simple ones in its pools."""
-        pools = quickest_pools(self._tables)
+        """Yield those to begin with: the plan's, all in one pool, and simple ones in its pools."""
+        pools, alone = quickest_pools(self._tables), one_pool(self._tables)
         if self.incumbent.plan is not None:
             sequence = sequence_of(self._tables, self.incumbent.plan)
             pools = sequence.pools
             yield sequence
+        if alone is not None:
+            yield TaskSequence(tuple(depth_first(self._problem).tolist()), alone)
         if pools is not None:
             yield TaskSequence(tuple(self._problem.topological_order()), pools)
             yield TaskSequence(tuple(depth_first(self._problem).tolist()), pools)

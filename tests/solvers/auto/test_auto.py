@@ -190,6 +190,7 @@ def test_members_suit_the_problem(quantity: Quantity) -> None:
     assert {"lns" in some for some in names} == {quantity is Quantity.MAKESPAN}
     moves_little = quantity in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
     assert {"residency" in some for some in names} == {moves_little}
+    assert {"peak" in some for some in names} == {quantity is Quantity.PEAK_SPM}
     assert all(members_for(each)[-1].until == 1.0 for each in (small, large))
 
 

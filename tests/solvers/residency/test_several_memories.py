@@ -1,13 +1,15 @@
 """What other memories on the chip are good for: to wait in, to pass through, to work in."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from spmilp.checker.check import check
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions
+from spmilp.problem.read import read_problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency import solver
 from spmilp.solvers.residency.scope import Slot, TaskSequence, fixed, window
@@ -15,6 +17,7 @@ from spmilp.solvers.residency.solver import Residency
 from spmilp.solvers.residency.use_points import UsePoints
 from tests.solvers.residency.test_by_hand import FORK, WAITING, problem_of
 
+INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
 LINKED = (("dram", "spm"), ("spm", "dram"), ("spm", "other"), ("other", "spm"))
 
 
@@ -111,3 +114,20 @@ def test_what_is_too_large_to_search_is_left_as_it_was(monkeypatch: pytest.Monke
     assert found.plan is not None
     assert searched.plan is not None
     assert searched.plan.residencies == found.plan.residencies
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "decoder-30t-2c-crossbar-tight-balanced-energy",
+        "autoencoder-60t-4c-mesh2x2-nolinks-tight-traffic-dramtraffic",
+    ],
+)
+def test_with_all_tasks_on_one_core_nothing_moves_between_cores(name: str) -> None:
+    problem = read_problem(INSTANCES / f"{name}.json")
+    result = Residency().solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.status is SolveStatus.OPTIMAL
+    assert len({placement.core for placement in result.plan.placements}) == 1

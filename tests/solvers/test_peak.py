@@ -1,0 +1,76 @@
+"""Scratchpads that are cut shorter, and what is found in them."""
+
+from dataclasses import replace
+
+import pytest
+
+from spmilp.bounds.best import best_bound
+from spmilp.checker.check import check
+from spmilp.machine.machine import ByteRange, MemoryKind
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.bruteforce.solver import BruteForce
+from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.peak import PeakBisection, with_scratchpads_of
+from tests.solvers.chains import chain, star
+from tests.solvers.tiny_problems import tiny_problem
+
+CHAIN = replace(chain(star(2, 4096), layers=3, strips=5), objective=Objective.of(Quantity.PEAK_SPM))
+PEAK_FIRST = [
+    problem
+    for number in range(24)
+    if (problem := tiny_problem(number)).objective.first is Quantity.PEAK_SPM
+]
+
+
+def test_a_peak_as_low_as_its_bound_is_proven_and_shorter_than_the_first_one_found() -> None:
+    by_list = ListScheduler().solve(CHAIN, SolveOptions()).plan
+    result = PeakBisection().solve(CHAIN, SolveOptions())
+
+    assert by_list is not None
+    assert result.plan is not None
+    assert check(CHAIN, result.plan) == ()
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.plan.claim.peak_spm == best_bound(CHAIN).value < by_list.claim.peak_spm
+
+
+def test_behind_the_peak_the_makespan_is_made_small() -> None:
+    least = best_bound(CHAIN).value
+    within = replace(with_scratchpads_of(CHAIN, least), objective=Objective.of(Quantity.MAKESPAN))
+    quick = ListScheduler().solve(within, SolveOptions()).plan
+    plan = PeakBisection().solve(CHAIN, SolveOptions()).plan
+
+    assert quick is not None
+    assert plan is not None
+    assert plan.claim.makespan <= quick.claim.makespan
+
+
+@pytest.mark.parametrize("problem", PEAK_FIRST, ids=lambda problem: problem.name)
+def test_no_peak_is_below_the_least_of_all_plans(problem: Problem) -> None:
+    best = BruteForce().solve(problem, SolveOptions())
+    result = PeakBisection().solve(problem, SolveOptions())
+
+    assert best.status in (SolveStatus.INFEASIBLE, SolveStatus.OPTIMAL)
+    if best.plan is None:
+        assert result.plan is None
+    elif result.plan is not None:
+        assert check(problem, result.plan) == ()
+        assert result.plan.claim.peak_spm >= best.plan.claim.peak_spm >= result.bound
+
+
+def test_reserved_ranges_end_with_their_scratchpad() -> None:
+    reserved = (ByteRange(0, 64), ByteRange(1000, 1100), ByteRange(2000, 2100))
+    memories = tuple(
+        replace(memory, reserved=reserved) if memory.kind is MemoryKind.SPM else memory
+        for memory in CHAIN.machine.memories
+    )
+    problem = replace(CHAIN, machine=replace(CHAIN.machine, memories=memories))
+
+    dram, *spms = with_scratchpads_of(problem, 1050).machine.memories
+
+    assert dram == memories[0]
+    for memory in spms:
+        assert memory.size == 1050
+        assert memory.reserved == (ByteRange(0, 64), ByteRange(1000, 1050))
+    assert with_scratchpads_of(problem, 4096) == problem
