@@ -14,6 +14,7 @@
     energy                 energy of tasks, and of chains of transfers
     relaxation             by search: CP-SAT without names for cores and addresses
     prices                 prices for linear relaxations, and what they prove
-    roofline, compulsory   bounds on a network, for any tiling
-Only the last two know networks; the others take a problem.
+    roofline, compulsory   bounds on a network, for any tiling: arithmetic and traffic
+    chains, smallest_tiles    for any tiling: what groups compute and move one after the other
+Only the last four know networks; the others take a problem.
 """

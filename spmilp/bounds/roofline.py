@@ -85,7 +85,8 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     grouped convolution are no such grid of its groups and channels; for these two loops together
     ``ceil(t / s) >= max(t / s, 1) >= t / min(s, T)``, with T the most trips of any tile.) Each
     group has a launch and its vector work besides. So where all kinds of core that can run a group
-    are alike in arrays and lanes, its tiles take together at least ``c[g]`` core cycles.
+    are alike in lanes and in their one array, its tiles take at least ``c[g]`` core cycles
+    together. Of several arrays each tile takes the best, and only the rate of the fastest counts.
 
     Where they are not, only ``ceil(t / s) >= t / min(s, T)`` holds for each tile on each kind, and
     ``c[g, k]``, the group's MACs divided by the product of ``min(s, T)`` for the arrays of kind
@@ -155,7 +156,7 @@ class _Arithmetic:
         present = [kind for kind in machine.kinds if self._cores[kind.index] > 0]
         for group in network.groups:
             work = group_work(network, group, whole(network.tensors[group.output].shape))
-            self.macs.append(prod(trip for _, trip in work.loops) if work.loops else 0)
+            self.macs.append(_macs_of(work))
             self._cycles.append(_core_cycles(group, work, present))
         self._prices = list(self._natural_prices())
 
@@ -191,14 +192,49 @@ class _Arithmetic:
 
 def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[int, float]:
     """Return the least core cycles of a group on each kind that can run it."""
+    able = able_kinds(group, work, kinds)
+    if _are_alike(able):
+        each = least_core_cycles(work, able)
+        return {kind.index: each for kind in able}
+    return {kind.index: _macs_of(work) / _macs_per_cycle(work, kind) for kind in able}
+
+
+def able_kinds(group: Group, work: Work, kinds: Sequence[CoreKind]) -> list[CoreKind]:
+    """Return the kinds of core that can do a group's work.
+
+    Raises
+    ------
+    SpmilpError
+        If none can.
+    """
     able = [kind for kind in kinds if can_run(kind, group) and _macs_per_cycle(work, kind) > 0]
     if not able:
         raise cannot_run(group, work.dtype, kinds)
-    if len({(kind.arrays, kind.lanes) for kind in able}) == 1:
-        each = _least_cycles(work, able[0]) + min(kind.launch for kind in able)
-        return {kind.index: each for kind in able}
-    macs = prod(trip for _, trip in work.loops) if work.loops else 0
-    return {kind.index: macs / _macs_per_cycle(work, kind) for kind in able}
+    return able
+
+
+def least_core_cycles(work: Work, kinds: Sequence[CoreKind]) -> float:
+    """Return the least core cycles of all tiles of some work, with one launch.
+
+    Parameters
+    ----------
+    kinds
+        Those on which the tiles may run, some on one and some on another.
+    """
+    launch = min(kind.launch for kind in kinds)
+    if _are_alike(kinds):
+        return launch + _least_cycles(work, kinds[0])
+    lanes = max(lanes_of(kind, work.dtype) for kind in kinds)
+    macs = min(_macs_of(work) / _macs_per_cycle(work, kind) for kind in kinds)
+    return launch + macs + (work.vector / lanes if lanes else 0.0)
+
+
+def _are_alike(kinds: Sequence[CoreKind]) -> bool:
+    return len({(kind.arrays, kind.lanes) for kind in kinds}) == 1
+
+
+def _macs_of(work: Work) -> int:
+    return prod(trip for _, trip in work.loops) if work.loops else 0
 
 
 def _least_cycles(work: Work, kind: CoreKind) -> float:
@@ -208,9 +244,10 @@ def _least_cycles(work: Work, kind: CoreKind) -> float:
     if not work.loops:
         return vector
     arrays = [dict(array.unroll) for array in kind.arrays if array.dtype == work.dtype]
-    if not arrays:
-        return vector + prod(trip for _, trip in work.loops) / lanes
-    return vector + min(_least_steps(work, sizes) for sizes in arrays)
+    if len(arrays) == 1:
+        return vector + _least_steps(work, arrays[0])
+    # Of several arrays each tile takes the one that has the least to lose at its edges.
+    return vector + _macs_of(work) / _macs_per_cycle(work, kind)
 
 
 def _least_steps(work: Work, sizes: Mapping[str, int]) -> float:

@@ -41,10 +41,12 @@ def bound(
 ) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 
-    For a model also the roofline, which holds for every tiling; the others hold for its tiles.
+    For a model also the roofline and chains of groups, which hold for every tiling; the others hold
+    for its tiles.
     """
     from spmilp import pipeline
     from spmilp.bounds.best import Bound, all_bounds
+    from spmilp.bounds.chains import Chains
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
 
@@ -58,13 +60,17 @@ def bound(
         value = relaxation_bound(problem, search, workers=workers, known=known, seed=seed)
         bounds.append(Bound("search", Quantity.MAKESPAN, value))
     if origin is not None:
-        ceiling = roofline(origin.network, problem.machine).cycles
-        bounds.append(Bound(ROOFLINE, Quantity.MAKESPAN, ceiling))
+        least = roofline(origin.network, problem.machine).cycles
+        bounds.append(Bound(ROOFLINE, Quantity.MAKESPAN, least))
+        least = Chains(origin.network, problem.machine).cycles()
+        bounds.append(Bound(CHAINS, Quantity.MAKESPAN, least))
     _print(problem, bounds, as_json=as_json)
 
 
 ROOFLINE = "roofline"
-"""The bound that holds for any tiles; all others hold for those of the problem."""
+CHAINS = "chains of groups"
+ANY_TILES = frozenset({ROOFLINE, CHAINS})
+"""The bounds that hold for any tiles; all others hold for those of the problem."""
 
 
 def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
@@ -114,4 +120,4 @@ def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
 
 def _tiles(bound: "Bound") -> str:
     """Return for which tiles a bound holds."""
-    return "any" if bound.name == ROOFLINE else "these"
+    return "any" if bound.name in ANY_TILES else "these"

@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from spmilp.bounds.compulsory import compulsory_bytes
 from spmilp.bounds.roofline import roofline
 from spmilp.frontend.regions import network_macs
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray
 from spmilp.problem.problem import BufferKind
 from tests.lowering.builders import NetworkBuilder, star_machine
@@ -82,6 +84,21 @@ def test_what_lies_over_the_edge_of_an_array_takes_steps_of_its_own() -> None:
     # Ten columns take two steps on eight multipliers, however they are cut. Each of 640 outputs has
     # a vector operation, and one task at least a launch.
     assert bound.compute == (64 * 2 * 8 + 640 / 8 + 40) / 4
+
+
+def test_each_tile_may_take_another_array() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((1, 5)), 10))
+    arrays = tuple(
+        MacArray(dtype="float32", unroll=unroll) for unroll in ((("K", 8),), (("K", 2), ("C", 4)))
+    )
+    kind = CoreKind(index=0, name="arrays", arrays=arrays, lanes=(("float32", 10),))
+    machine = star_machine(1, kinds=[kind])
+    # Eight columns on one array and two on the other take 5 + 2 steps; each alone takes 10.
+    tilings = {0: Tiling(counts=(1, 2), multiples=(1, 8))}
+    busy = sum(task.cycles[0] or 0 for task in lower(network, machine, tilings).tasks)
+    assert busy == 5 + 2 + 1 + 1
+    assert roofline(network, machine).compute <= busy
 
 
 def test_kinds_of_different_arrays_share_the_work_in_proportion() -> None:

@@ -1,0 +1,188 @@
+"""Chains of groups hold for every tiling: against plans, and against brute force over tilings."""
+
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spmilp.bounds.chains import Chains
+from spmilp.bounds.roofline import able_kinds
+from spmilp.bounds.smallest_tiles import SmallestTiles
+from spmilp.frontend.graph import Network
+from spmilp.frontend.operators.boxes import whole
+from spmilp.frontend.regions import group_work
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import CoreKind, MacArray, Machine, RemoteReads
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.bruteforce.solver import BruteForce
+from spmilp.solvers.registry import find_solver
+from tests.lowering.builders import NetworkBuilder, star_machine
+from tests.lowering.test_lower import Case, cases
+
+WITH_AN_ARRAY = CoreKind(
+    index=0,
+    name="array",
+    arrays=(MacArray(dtype="float32", unroll=(("K", 4), ("C", 2))),),
+    lanes=(("float32", 4),),
+    launch=20,
+)
+LANES = CoreKind(index=0, name="lanes", lanes=(("float32", 1),), launch=5)
+
+
+@st.composite
+def cases_on_machines(draw: st.DrawFn) -> Case:
+    """Tilings on machines with remote reads, shared scratchpads, and two kinds of core."""
+    case = draw(cases())
+    machine = case.machine
+    if draw(st.booleans()):
+        machine = replace(machine, kinds=(WITH_AN_ARRAY,))
+    if draw(st.booleans()):
+        cores = (replace(core, memory=1 + core.index // 2) for core in machine.cores)
+        machine = replace(machine, cores=tuple(cores))
+    elif draw(st.booleans()):
+        machine = replace(machine, remote=RemoteReads(cycles_per_byte_hop=Fraction(1, 8)))
+    if draw(st.booleans()):
+        kinds = (replace(machine.kinds[0], launch=40), replace(LANES, index=1))
+        cores = (replace(core, kind=core.index % 2) for core in machine.cores)
+        machine = replace(machine, kinds=kinds, cores=tuple(cores))
+    return replace(case, machine=machine)
+
+
+@given(cases_on_machines())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_plan_starts_or_ends_a_group_earlier(case: Case) -> None:
+    chains = Chains(case.network, case.machine)
+    problem = case.problem()
+    plan = find_solver("list").solve(problem, SolveOptions(time_limit=5.0)).plan
+    assert plan is not None
+    assert chains.cycles() <= plan.claim.makespan
+    starts, ends = defaultdict(list), defaultdict(list)
+    groups = {group.name: group.index for group in case.network.groups}
+    outputs = {group.output for group in case.network.groups}
+    for placement in plan.placements:
+        task = problem.tasks[placement.task]
+        assert task.tile is not None
+        group = groups[task.tile.of]
+        starts[group].append(placement.start)
+        tile = problem.buffers[task.writes[0]].tile
+        if tile is not None and tile.of in outputs:
+            kind = case.machine.cores[placement.core].kind
+            ends[group].append(placement.start + (task.cycles[kind] or 0))
+    for group in case.network.groups:
+        assert chains.starts[group.index] <= min(starts[group.index])
+        assert chains.ends[group.index] <= min(ends[group.index])
+
+
+def two_products(rows: int) -> Network:
+    builder = NetworkBuilder()
+    return builder.network(builder.matmul(builder.matmul(builder.input((rows, 3)), 2), 2))
+
+
+@pytest.mark.parametrize(("rows", "share"), [(1, 0.85), (2, 0.65)])
+def test_brute_force_over_all_tilings_agrees(rows: int, share: float) -> None:
+    network, machine = two_products(rows), star_machine(2, kinds=(LANES,))
+    least = min(
+        makespan
+        for counts in product(range(1, rows + 1), (1, 2), range(1, rows + 1), (1, 2))
+        for parts in product((1, 2, 3), (1, 2))
+        if (makespan := best_makespan(network, machine, counts, parts)) is not None
+    )
+    assert share * least <= Chains(network, machine).cycles() <= least
+
+
+def best_makespan(
+    network: Network, machine: Machine, counts: tuple[int, ...], parts: tuple[int, ...]
+) -> int | None:
+    tilings = {
+        0: Tiling(counts=counts[:2], parts=parts[0]),
+        1: Tiling(counts=counts[2:], parts=parts[1]),
+    }
+    problem = lower(network, machine, tilings)
+    if len(problem.tasks) > 3:
+        return None
+    answer = BruteForce(2000).solve(problem, SolveOptions(time_limit=20.0))
+    return answer.plan.claim.makespan if answer.plan and answer.status == "optimal" else None
+
+
+def test_groups_that_depend_on_each_other_as_a_whole_add_up() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((1, 64))
+    for _ in range(5):
+        data = builder.matmul(data, 64)
+    chains = Chains(builder.network(data), star_machine(4, 1 << 20, kinds=(LANES,)))
+    # A column of each product takes a launch, 64 products and an activation.
+    assert chains.ends[0] == chains.starts[0] + 5 + 64 + 1
+    # All four cores share the 64 columns of the product before last, with nothing else to do.
+    assert chains.ends[2] >= chains.starts[1] + 64 * 65 / 4
+    assert chains.cycles() >= chains.ends[4]
+
+
+def test_other_cores_must_send_what_they_compute() -> None:
+    builder = NetworkBuilder()
+    data = builder.matmul(builder.matmul(builder.input((1, 2)), 4), 1)
+    network = builder.network(data)
+    chains = Chains(network, star_machine(4, kinds=(LANES,)))
+    # Four columns take 17 cycles with a launch, and a transfer 10 + 2 + 1: three of four cores
+    # would have to be done 13 cycles earlier. The last task has one product at least.
+    assert chains.ends[1] == chains.starts[0] + (17 + 3 * 13) // 4 + 5 + 1 + 1
+
+
+def test_what_only_the_last_part_of_a_reduction_reads_delays_its_end_alone() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((1, 8, 4, 4))
+    other = builder.conv(data, 8, kernel=3)
+    network = builder.network(builder.conv(data, 8, kernel=1, residual=other))
+    chains = Chains(network, star_machine(kinds=(LANES,)))
+    assert chains.starts[1] == chains.starts[0]
+    assert chains.ends[1] > chains.ends[0]
+
+
+def test_rows_that_a_stride_skips_are_not_needed() -> None:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((1, 4, 9, 9)), 4)
+    network = builder.network(builder.conv(data, 8, kernel=1, stride=2))
+    tiles = SmallestTiles(network, network.groups[1], [LANES])
+    needed = tiles.surely_read(((0, 1), (0, 8), (0, 5), (0, 5)))
+    assert needed[data] == ((0, 1), (0, 4), (0, 1), (0, 1))
+
+
+def test_padding_and_concatenation_read_nothing_of_an_operand_for_some_of_their_output() -> None:
+    builder = NetworkBuilder()
+    left, right = builder.input((1, 4)), builder.input((1, 4))
+    first, second = builder.relu(left), builder.relu(right)
+    both = builder.group(builder.operator("Concat", [first, second], axis=1))
+    network = builder.network(both)
+    tiles = SmallestTiles(network, network.groups[2], [LANES])
+    assert not tiles.facts().reads
+    assert set(tiles.surely_read(whole((1, 8)))) == {first, second}
+
+
+def test_kinds_without_a_memory_in_common_pass_results_on() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4)))
+    kinds = [
+        CoreKind(
+            index=0, name="conv", lanes=(("float32", 1),), operators=frozenset({"Conv", "Relu"})
+        ),
+        CoreKind(index=1, name="pool", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
+    ]
+    apart = Chains(network, star_machine(2, kinds=kinds))
+    together = Chains(network, star_machine(2, kinds=(LANES,)))
+    assert apart.starts[1] - apart.ends[0] == 10 + 2 + 1
+    assert together.starts[1] == together.ends[0]
+
+
+def test_a_smallest_tile_of_a_grouped_convolution_takes_no_more_than_any_tile() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.conv(builder.input((1, 8, 4, 4)), 8, group=2))
+    group = network.groups[0]
+    tiles = SmallestTiles(network, group, [LANES])
+    box = ((0, 1), (2, 7), (0, 4), (0, 4))
+    assert tiles.cycles(box) == LANES.launch
+    work = group_work(network, group, whole((1, 8, 4, 4)))
+    assert able_kinds(group, work, [LANES]) == [LANES]
