@@ -213,8 +213,15 @@ class Result:
 
         return memory_frame(self.problem, self._there())
 
-    def timeline(self) -> "Figure":
+    def timeline(self, *, beside: "Iterable[Result]" = (), chain: bool = False) -> "Figure":
         """Draw tasks per core and transfers per DMA channel over time.
+
+        Parameters
+        ----------
+        beside
+            Other plans, to be drawn below on the same axis of cycles.
+        chain
+            Frame the critical chain.
 
         Raises
         ------
@@ -223,11 +230,30 @@ class Result:
         NoPlanError
             If there is no plan.
         """
-        from spmilp.report.timeline import timeline
+        from spmilp.report.plots.timeline import Shown, timeline
 
-        return timeline(self.problem, self._there())
+        return timeline(
+            [
+                Shown(problem=each.problem, plan=each._there(), label=each.solver, chain=chain)
+                for each in (self, *beside)
+            ]
+        )
 
-    def memory_map(self, memories: Sequence[str] | None = None, *, zoom: bool = False) -> "Figure":
+    def traffic(self) -> "Figure":
+        """Draw loads and stores of each tensor beside what no plan can avoid.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        NoPlanError
+            If there is no plan.
+        """
+        from spmilp.report.plots.traffic import traffic
+
+        return traffic(self.problem, self._there())
+
+    def memory_map(self, memories: Sequence[str] | None = None, *, zoom: bool = True) -> "Figure":
         """Draw what lies where in each scratchpad, and when.
 
         Parameters
@@ -235,7 +261,7 @@ class Result:
         memories
             Names of the on-chip memories to draw; by default every scratchpad that is used.
         zoom
-            End the axis of addresses above the highest residency instead of the capacity.
+            End the axis of addresses above the highest residency; ``False``: at the capacity.
 
         Raises
         ------
@@ -246,7 +272,7 @@ class Result:
         NoPlanError
             If there is no plan.
         """
-        from spmilp.report.memory_map import memory_map
+        from spmilp.report.plots.memory_map import memory_map
 
         return memory_map(self.problem, self._there(), memories, zoom=zoom)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from spmilp.comparison.run import Run
 from spmilp.export.names import no_formula
-from spmilp.report.figures import grid_of_axes
+from spmilp.report.plots.figures import grid_of_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

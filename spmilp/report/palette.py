@@ -27,6 +27,9 @@ OPERATOR_COLOURS = (
 )
 """Colours of fused operators, in the order in which they come in a problem."""
 
+HATCHES = ("", "////", "\\\\\\\\", "xxxx")
+"""Put over the colours of operators, each time that they come round."""
+
 PART_COLOURS: dict[Part, str] = {
     Part.COMPUTE: "#BBBBBB",
     Part.LOAD: "#004488",

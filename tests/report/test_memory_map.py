@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from spmilp.errors import MissingExtraError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.report.memory_map import memory_map
+from spmilp.report.plots.memory_map import memory_map
 
 
 def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, plan: Plan) -> None:
@@ -25,13 +25,13 @@ def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, pla
 
 
 def test_the_capacity_the_banks_and_the_peak_are_lines(problem: Problem, plan: Plan) -> None:
-    axis = memory_map(problem, plan).axes[0]
+    axis = memory_map(problem, plan, zoom=False).axes[0]
     levels = [line.get_ydata()[0] for line in axis.lines if len(set(line.get_ydata())) == 1]
     assert levels == [256, 128, 96]
 
 
 def test_reserved_bytes_are_hatched(problem: Problem, plan: Plan) -> None:
-    axis = memory_map(problem, plan).axes[0]
+    axis = memory_map(problem, plan, zoom=False).axes[0]
     hatched = [patch for patch in axis.patches if patch.get_hatch()]
     assert [(patch.get_y(), patch.get_height()) for patch in hatched] == [(240, 16)]
 

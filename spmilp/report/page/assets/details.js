@@ -7,6 +7,7 @@ class Details {
 
   show() {
     const {view} = this;
+    this.box.classList.toggle("empty", view.residency === null && view.chosen === null);
     if (view.residency !== null) this.box.replaceChildren(...this.ofResidency(view.residency));
     else if (view.chosen !== null) this.box.replaceChildren(...this.ofActivity(view.chosen));
     else this.box.replaceChildren(element("h3", {}, "Nothing chosen"),

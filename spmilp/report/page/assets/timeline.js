@@ -1,5 +1,7 @@
 // Cores, DMA channels and links over time, and the strip above them.
 
+// Pixels of a printed timeline at most.
+const TALLEST = 6000;
 const HEADINGS = {core: "cores", channel: "DMA channels", link: "links"}, AXIS = 20;
 
 class Timeline {
@@ -39,7 +41,7 @@ class Timeline {
   }
 
   draw(printed = false) {
-    const {to, width, height} = sharp(this.canvas, printed ? this.height + AXIS : this.inside);
+    const {to, width, height} = sharp(this.canvas, printed ? Math.min(this.height, TALLEST) + AXIS : this.inside);
     const {view} = this, bottom = height - AXIS, scrolled = printed ? 0 : this.box.scrollTop;
     Object.assign(this, {width, bottom, scrolled});
     drawTimeAxis(to, view, width, 0, bottom);

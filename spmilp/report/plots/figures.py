@@ -1,47 +1,22 @@
-"""Common parts of figures: axes for small multiples, legends, titles, colours.
-
-The colours can be told apart with any colour vision: the eight of Okabe and Ito, "Color Universal
-Design" (2008).
-"""
+"""Common parts of figures: axes for small multiples, legends, titles."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spmilp.errors import MissingExtraError
-from spmilp.problem.problem import BufferKind, Problem
+from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 11.0
 """Inches of a figure."""
 
-BLACK = "#000000"
-ORANGE = "#E69F00"
-SKY_BLUE = "#56B4E9"
-GREEN = "#009E73"
-YELLOW = "#F0E442"
-BLUE = "#0072B2"
-VERMILION = "#D55E00"
-PURPLE = "#CC79A7"
-GREY = "#999999"
-
-SCRATCH = "scratch"
-
-KIND_COLOURS: dict[str, str] = {
-    BufferKind.INPUT: SKY_BLUE,
-    BufferKind.WEIGHT: ORANGE,
-    BufferKind.INTERMEDIATE: GREEN,
-    BufferKind.PARTIAL: YELLOW,
-    BufferKind.OUTPUT: BLUE,
-    SCRATCH: GREY,
-}
-"""A colour for each kind of buffer, and for scratch bytes."""
-
-GROUP_COLOURS = (GREEN, ORANGE, SKY_BLUE, PURPLE, YELLOW, BLUE)
-"""Colours for neighbouring groups of tasks, taken in turn."""
+LETTERS_OF_A_LEGEND = 120
+"""That fit side by side below a figure."""
 
 
 def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
@@ -72,23 +47,43 @@ def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[F
     return figure, axes[:count]
 
 
-def legend_of_colours(figure: "Figure", colours: Mapping[str, str], shown: Iterable[str]) -> None:
+def legend_of_colours(
+    figure: "Figure", colours: Mapping[str, str], shown: Iterable[str], heading: str = ""
+) -> None:
     """Name the colours that the figure uses below its axes, in the order of ``colours``."""
     from matplotlib.patches import Patch
 
     used = set(shown)
-    handles = [
+    handles: list[Artist] = [
         Patch(facecolor=colour, edgecolor="black", linewidth=0.4, label=name)
         for name, colour in colours.items()
         if name in used
     ]
+    legend_below(figure, handles, heading)
+
+
+def legend_below(figure: "Figure", handles: "Sequence[Artist]", heading: str = "") -> None:
+    """Put a legend below the axes, in as many columns as its longest name leaves room for."""
     if handles:
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        longest = max(len(str(handle.get_label())) for handle in handles) + 6
+        columns = max(1, min(len(handles), LETTERS_OF_A_LEGEND // longest))
+        figure.legend(
+            handles=list(handles),
+            loc="outside lower center",
+            ncols=columns,
+            title=heading or None,
+            fontsize="small",
+        )
 
 
 def without_markup(name: str) -> str:
     """Return a name from a model as plain text: matplotlib reads ``$`` as mathematics."""
     return name.replace("$", r"\$")
+
+
+def shortened(name: str, longest: int = 32) -> str:
+    """Return the end of a name, which tells tiles apart."""
+    return name if len(name) <= longest else f"…{name[1 - longest :]}"
 
 
 def title(problem: Problem) -> str:

@@ -7,14 +7,11 @@ from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import (
-    BLACK,
-    KIND_COLOURS,
-    PURPLE,
-    SCRATCH,
-    VERMILION,
+from spmilp.report.palette import KIND_COLOURS, SCRATCH
+from spmilp.report.plots.figures import (
     grid_of_axes,
     legend_of_colours,
+    shortened,
     title,
     without_markup,
 )
@@ -24,13 +21,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
+"""Colours of the capacity, of the peak, and of outlines and live bytes."""
+
 LABEL_WIDTH = 0.07
 LABEL_HEIGHT = 0.06
 """A rectangle is labelled when it covers these shares of the axes."""
 
 
 def memory_map(
-    problem: Problem, plan: Plan, memories: Sequence[str] | None = None, *, zoom: bool = False
+    problem: Problem, plan: Plan, memories: Sequence[str] | None = None, *, zoom: bool = True
 ) -> "Figure":
     """Draw residencies as rectangles of time by address, one axes for each memory.
 
@@ -43,7 +43,7 @@ def memory_map(
     memories
         Names of the on-chip memories to draw; by default every scratchpad in which something lies.
     zoom
-        End the axis of addresses above the highest residency instead of the capacity.
+        End the axis of addresses above the highest residency; ``False``: at the capacity.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _draw_limits(axis: "Axes", memory: Memory) -> None:
     """Draw the capacity, the bytes that no plan may touch, and the borders of the banks."""
     if memory.size is None:
         return
-    axis.axhline(memory.size, color=VERMILION, linewidth=1.4)
+    axis.axhline(memory.size, color=LIMIT, linewidth=1.4)
     for taken in memory.reserved:
         axis.axhspan(taken.start, taken.end, facecolor="0.9", edgecolor="0.5", hatch="///")
     if memory.banks is not None and 1 < memory.banks <= 8:
@@ -145,14 +145,14 @@ def _draw_residencies(axis: "Axes", problem: Problem, residencies: Sequence[Resi
             axis.text(
                 (residency.start + residency.end) / 2,
                 (low + high) / 2,
-                without_markup(_short(_name_of(problem, residency))),
+                without_markup(shortened(_name_of(problem, residency))),
                 fontsize=6,
                 ha="center",
                 va="center",
                 clip_on=True,
             )
     axis.add_collection(
-        PolyCollection(corners, facecolors=colours, edgecolors=BLACK, linewidths=0.25)
+        PolyCollection(corners, facecolors=colours, edgecolors=OUTLINE, linewidths=0.25)
     )
 
 
@@ -161,8 +161,8 @@ def _draw_usage(axis: "Axes", residencies: Sequence[Residency], peak: Bytes) -> 
     if not residencies:
         return
     cycles, totals = live_bytes(residencies)
-    axis.step(cycles, totals, where="post", color=BLACK, linewidth=1.0)
-    axis.axhline(peak, color=PURPLE, linewidth=1.0, linestyle="--")
+    axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
+    axis.axhline(peak, color=PEAK, linewidth=1.0, linestyle="--")
 
 
 def _kind_of(problem: Problem, residency: Residency) -> str:
@@ -175,10 +175,6 @@ def _name_of(problem: Problem, residency: Residency) -> str:
     if residency.slice is None:
         return SCRATCH
     return problem.buffers[problem.slices[residency.slice].buffer].name
-
-
-def _short(name: str, longest: int = 32) -> str:
-    return name if len(name) <= longest else f"…{name[1 - longest :]}"
 
 
 def kib(size: Bytes) -> str:
