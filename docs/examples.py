@@ -216,8 +216,8 @@ def draw() -> None:
     mpl.use("agg")
     result = spmilp.read(KEPT / "resnet8")
     fullest = result.memories.query("kind == 'spm'").sort_values("peak").iloc[-1]["name"]
-    result.timeline().savefig(KEPT / "timeline.png", dpi=70)
-    result.memory_map([fullest], zoom=True).savefig(KEPT / "memory_map.png", dpi=70)
+    result.timeline(chain=True).savefig(KEPT / "timeline.png", dpi=70)
+    result.memory_map([fullest]).savefig(KEPT / "memory_map.png", dpi=70)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Clock, Step
@@ -84,12 +85,16 @@ class Observer:
         Called with the problem before it is solved.
     on_progress
         Called with each improvement of a plan or a bound.
+    on_log
+        Called with what is better than all before it, be it from the search for tiles or from a
+        solver.
     """
 
     on_stage: Callable[[Stage], None] = lambda stage: None
     on_tiles: Callable[[int, int], None] = lambda value, tasks: None
     on_problem: Callable[[Problem], None] = lambda problem: None
     on_progress: Callable[[Progress], None] | None = None
+    on_log: Callable[[LogEntry], None] = lambda entry: None
 
 
 SILENT = Observer()
@@ -176,7 +181,8 @@ def solve(
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
     clock, search = Clock(None if math.isinf(limit) else limit, perf_counter), None
-    with _within_memory(memory_limit, observer) as heard:
+    log = SearchLog(lambda: clock.seconds_gone, observer.on_log)
+    with _within_memory(memory_limit, _logged(observer, log)) as heard:
         options = SolveOptions(
             pace=clock.pace,
             gap=_read("gap", share, gap),
@@ -201,7 +207,8 @@ def solve(
         answer = _answer(tiled, solver, options, clock, heard)
         heard.on_stage(Stage.CHECKING)
         result = checked(tiled.problem, answer, asked=solver, origin=origin)
-    return replace(result, seconds=clock.seconds_gone)
+    log.note(result.bound_source, result.objective, result.bound)
+    return replace(result, seconds=clock.seconds_gone, log=log.entries)
 
 
 def problem_of(
@@ -368,6 +375,21 @@ class _Search:
 
     has_plan: bool = False
     memory: tuple[Bytes, Bytes] | None = None
+
+
+def _logged(observer: Observer, log: SearchLog) -> Observer:
+    """Return an observer that also notes every improvement in a log."""
+
+    def on_tiles(value: int, tasks: int) -> None:
+        log.note(f"tiles: {tasks:,} tasks", value, None)
+        observer.on_tiles(value, tasks)
+
+    def on_progress(news: Progress) -> None:
+        log.note(news.source, news.incumbent, news.bound)
+        if observer.on_progress is not None:
+            observer.on_progress(news)
+
+    return replace(observer, on_tiles=on_tiles, on_progress=on_progress)
 
 
 @contextmanager

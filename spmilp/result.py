@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from spmilp.plan.read import open_pair
 from spmilp.plan.write import write_pair
 from spmilp.problem.problem import Problem
 from spmilp.report import answer_table
+from spmilp.report.search_log import LogEntry, read_log
 from spmilp.report.summary import Summary, summarise
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.units import Bytes, Cycles, Femtojoules
@@ -73,6 +74,9 @@ class Result:
         Those of the check.
     origin
         The model that the problem was made from; ``None`` where it is not known.
+    log
+        Each better incumbent and bound that the search has found: ``seconds``, ``source``,
+        ``incumbent``, ``bound`` and ``gap``.
     """
 
     problem: Problem
@@ -82,6 +86,7 @@ class Result:
     seconds: float | None = None
     seconds_to_check: float = 0.0
     origin: Origin | None = None
+    log: tuple[LogEntry, ...] = ()
 
     @property
     def status(self) -> SolveStatus:
@@ -253,6 +258,20 @@ class Result:
 
         return traffic(self.problem, self._there())
 
+    def convergence(self) -> "Figure":
+        """Draw incumbent and bound over the seconds of the search.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        ValueError
+            If the plan was read without the log of its search.
+        """
+        from spmilp.report.plots.gap import gap_over_time
+
+        return gap_over_time(self.problem, self.log)
+
     def memory_map(self, memories: Sequence[str] | None = None, *, zoom: bool = True) -> "Figure":
         """Draw what lies where in each scratchpad, and when.
 
@@ -295,7 +314,9 @@ class Result:
         """
         from spmilp.report.page.page import Heading, report_page
 
-        page = report_page(self.problem, self._there(), Heading(self._title(), self._rows()))
+        page = report_page(
+            self.problem, self._there(), Heading(self._title(), self._rows(), self.log)
+        )
         if path is not None:
             page.save(path)
         return page
@@ -514,7 +535,9 @@ def write_outputs(result: Result, folder: Path) -> tuple[Path, ...]:
     return ()
 
 
-def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
+def read(
+    path: str | Path, *, problem: str | Path | None = None, log: str | Path | None = None
+) -> Result:
     """Read a plan that was saved, with its problem, and check it.
 
     Parameters
@@ -523,6 +546,8 @@ def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
         The folder of :meth:`Result.save`, or its ``plan.json``.
     problem
         The problem's file; by default ``problem.json`` beside the plan.
+    log
+        The log of the search in JSON lines, where it was kept.
 
     Returns
     -------
@@ -549,4 +574,5 @@ def read(path: str | Path, *, problem: str | Path | None = None) -> Result:
         bound=claim.bound,
         bound_source=claim.bound_source,
     )
-    return checked(opened, answer)
+    result = checked(opened, answer)
+    return result if log is None else replace(result, log=read_log(Path(log)))

@@ -71,6 +71,15 @@ ProblemFile: TypeAlias = Annotated[
         show_default="problem.json beside the plan",
     ),
 ]
+LogFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="FILE.jsonl",
+        help="The log of its search, which spmilp solve --log-file has written.",
+        show_default="log.jsonl beside the plan, if it is there",
+    ),
+]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object instead of text.")
 ]

@@ -22,6 +22,7 @@ from spmilp.cli import (
     inspect,
     machines,
     pack,
+    plot,
     replay,
     report,
     solve,
@@ -62,6 +63,7 @@ app.command("check", epilog=EXIT_CODES)(check.check)
 app.command("replay", epilog=EXIT_CODES)(replay.replay)
 app.command("export", epilog=EXIT_CODES)(export.export)
 app.command("report", epilog=EXIT_CODES)(report.report)
+app.command("plot", epilog=EXIT_CODES)(plot.plot)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
 app.command("bench", epilog=EXIT_CODES)(bench.bench)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)

@@ -9,6 +9,7 @@ from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import writing
+from spmilp.cli.valid_plan import folder_of, read_valid_plan
 
 
 def report(
@@ -25,6 +26,7 @@ def report(
         ),
     ] = None,
     problem: arguments.ProblemFile = None,
+    log: arguments.LogFile = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Show a plan in one page: what bounds it, when and where everything runs and lies, and why.
@@ -32,13 +34,8 @@ def report(
     The page needs no network and no other file. Exit code 7 when the plan is
     invalid.
     """
-    from spmilp.export.errors import InvalidPlanError
-    from spmilp.result import read
-
-    result = read(plan, problem=problem)
-    if result.violations:
-        raise InvalidPlanError(result.violations, "shown")
-    target = file or (plan if plan.is_dir() else plan.parent) / "report.html"
+    result = read_valid_plan(plan, problem, log)
+    target = file or folder_of(plan) / "report.html"
     with writing(target):
         page = result.report(target)
     if as_json:

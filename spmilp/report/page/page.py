@@ -5,7 +5,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.report.answer_table import Row
 from spmilp.report.page.contents import contents
+from spmilp.report.search_log import LogEntry
 
 SCRIPTS = ("model", "view", "canvas", "timeline", "memory", "details", "tables", "main")
 """The scripts, in the order in which they need each other."""
@@ -59,12 +60,12 @@ class Heading:
     rows
         The figures of the answer.
     log
-        ``(seconds, source, incumbent, bound)`` of each improvement, where it is known.
+        What the search has found, where it is known.
     """
 
     title: str
     rows: Sequence[Row]
-    log: Sequence[tuple[float, str, int | None, int]] = ()
+    log: Sequence[LogEntry] = ()
 
 
 def report_page(problem: Problem, plan: Plan, heading: Heading) -> Page:
@@ -74,7 +75,7 @@ def report_page(problem: Problem, plan: Plan, heading: Heading) -> Page:
     taken for markup. The page's own policy forbids it every request.
     """
     shown: dict[str, Any] = contents(analyse(problem, plan))
-    shown |= {"rows_of_answer": heading.rows, "log": heading.log}
+    shown |= {"rows_of_answer": heading.rows, "log": [astuple(each) for each in heading.log]}
     packed = gzip.compress(json.dumps(shown, separators=(",", ":")).encode(), 6, mtime=0)
     parts = {
         "title": escape(heading.title),

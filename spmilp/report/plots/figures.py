@@ -82,8 +82,11 @@ def without_markup(name: str) -> str:
 
 
 def shortened(name: str, longest: int = 32) -> str:
-    """Return the end of a name, which tells tiles apart."""
-    return name if len(name) <= longest else f"…{name[1 - longest :]}"
+    """Return a name without its middle: the beginning says what it is, the end which tile."""
+    if len(name) <= longest:
+        return name
+    head = longest // 2
+    return f"{name[:head]}…{name[head + 1 - longest :]}"
 
 
 def title(problem: Problem) -> str:

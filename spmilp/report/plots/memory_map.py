@@ -9,6 +9,7 @@ from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.report.palette import KIND_COLOURS, SCRATCH
 from spmilp.report.plots.figures import (
+    WIDTH,
     grid_of_axes,
     legend_of_colours,
     shortened,
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
 LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
 """Colours of the capacity, of the peak, and of outlines and live bytes."""
 
-LABEL_WIDTH = 0.07
+LETTERS_PER_INCH = 17
+"""Of a label."""
+
+SHORTEST_LABEL = 6
 LABEL_HEIGHT = 0.06
-"""A rectangle is labelled when it covers these shares of the axes."""
+"""A rectangle is labelled when so many letters fit into it, and it has this share of the height."""
 
 
 def memory_map(
@@ -64,7 +68,7 @@ def memory_map(
         axis.set_xlim(0, max(plan.claim.makespan, 1))
         _scale_addresses(axis, max(peak, 1) if zoom else memory.size or max(peak, 1))
         _draw_limits(axis, memory)
-        _draw_residencies(axis, problem, here)
+        _draw_residencies(axis, problem, here, WIDTH / columns * 0.85 * LETTERS_PER_INCH)
         _draw_usage(axis, here, peak)
         axis.set_title(without_markup(_caption(memory, peak)), fontsize="small", loc="left")
         if position % columns == 0:
@@ -124,7 +128,10 @@ def _draw_limits(axis: "Axes", memory: Memory) -> None:
             axis.axhline(border, color="0.75", linewidth=0.5, linestyle=":")
 
 
-def _draw_residencies(axis: "Axes", problem: Problem, residencies: Sequence[Residency]) -> None:
+def _draw_residencies(
+    axis: "Axes", problem: Problem, residencies: Sequence[Residency], letters: float
+) -> None:
+    """Draw residencies; ``letters`` fit side by side into the axes."""
     from matplotlib.collections import PolyCollection
 
     makespan, top = axis.get_xlim()[1], axis.get_ylim()[1]
@@ -140,12 +147,12 @@ def _draw_residencies(axis: "Axes", problem: Problem, residencies: Sequence[Resi
             ]
         )
         colours.append(KIND_COLOURS[_kind_of(problem, residency)])
-        wide = residency.end - residency.start > LABEL_WIDTH * makespan
-        if wide and residency.bytes > LABEL_HEIGHT * top:
+        room = int((residency.end - residency.start) / makespan * letters)
+        if room >= SHORTEST_LABEL and residency.bytes > LABEL_HEIGHT * top:
             axis.text(
                 (residency.start + residency.end) / 2,
                 (low + high) / 2,
-                without_markup(shortened(_name_of(problem, residency))),
+                without_markup(shortened(_name_of(problem, residency), room)),
                 fontsize=6,
                 ha="center",
                 va="center",

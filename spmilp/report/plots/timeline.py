@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+ROW, ROW_BESIDE_OTHERS = 0.17, 0.09
+"""Inches of a row of a plan that is alone, and of one of several."""
+
+LETTER = 0.15
+"""Inches between the names of rows at least."""
+
 MOST_NAMED = 40
 """Operators that a legend names."""
 
@@ -70,11 +76,13 @@ def timeline(shown: Sequence[Shown]) -> "Figure":
     """
     operators = _styles(name for each in shown for name in operators_of(each.problem).values())
     panels = [panel for each in shown for panel in _panels(each, operators)]
-    figure, axes = grid_of_axes(len(panels), 1, [_height(panel.rows) for panel in panels])
     is_alone = len(shown) == 1
-    figure.suptitle(title(shown[0].problem) + (f": {_cycles(shown[0])}" if is_alone else ""))
+    tall = ROW if is_alone else ROW_BESIDE_OTHERS
+    figure, axes = grid_of_axes(len(panels), 1, [_height(panel.rows, tall) for panel in panels])
+    heading = title(shown[0].problem) + (f": {_cycles(shown[0])}" if is_alone else "")
+    figure.suptitle(heading, x=0.01, horizontalalignment="left")
     for axis, panel in zip(axes, panels, strict=True):
-        _draw_rows(axis, panel)
+        _draw_rows(axis, panel, tall)
         if not is_alone and panel.of_cores:
             label = without_markup(f"{panel.shown.label}: {_cycles(panel.shown)}")
             axis.set_title(label, loc="left", fontsize="small")
@@ -149,12 +157,11 @@ def _styles(operators: Iterable[str]) -> dict[str, Style]:
     return styles
 
 
-def _height(rows: Mapping[str, Row]) -> float:
-    """Return inches in which the rows' names can be read."""
-    return min(max(1.0, 0.17 * len(rows)), 12.0)
+def _height(rows: Mapping[str, Row], tall: float) -> float:
+    return min(max(1.0, tall * len(rows)), 12.0)
 
 
-def _draw_rows(axis: "Axes", panel: _Panel) -> None:
+def _draw_rows(axis: "Axes", panel: _Panel, tall: float) -> None:
     from matplotlib.collections import PolyCollection
 
     boxes: defaultdict[str, list[list[tuple[float, float]]]] = defaultdict(list)
@@ -166,7 +173,7 @@ def _draw_rows(axis: "Axes", panel: _Panel) -> None:
         bars = PolyCollection(corners, facecolors=colour, edgecolors="black", linewidths=0.2)
         bars.set_hatch(hatch)
         axis.add_collection(bars)
-    step = -(-len(panel.rows) // 72)
+    step = max(-(-len(panel.rows) // 72), round(LETTER / tall))
     names = [without_markup(name) for name in panel.rows]
     axis.set_yticks(range(0, len(names), step), labels=names[::step], fontsize=6)
     axis.set_ylim(len(names) - 0.4, -0.6)

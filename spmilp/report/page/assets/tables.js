@@ -114,14 +114,15 @@ class Tables {
     if (!log.length) { byId("log").hidden = byId("log-link").hidden = true; return; }
     byId("log-table").append(heading("#seconds", "source", "#incumbent", "#bound"),
       element("tbody", {}, ...log.map(([seconds, source, incumbent, bound]) => element("tr", {},
-        cell(seconds.toFixed(2), true), cell(source), cell(incumbent === null ? "" : exact(incumbent), true), cell(exact(bound), true)))));
+        cell(seconds.toFixed(2), true), cell(source), cell(incumbent === null ? "" : exact(incumbent), true), cell(bound === null ? "" : exact(bound), true)))));
   }
   drawLog() {
     const {log} = this.model;
     if (!log.length) return;
     const {to, width, height} = sharp(byId("log-canvas")), floor = height - 20;
     const last = Math.max(...log.map(row => row[0]), 0.001), known = log.filter(row => row[2] !== null);
-    const values = [...known.map(row => row[2]), ...log.map(row => row[3])].filter(value => value > 0);
+    const bounds = log.filter(row => row[3] !== null);
+    const values = [...known.map(row => row[2]), ...bounds.map(row => row[3])];
     const low = Math.min(...values) * 0.98, high = Math.max(...values) * 1.02 || 1;
     const x = seconds => GUTTER + seconds / last * (width - GUTTER - 10);
     const y = value => floor - (Math.max(value, low) - low) / (high - low || 1) * (floor - 8);
@@ -146,11 +147,11 @@ class Tables {
       to.stroke();
     };
     stairs(known, 2, "#004488");
-    stairs(log, 3, "#BB5566");
+    stairs(bounds, 3, "#BB5566");
     to.textAlign = "right";
     to.fillStyle = "#004488";
     if (known.length) to.fillText("incumbent", width - 12, y(known[known.length - 1][2]) - 9);
     to.fillStyle = "#BB5566";
-    to.fillText("bound", width - 12, y(log[log.length - 1][3]) - 9);
+    if (bounds.length) to.fillText("bound", width - 12, y(bounds[bounds.length - 1][3]) - 9);
   }
 }
