@@ -6,6 +6,7 @@
     cuts, between, lags, least_times, cut_tables    the kernels for that, and their arrays
     memory_links           the links into a memory, and out of it
     work                   cores need time for the tasks that only they can run
+    staggered              the same between the beginnings and the ends of cores, one by one
     traffic, movement      the links of DRAMs need time for all that crosses them
     working_set            the least peak; scratchpads have so many bytes for so many cycles
     spills                 data without space beside a working set goes to DRAM and returns

@@ -9,6 +9,7 @@ from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
+from spmilp.bounds.staggered import staggered_work_bound
 from spmilp.bounds.traffic import traffic_bound
 from spmilp.bounds.work import fractional_assignment_bound, work_bound
 from spmilp.bounds.working_set import occupancy_bound, peak_bound
@@ -114,6 +115,7 @@ def _on_the_makespan(problem: Problem) -> Iterator[Bound]:
     yield Bound("critical path", makespan, critical_paths(graph).longest)
     paths = paths_of(problem, movement, graph)
     yield Bound("work", makespan, work_bound(problem, paths))
+    yield Bound("staggered work", makespan, staggered_work_bound(problem, movement, paths))
     yield Bound("traffic", makespan, traffic_bound(problem, movement, paths))
     yield Bound("cuts", makespan, paths.longest)
     yield Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths))

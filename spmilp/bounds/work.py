@@ -97,11 +97,11 @@ def work_bound(problem: Problem, paths: Paths) -> Cycles:
     Q is narrowed to the tasks with a head of at least each value in turn (the last layers), and to
     those with a tail of at least each value.
     """
-    able = [_kinds_able(task.cycles) for task in problem.tasks]
+    able = [kinds_able(task.cycles) for task in problem.tasks]
     return max((_bound_of(problem, paths, able, kinds) for kinds in unions(set(able))), default=0)
 
 
-def _kinds_able(cycles: tuple[Cycles | None, ...]) -> frozenset[KindIdx]:
+def kinds_able(cycles: tuple[Cycles | None, ...]) -> frozenset[KindIdx]:
     return frozenset(kind for kind, some in enumerate(cycles) if some is not None)
 
 

@@ -74,6 +74,37 @@ def test_each_transfer_takes_whole_cycles() -> None:
     assert bounds(problem)["traffic"] == best_plan(problem).claim.makespan == 2 * (3 + 5) + 5
 
 
+@pytest.mark.parametrize(("between", "least"), [(False, 21), (True, 17)])
+def test_cores_begin_one_after_another_where_what_they_read_passes_one_port(
+    between: bool, least: int
+) -> None:
+    # 16 bytes take 7 cycles out of DRAM. Where no core can pass them on, the second one has them
+    # after 14: (10 + 10 + 7 + 14) / 2. Otherwise both might have them after 7.
+    sketch = ProblemSketch(machine(64, 64, between=between)).buffer("w", 16, starts=DRAM)
+    sketch.task("t0", 10, reads=["w"]).task("t1", 10, reads=["w"])
+    problem = sketch.problem()
+
+    assert bounds(problem)["staggered work"] == least <= best_plan(problem).claim.makespan
+
+
+def test_cores_end_one_after_another_where_what_they_write_passes_one_port() -> None:
+    # (10 + 10 + 7 + 14) / 2; the work by itself only knows of 7 cycles after each.
+    sketch = ProblemSketch(machine(64, 64)).buffer("y0", 16, ends=DRAM).buffer("y1", 16, ends=DRAM)
+    problem = sketch.task("t0", 10, writes=["y0"]).task("t1", 10, writes=["y1"]).problem()
+    found = bounds(problem)
+
+    assert found["work"] == 10 + 7
+    assert found["staggered work"] == 21 <= best_plan(problem).claim.makespan
+
+
+def test_the_second_core_need_not_begin() -> None:
+    # 2 + 2 cycles on one core are over before the second load has come: 7 + 4, not (4 + 21) / 2.
+    sketch = ProblemSketch(machine(64, 64, between=False)).buffer("w", 16, starts=DRAM)
+    problem = sketch.task("t0", 2, reads=["w"]).task("t1", 2, reads=["w"]).problem()
+
+    assert bounds(problem)["staggered work"] == best_plan(problem).claim.makespan == 7 + 4
+
+
 def test_data_of_a_task_on_another_kind_of_core_has_to_move() -> None:
     sketch = ProblemSketch(machine(64, 64, kinds=2)).buffer("x", 16)
     sketch.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
