@@ -180,3 +180,15 @@ def test_the_structure_of_an_exact_model_says_how_long_the_next_one_takes(
     CpSatSolver(CpSatOptions(literals=0)).search(context)
     pairs = len(PROBLEM.slices) * len(PROBLEM.machine.memories) ** 2
     assert pace.seconds(Step.STRUCTURE, pairs) == pytest.approx(2.0)
+
+
+def test_a_share_of_deterministic_time_is_used_up_like_one_of_seconds() -> None:
+    clock = Clock(None, Now(), deterministic=2.0)
+    clock.spend(0.9)
+    assert clock.spent == 0.9
+    assert clock.deterministic_left(share=0.5) == pytest.approx(0.1)
+    assert clock.deterministic_left(0.3) == 0.3
+    assert not clock.is_over(0.5)
+    clock.spend(0.2)
+    assert clock.is_over(0.5)
+    assert not clock.is_over()

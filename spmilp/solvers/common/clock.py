@@ -149,6 +149,11 @@ class Clock:
         if self._limit is not None:
             self._seconds = max(0.0, self._limit - seconds)
 
+    @property
+    def spent(self) -> float:
+        """Deterministic time of all runs so far."""
+        return self._spent
+
     def spend(self, deterministic: float) -> None:
         """Note the deterministic time of a run."""
         self._spent += deterministic
@@ -161,16 +166,19 @@ class Clock:
             return None
         return max(0.0, self._began + share * self._seconds - self.now())
 
-    def deterministic_left(self, at_most: float | None = None) -> float | None:
-        """Return the deterministic time that a run may take; ``None`` without limit."""
+    def deterministic_left(self, at_most: float | None = None, share: float = 1.0) -> float | None:
+        """Return the deterministic time that a run may take until a share of the limit is used.
+
+        ``None`` without limit.
+        """
         limits = [] if at_most is None else [at_most]
         if self.deterministic is not None:
-            limits.append(max(0.0, self.deterministic - self._spent))
+            limits.append(max(0.0, share * self.deterministic - self._spent))
         return min(limits, default=None)
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Say whether a share of the limit, or all deterministic time, is used."""
-        return self.seconds_left(share) == 0.0 or self.deterministic_left() == 0.0
+        """Say whether a share of either limit is used."""
+        return self.seconds_left(share) == 0.0 or self.deterministic_left(share=share) == 0.0
 
     def has_seconds(self, seconds: float, share: float = 1.0) -> bool:
         """Say whether so many seconds are left until a share of the limit is used."""

@@ -10,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.reports import Reports
 from spmilp.solvers.cpsat.extract import read_decisions
-from spmilp.solvers.cpsat.parameters import STRATEGIES, Limits, only_refute, solver_within
+from spmilp.solvers.cpsat.parameters import STRATEGIES, Limits, Way, only_refute, solver_within
 from spmilp.solvers.cpsat.variables import Variables
 from spmilp.solvers.formulation.extraction import Decisions
 
@@ -149,6 +149,11 @@ class _Inquiry:
 
     def find(self) -> None:
         """Ask from above; minimise in one go for a while when that leads nowhere."""
+        if self._limits.way is Way.NEIGHBOURHOODS and self._high is not None:
+            self._each = inf
+            self._ask(None)
+            self._finish()
+            return
         self._begin()
         step = self._part(16)
         while self._goes_on():
@@ -186,7 +191,7 @@ class _Inquiry:
         better in every model.
         """
         whole = self._limits.deterministic
-        if self._limits.in_one_go and self._limits.seconds is not None:
+        if self._limits.way is Way.IN_ONE_GO and self._limits.seconds is not None:
             return inf
         return OPENING_LIMIT if whole is None else whole / 4
 

@@ -1,6 +1,7 @@
 """CP-SAT's parameters: limits, propagation, and strategies that alternate in proofs."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from ortools.sat.python import cp_model
 
@@ -30,6 +31,19 @@ STARTERS = (
 """CP-SAT's strategies that look for a first solution."""
 
 
+class Way(Enum):
+    """How a run looks for solutions."""
+
+    QUESTIONS = auto()
+    """Whether there is one of at most some value, again and again."""
+
+    IN_ONE_GO = auto()
+    """The best one, for as long as there is time."""
+
+    NEIGHBOURHOODS = auto()
+    """CP-SAT's own large-neighbourhood search alone, from the hint; it proves nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a run may spend, and when it has done enough.
@@ -40,8 +54,8 @@ class Limits:
         Wall time and deterministic time; ``None`` for no limit.
     enough
         A solution of at most this value ends the run.
-    in_one_go
-        Whether the best solution is looked for in one go for as long as there is time.
+    way
+        How solutions are looked for.
     round_robin
         Whether the solver's strategies alternate in proofs where workers are few, and none looks
         for solutions.
@@ -52,7 +66,7 @@ class Limits:
     workers: int
     seed: int
     enough: int | None = None
-    in_one_go: bool = False
+    way: Way = Way.QUESTIONS
     round_robin: bool = True
     log: bool = False
 
@@ -65,6 +79,10 @@ def solver_within(limits: Limits) -> cp_model.CpSolver:
     # A single worker then alternates strategies and neighbourhoods, a little differently each time:
     # not where there is no limit of wall time, for then the same seed is to give the same plan.
     parameters.interleave_search = limits.workers == 1 and limits.seconds is not None
+    if limits.way is Way.NEIGHBOURHOODS:
+        # These alternate in the same way each time.
+        parameters.interleave_search = limits.workers == 1
+        parameters.use_lns_only = True
     parameters.random_seed = limits.seed
     # Probing each of thousands of literals through every resource takes longer than the search.
     parameters.cp_model_probing_level = 0

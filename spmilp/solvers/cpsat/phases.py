@@ -1,8 +1,8 @@
 """The phases of a search: for plans, and for proofs.
 
-Plans come from new times, neighbourhoods of the best plan and later objectives; proofs from the
-small relaxations of loads and the one with open candidates. Each phase runs models within a budget;
-what they find goes into the state of the search.
+Plans come from new times and later objectives; proofs from the small relaxations of loads and the
+one with open candidates. Each phase runs models within a budget; what they find goes into the state
+of the search.
 """
 
 from typing import NamedTuple
@@ -11,11 +11,10 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.cpsat.inquiry import Found, run
 from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation, can_relax
 from spmilp.solvers.cpsat.model import Model
-from spmilp.solvers.cpsat.parameters import Limits
-from spmilp.solvers.cpsat.scope import free_sets, scope_around, scope_of_plan
+from spmilp.solvers.cpsat.parameters import Limits, Way
+from spmilp.solvers.cpsat.scope import scope_of_plan
 from spmilp.solvers.cpsat.state import SearchState
 from spmilp.solvers.cpsat.structure import Structure, structure_of
-from spmilp.units import TaskIdx
 
 ROUNDS = 12
 """Models built in one step to make packings possible."""
@@ -33,13 +32,16 @@ class Budget(NamedTuple):
         Of the time limit, by which it has ended.
     deterministic
         Deterministic time of each of its runs; ``None`` for no limit of its own.
-    in_one_go
-        Whether its runs minimise in one go rather than by questions.
+    way
+        How its runs look for solutions.
+    turn
+        Others than those of an earlier turn may be found.
     """
 
     share: float
     deterministic: float | None = None
-    in_one_go: bool = False
+    way: Way = Way.QUESTIONS
+    turn: int = 0
 
 
 def find_plans(
@@ -95,11 +97,11 @@ def _run(
     incumbent, options, settings = state.incumbent, state.context.options, state.settings
     limits = Limits(
         seconds=state.clock.seconds_left(budget.share),
-        deterministic=state.clock.deterministic_left(budget.deterministic),
+        deterministic=state.clock.deterministic_left(budget.deterministic, budget.share),
         workers=options.workers,
-        seed=options.seed,
+        seed=options.seed + budget.turn,
         enough=state.enough if finds else None,
-        in_one_go=budget.in_one_go,
+        way=budget.way,
         round_robin=settings.round_robin,
         log=settings.log,
     )
@@ -120,7 +122,6 @@ def _run(
 
 
 RETIMING = Budget(0.1, 2.0)
-NEIGHBOURHOODS = Budget(0.6, 0.5)
 TIES = 0.99
 """The share of the time limit by which later objectives have been made small."""
 
@@ -135,27 +136,6 @@ def retime(state: SearchState) -> None:
     structure = structure_of(state.tables, scope, frozenset())
     if structure.literals <= state.settings.literals:
         find_plans(state, RETIMING, structure)
-
-
-def improve_around(state: SearchState) -> None:
-    """Improve the incumbent: most tasks keep their pools, some are free."""
-    plan = state.incumbent.plan
-    if plan is None or not state.settings.neighbourhoods:
-        return
-    for free in free_sets(plan, state.context.options.seed):
-        best = state.incumbent.plan or plan
-        plan_in_pools(state, state.tables.pools_of_plan(best), free)
-
-
-def plan_in_pools(
-    state: SearchState, pools: tuple[int, ...], free: frozenset[TaskIdx] = frozenset()
-) -> None:
-    """Look for plans in which tasks run in these pools, the free ones in any."""
-    if state.is_done or state.clock.is_over(NEIGHBOURHOODS.share):
-        return
-    scope = scope_around(state.tables, state.builder.scope(relaxed=False), pools, free)
-    structure = structure_of(state.tables, scope, state.addressed_memories())
-    find_plans(state, NEIGHBOURHOODS, structure)
 
 
 def break_ties(state: SearchState) -> None:

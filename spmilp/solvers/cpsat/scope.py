@@ -1,15 +1,12 @@
 """What a model may decide: where tasks may run, and which residencies there may be.
 
-In the whole problem, or around a plan: its decisions with free times, or some tasks free and the
-others not.
+In the whole problem, or around a plan: its decisions, its residencies, or its cores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Plan
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
 from spmilp.solvers.formulation.places import SliceInMemory, overlapping_places
@@ -151,10 +148,6 @@ def _conflicts(
     ]
 
 
-LEAST_FREE = 4
-"""Tasks in the smallest neighbourhood."""
-
-
 def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
     """Return the scope in which every task keeps its pool, and every residency its filling.
 
@@ -191,17 +184,12 @@ def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scop
     )
 
 
-def free_sets(plan: Plan, seed: int) -> Iterator[frozenset[TaskIdx]]:
-    """Yield sets of tasks to free: none, then windows of successive ones, ever larger."""
-    yield frozenset()
-    random = Random(seed)
-    size = LEAST_FREE
-    tasks = [placement.task for placement in sorted(plan.placements, key=lambda p: p.start)]
-    while size < len(tasks):
-        starts = list(range(0, len(tasks), size))
-        random.shuffle(starts)
-        yield from (frozenset(tasks[first : first + 2 * size]) for first in starts)
-        size *= 2
+def scope_of_residencies(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
+    """Return the scope with the residencies of a plan alone, in which tasks keep their pools.
+
+    What fills a residency and what serves a read is free, and so are all orders and times.
+    """
+    return replace(scope_of_plan(tables, reading, whole), fills=None, servers=None)
 
 
 def scope_around(

@@ -5,14 +5,15 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.model import SMALL
+from spmilp.solvers.cpsat.neighbourhoods import improve_around, plan_in_pools
 from spmilp.solvers.cpsat.options import CpSatOptions
+from spmilp.solvers.cpsat.parameters import Way
 from spmilp.solvers.cpsat.phases import (
+    PROOF,
     Budget,
     ProofPhase,
     break_ties,
     find_plans,
-    improve_around,
-    plan_in_pools,
     retime,
 )
 from spmilp.solvers.cpsat.state import NAME, SearchState
@@ -23,7 +24,10 @@ DEFAULTS = CpSatOptions()
 PLANS = Budget(0.75)
 """For plans of the whole problem."""
 
-PLANS_WITH_PROOF = Budget(0.95, in_one_go=True)
+PLANS_OF_SMALL = Budget(0.3)
+"""For them where the rest is looked for in neighbourhoods."""
+
+PLANS_WITH_PROOF = Budget(0.95, way=Way.IN_ONE_GO)
 """For them where the model of plans is exact: its bounds are proofs."""
 
 STRUCTURES = 3
@@ -102,13 +106,22 @@ class CpSatSolver(Solver):
 
     def _find_and_prove(self, state: SearchState, proofs: ProofPhase) -> None:
         """Search plans and proofs in turn, with more candidates each time a proof needs them."""
-        while not state.is_done and not state.clock.is_over(PLANS.share):
+        small = len(state.problem.tasks) <= SMALL
+        while not state.is_done and not state.clock.is_over(PROOF.share):
             exact = state.builder.is_exact()
-            found = find_plans(state, PLANS_WITH_PROOF if exact else PLANS)
+            found = find_plans(state, _plans(exact, small))
+            if small and not exact and (found is None or not found.complete):
+                improve_around(state)
             if found is not None and state.builder.is_exact():
                 state.conclude(found)
             if state.is_done or not self._settings.relax or not proofs.prove():
                 return
+
+
+def _plans(exact: bool, small: bool) -> Budget:
+    if exact:
+        return PLANS_WITH_PROOF
+    return PLANS_OF_SMALL if small else PLANS
 
 
 def _result(state: SearchState, start: SolverResult) -> SolverResult:
