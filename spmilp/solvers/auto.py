@@ -18,8 +18,8 @@ SMALL = {True: 150, False: 400}
 WITHOUT_LIMIT = 5.0
 """Deterministic time for each solver that uses it, where no time limit ends it."""
 
-ORDERS_WITHOUT_LIMIT = 20
-"""Programs of orders of tasks on one core, where no time limit ends them."""
+FIRST_ORDERS_WITHOUT_LIMIT, ORDERS_WITHOUT_LIMIT = 1, 20
+"""Programs of orders of tasks on one core, where no time limit ends them: at first, and later."""
 
 MANY_ORDERS = 100
 """Of tasks on one core: fewer are worth most of the time, one after the other."""
@@ -53,7 +53,8 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
 
     Small problems are searched for a while, and then decided exactly, on one core also order by
     order of the tasks; where their models are too large for the time, the neighbourhoods get what
-    is left. In large ones local search finds the assignment and the order of tasks, and
+    is left. Few orders are few programs, soon solved if they are easy: these have a short turn at
+    first. In large ones local search finds the assignment and the order of tasks, and
     neighbourhoods of that plan are then solved exactly: for the makespan those of its partial
     order, for bytes those of what stays where. For the peak, scratchpads are cut shorter.
     """
@@ -68,10 +69,12 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
         if makes_short:
             some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
             if is_for_positions(problem):
-                are_few = number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS
-                all_at_once = replace(exact, until=0.45 if are_few else 0.7)
                 orders = Member(name="milp", until=0.95, make=_orders)
-                return (start, replace(some, until=0.2), all_at_once, orders, rest)
+                if number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS:
+                    early = (replace(start, until=0.05), replace(some, until=0.1))
+                    turn = replace(orders, until=0.2, make=_first_orders)
+                    return (*early, turn, replace(exact, until=0.45), orders, rest)
+                return (start, replace(some, until=0.2), replace(exact, until=0.7), orders, rest)
             return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
@@ -116,11 +119,15 @@ def _peak(options: SolveOptions) -> Solver:
     return PeakBisection()
 
 
-def _orders(options: SolveOptions) -> Solver:
+def _first_orders(options: SolveOptions) -> Solver:
+    return _orders(options, FIRST_ORDERS_WITHOUT_LIMIT)
+
+
+def _orders(options: SolveOptions, without_limit: int = ORDERS_WITHOUT_LIMIT) -> Solver:
     from spmilp.solvers.milp.options import MilpOptions
     from spmilp.solvers.milp.solver import MilpSolver
 
-    most = ORDERS_WITHOUT_LIMIT if options.time_limit is None else None
+    most = without_limit if options.time_limit is None else None
     return MilpSolver(MilpOptions(formulations=("position",), most_orders=most))
 
 
