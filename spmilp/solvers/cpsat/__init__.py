@@ -3,9 +3,11 @@
 The search, from the outside in:
 
 - :mod:`.solver`: the order of its steps; :mod:`.options`: its settings and switches.
-- :mod:`.phases`: the steps that find plans, and those that prove bounds, each within a budget.
+- :mod:`.phases`: the steps that find plans, and those that prove bounds, each within a budget;
+  :mod:`.neighbourhoods`: what is searched around the best plan, in turns.
 - :mod:`.state`: what they have found.
-- :mod:`.inquiry`, :mod:`.parameters`: one run as questions with targets; CP-SAT's parameters.
+- :mod:`.inquiry`, :mod:`.parameters`: one run, as questions with targets, in one go or by CP-SAT's
+  own neighbourhoods; CP-SAT's parameters.
 
 What a model may decide:
 

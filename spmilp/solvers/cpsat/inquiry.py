@@ -89,7 +89,7 @@ def run(
 
     A model of scheduling alone, in which nothing stands for what it leaves out, is minimised in one
     go all the same: what CP-SAT learns about a job shop, and its own neighbourhoods, are worth more
-    than targets.
+    than targets. Around a good plan those neighbourhoods alone are worth more than both.
 
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
     once; it then stops the search, keeps what was found, and is noted in the result.

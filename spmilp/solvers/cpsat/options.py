@@ -25,7 +25,8 @@ class CpSatOptions:
     round_robin
         With few workers several strategies alternate in proofs, and none looks for solutions.
     neighbourhoods
-        First improve the plan with most tasks kept in their pools of cores.
+        Improve the best plan with most of it kept
+        (:mod:`~spmilp.solvers.cpsat.neighbourhoods`).
     cores_in_order
         Break the symmetry of memories, with their cores, engines and links, that can be exchanged.
     disjoint_residencies

@@ -43,7 +43,8 @@ class CpSatSolver(Solver):
     1. *Retiming*: the plan's decisions are kept, its times chosen anew.
     2. *Loads*: a small relaxation (:mod:`~spmilp.solvers.cpsat.load_relaxation`) is asked for
        anything better; where it puts the tasks, a plan is looked for.
-    3. *Neighbourhoods*: most tasks keep their pools of cores, the others are free.
+    3. *Neighbourhoods* of the best plan (:mod:`~spmilp.solvers.cpsat.neighbourhoods`), each kind
+       as often as it pays.
     4. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
        are found by packing; a set of residencies that has none gets its addresses into the model.
     5. *Proof*: a relaxation that no number of residencies limits (see
@@ -53,8 +54,8 @@ class CpSatSolver(Solver):
        goes on instead.
 
     Bounds come from the two relaxations, and ``optimal`` and ``infeasible`` rest on them alone.
-    Problems of a dozen tasks, and those where nothing limits the model of plans, go straight to
-    steps 4 and 5.
+    Where nothing limits the model of plans, steps 4 and 5 are all. Problems of a dozen tasks begin
+    with step 4, and come to step 3 if that leads to no end.
 
     The objectives behind the first are made small in turn, each with those before it held, within
     the scope of step 4 and the time that is left; nothing is claimed of them.
