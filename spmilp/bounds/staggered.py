@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from heapq import nsmallest
-from itertools import accumulate
+from itertools import accumulate, product
 from math import inf
 from typing import TypeAlias
 
 from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.work import kinds_able, unions
+from spmilp.bounds.work import kinds_able, sets_by_threshold, unions
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.problem.loads import Share, least_loads
@@ -21,6 +21,9 @@ from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
 SCALE = 1 << 10
 """Uses of a DRAM's links are counted in parts of a byte as small as this, rounded down."""
+
+LEAST_SETS, TASKS_OF_ALL_SETS = 2, 20_000
+"""Of tasks with large heads, and with large tails: as many sets as have so many tasks together."""
 
 MOST_STEPS = 200
 """In which tasks are looked at by their heads, or by what is after them."""
@@ -39,7 +42,7 @@ _PartsOfDrams: TypeAlias = dict[MemoryIdx, dict[TaskIdx, dict[int, Part]]]
 def staggered_work_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     """Return the bound from work between the beginnings and the ends of cores.
 
-    Let Q be the tasks that only the cores of some kinds can run, and k of these cores run them. Let
+    Let Q be tasks that only the cores of some kinds can run, and k of these cores run them. Let
     ``r[i]`` be a cycle before which no plan has begun tasks of Q on i cores, and ``e[i]`` cycles
     before the makespan within which it has not ended the last ones of i cores. Beginnings and ends
     in order are at least these, one by one, and what lies between them is enough for Q. So
@@ -58,12 +61,16 @@ def staggered_work_bound(problem: Problem, movement: Movement, paths: Paths) -> 
 
     *Ends.* The same for what the last tasks of the cores write and that must end in a DRAM. Each
     result has one writer, so that it counts whole.
+
+    Q is all tasks, then those with heads, or with tails behind them, above some thresholds.
     """
     ramps = _Ramps(problem, movement, paths)
     able = [kinds_able(task.cycles) for task in problem.tasks]
+    most = max(LEAST_SETS, TASKS_OF_ALL_SETS // max(1, len(able)))
+    late = sets_by_threshold(paths.head, most) | sets_by_threshold(ramps.after, most)
     best = 0
-    for kinds in unions(set(able)):
-        tasks = [index for index, some in enumerate(able) if some <= kinds]
+    for kinds, some in product(unions(set(able)), late):
+        tasks = [task for task in sorted(some) if able[task] <= kinds]
         cores = sum(core.kind in kinds for core in problem.machine.cores)
         work = sum(paths.cycles[task] for task in tasks)
         lost = zip(ramps.begin(tasks, cores), ramps.end(tasks, cores), strict=True)
@@ -74,14 +81,20 @@ def staggered_work_bound(problem: Problem, movement: Movement, paths: Paths) -> 
 
 
 class _Ramps:
-    """When the cores that run some tasks can have begun, and how long before the end they end."""
+    """When the cores that run some tasks can have begun, and how long before the end they end.
+
+    Attributes
+    ----------
+    after
+        For each task, cycles after its end that no plan can do without.
+    """
 
     def __init__(self, problem: Problem, movement: Movement, paths: Paths) -> None:
         self._problem = problem
         self._movement = movement
         self._head = paths.head
         pairs = zip(paths.tail, paths.cycles, strict=True)
-        self._after = tuple(tail - own for tail, own in pairs)
+        self.after = tuple(tail - own for tail, own in pairs)
         drams = [dram.index for dram in problem.machine.drams]
         both = {dram: movement.rate_both_ways(dram) for dram in drams}
         self._out = {dram: min(both[dram], movement.rate_out(dram)) for dram in drams}
@@ -96,7 +109,7 @@ class _Ramps:
 
     def end(self, tasks: Sequence[TaskIdx], cores: int) -> list[Cycles]:
         """Return ``e[1]`` to ``e[cores]``; fewer where there are fewer tasks."""
-        return self._ramp(tasks, cores, self._after, self._stores, self._in)
+        return self._ramp(tasks, cores, self.after, self._stores, self._in)
 
     def _parts_of_loads(self, distances: Distances) -> _PartsOfDrams:
         per_memory = _cores_of_a_load(self._problem, distances)

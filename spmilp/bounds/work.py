@@ -39,7 +39,7 @@ def fractional_assignment_bound(problem: Problem, paths: Paths) -> Cycles:
     cores = [sum(core.kind == kind for core in machine.cores) for kind in present]
     after = [tail - own for tail, own in zip(paths.tail, paths.cycles, strict=True)]
     best = 0
-    for tasks in _sets(paths.head) | _sets(after):
+    for tasks in sets_by_threshold(paths.head, MOST_SETS) | sets_by_threshold(after, MOST_SETS):
         sorts = Counter(
             tuple(problem.tasks[task].cycles[kind] for kind in present) for task in sorted(tasks)
         )
@@ -53,10 +53,10 @@ def _runs(row: Sequence[Cycles | None]) -> bool:
     return any(cycles is not None for cycles in row)
 
 
-def _sets(values: Sequence[Cycles]) -> set[frozenset[TaskIdx]]:
+def sets_by_threshold(values: Sequence[Cycles], most: int) -> set[frozenset[TaskIdx]]:
     """Return the tasks whose value is at least each of a few thresholds."""
     thresholds = sorted(set(values))
-    step = -(-len(thresholds) // MOST_SETS)
+    step = max(1, -(-len(thresholds) // most))
     return {
         frozenset(task for task, value in enumerate(values) if value >= least)
         for least in thresholds[::step]
