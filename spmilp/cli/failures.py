@@ -8,8 +8,12 @@ import typer
 from typer.core import TyperGroup
 
 from spmilp.cli.interrupts import COMMAND, Interrupted, message
-from spmilp.cli.output import print_error, print_json
+from spmilp.cli.output import print_error, print_json, print_json_line
 from spmilp.errors import ArgumentError, ExitCode, SpmilpError, UnsupportedOperatorError
+
+JSON_LINES = "--json-lines"
+JSON_FORMS = ("--json", JSON_LINES)
+"""Options for an answer as JSON, errors included."""
 
 NO_ROOM = "failed to map segment"
 """What the dynamic linker says of a library for which there is no memory."""
@@ -22,7 +26,7 @@ class FailuresGroup(TyperGroup):
         """Run a verb."""
         COMMAND.state = "nothing was written"
         _refuse_empty(ctx.args)
-        as_json = "--json" in ctx.args
+        as_json = next((form for form in JSON_FORMS if form in ctx.args), None)
         try:
             return super().invoke(ctx)
         except SpmilpError as error:
@@ -59,7 +63,7 @@ def _refuse_empty(arguments: Sequence[str]) -> None:
             )
 
 
-def _ending(error: BaseException, message: str, code: ExitCode, as_json: bool) -> typer.Exit:
+def _ending(error: BaseException, message: str, code: ExitCode, as_json: str | None) -> typer.Exit:
     """Print the message, as JSON too where that was asked for, and return the exit."""
     print_error(message)
     if as_json:
@@ -67,5 +71,9 @@ def _ending(error: BaseException, message: str, code: ExitCode, as_json: bool) -
         if isinstance(error, UnsupportedOperatorError):
             fields = ("node", "operator", "reason")
             described["nodes"] = [dict(zip(fields, node, strict=True)) for node in error.nodes]
-        print_json({"status": "error", "exit_code": int(code), "error": described})
+        answer = {"status": "error", "exit_code": int(code), "error": described}
+        if as_json == JSON_LINES:
+            print_json_line({"event": "answer", **answer})
+        else:
+            print_json(answer)
     return typer.Exit(int(code))

@@ -139,9 +139,12 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     # Nothing that may be in the middle of something is used any more: neither streams nor locks.
     with suppress(OSError):
         os.write(2, f"error: {message()}\n".encode())
-    if "--json" in sys.argv:
+    if {"--json", "--json-lines"} & set(sys.argv):
         error = {"kind": Interrupted.__name__, "message": message()}
         answer = {"status": "error", "exit_code": int(code), "error": error}
+        said = json.dumps(answer, indent=2)
+        if "--json-lines" in sys.argv:
+            said = json.dumps({"event": "answer", **answer})
         with suppress(OSError):
-            os.write(1, (json.dumps(answer, indent=2) + "\n").encode())
+            os.write(1, f"{said}\n".encode())
     os._exit(code)

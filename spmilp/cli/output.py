@@ -120,6 +120,12 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
+def print_json_line(value: object) -> None:
+    """Print a JSON object as one line on stdout."""
+    sys.stdout.write(json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
 def records(frame: "pd.DataFrame") -> list[dict[str, object]]:
     """Return the rows of a table as JSON knows them: what is missing is ``None``."""
     rows = frame.astype(object).where(frame.notna(), None)

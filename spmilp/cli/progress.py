@@ -40,6 +40,11 @@ class ProgressLine:
         """Show the seconds left until an instant of ``time.perf_counter``."""
         self._end = instant
 
+    def print_above(self, text: str) -> None:
+        """Print a line that stays, above the one that is replaced."""
+        to = console(stderr=True) if self._status is None else self._status.console
+        to.print(Text(visible(text)), soft_wrap=True)
+
     def starts(self, instance: str, solver: str) -> None:
         """Say which solver begins on which instance."""
         self.say(f"{instance}: {solver}")

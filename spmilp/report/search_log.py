@@ -49,9 +49,9 @@ class LogEntry:
         gap = "-" if self.gap is None else amounts.percent(self.gap)
         return f"{self.seconds:>7.1f}s  {source:<26}{incumbent:>17}{bound:>17}{gap:>9}"
 
-    def as_json(self) -> str:
-        """Return one line of JSON."""
-        return json.dumps({"event": "progress", **asdict(self), "gap": self.gap})
+    def as_fields(self) -> dict[str, object]:
+        """Return it as the fields of a JSON object."""
+        return {"event": "progress", **asdict(self), "gap": self.gap}
 
 
 class SearchLog:

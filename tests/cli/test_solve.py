@@ -41,7 +41,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answering:
 
 
 def test_a_checked_plan_is_written_and_shown(run: Run, answering: Answering) -> None:
-    ended = run("solve", answering(FakeSolver(answer())), "-o", "out")
+    ended = run("solve", answering(FakeSolver(answer())), "-o", "out", "--quiet")
 
     assert (ended.code, ended.err) == (0, "")
     assert sorted(path.name for path in Path("out").iterdir()) == ["plan.json", "problem.json"]
@@ -216,7 +216,7 @@ def test_an_interrupt_before_there_is_a_plan_writes_nothing(
     number: signal.Signals, code: int, run: Run, answering: Answering
 ) -> None:
     problem = answering(FakeSolver(answer(), before=interrupted_without_a_plan(number)))
-    ended = run("solve", problem, "-o", "out")
+    ended = run("solve", problem, "-o", "out", "--quiet")
 
     assert (ended.code, ended.out) == (code, "")
     assert ended.err == "error: interrupted; nothing was written\n"
@@ -272,7 +272,7 @@ def test_a_second_interrupt_while_the_plan_is_written_says_what_the_folder_holds
 
     problem = answering(FakeSolver(answer()))
     monkeypatch.setattr("spmilp.files.replace_together", interrupted_twice)
-    ended = run("solve", problem, "-o", "out")
+    ended = run("solve", problem, "-o", "out", "--quiet")
 
     assert (ended.code, ended.out) == (130, "")
     assert ended.err == "error: interrupted; out holds what it held before, or all that is new\n"

@@ -31,7 +31,7 @@ def shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-SOLVE = "spmilp solve problem.json --solver list -o out"
+SOLVE = "spmilp solve problem.json --solver list -o out --quiet"
 
 
 @pytest.mark.parametrize("command", ["spmilp check .", "spmilp check . --json", SOLVE])

@@ -1,5 +1,6 @@
 """The log of a search keeps what is better than all before it."""
 
+import json
 from itertools import count
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_rows_stand_in_columns_that_80_letters_hold() -> None:
 
 def test_lines_of_json_are_read_again(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
-    lines = [entry.as_json() for entry in logged()]
+    lines = [json.dumps(entry.as_fields()) for entry in logged()]
     file.write_text("\n".join([*lines, '{"event": "end", "status": "optimal"}\n']))
     assert read_log(file) == logged()
 
