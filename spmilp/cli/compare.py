@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.console import Console
 
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import progress_line
+from spmilp.cli.stacked import print_stacked
 from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
 
 RUN_COLUMNS = {
     "instance": ("instance", TEXT),
-    "tasks": ("tasks", COUNT),
     "solver": ("solver", TEXT),
+    "tasks": ("tasks", COUNT),
     "status": ("status", TEXT),
     "objective": ("objective", COUNT),
     "bound": ("bound", COUNT),
@@ -116,15 +117,17 @@ def compare(
 
 def _print_tables(found: "Comparison", written: Path | None) -> None:
     to = out.console()
-    to.print(_table(found.runs, RUN_COLUMNS))
+    _print_table(to, found.runs, RUN_COLUMNS, keys=2)
     to.print()
-    to.print(_table(found.summary, SUMMARY_COLUMNS))
+    _print_table(to, found.summary, SUMMARY_COLUMNS, keys=1)
     if written is not None:
         to.print(f"written: {written}", markup=False)
 
 
-def _table(frame: "pd.DataFrame", columns: Mapping[str, tuple[str, str]]) -> Table:
-    """Return the named columns under their headings; what is missing is a dash."""
+def _print_table(
+    to: Console, frame: "pd.DataFrame", columns: Mapping[str, tuple[str, str]], *, keys: int
+) -> None:
+    """Print the named columns under their headings; what is missing is a dash."""
     rows = [
         [
             "–" if row[name] is None else format(row[name], form)
@@ -133,4 +136,5 @@ def _table(frame: "pd.DataFrame", columns: Mapping[str, tuple[str, str]]) -> Tab
         for row in out.records(frame)
     ]
     numbers = [at for at, (_, form) in enumerate(columns.values()) if form != TEXT]
-    return out.table([heading for heading, _ in columns.values()], rows, numbers=numbers)
+    headings = [heading for heading, _ in columns.values()]
+    print_stacked(to, headings, rows, numbers=numbers, keys=keys)

@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
+from spmilp.cli.stacked import print_stacked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +54,7 @@ def inspect(
     to.print(f"{found.network} on {found.machine}", markup=False, style="bold")
     to.print(_whole(found))
     to.print()
-    to.print(_groups(found))
+    _print_groups(to, found)
 
 
 def _whole(found: "Inspection") -> Table:
@@ -76,7 +78,7 @@ def _whole(found: "Inspection") -> Table:
     return out.table(("", ""), rows, show_headings=False)
 
 
-def _groups(found: "Inspection") -> Table:
+def _print_groups(to: Console, found: "Inspection") -> None:
     rows = [
         (
             group.name,
@@ -97,7 +99,7 @@ def _groups(found: "Inspection") -> Table:
         *("group", "operators", "output", "MAC", "reads", "constants", "writes"),
         *("tiling", "tiles", "cycles ≥", "bound by"),
     )
-    return out.table(headings, rows, numbers=range(3, 10))
+    print_stacked(to, headings, rows, numbers=range(3, 10))
 
 
 def _shapes(tensors: "Mapping[str, Extents]") -> str:

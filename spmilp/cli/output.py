@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -156,7 +156,7 @@ def table(
     numbers: Container[int] = (),
     show_headings: bool = True,
 ) -> Table:
-    """Return a table; the columns at the positions ``numbers`` are set flush right."""
+    """Return a table; columns at the positions ``numbers`` are set flush right and never broken."""
     made = Table(
         box=None,
         pad_edge=False,
@@ -166,7 +166,8 @@ def table(
     )
     for position, heading in enumerate(headings):
         flush_right = position in numbers
-        made.add_column(heading, justify="right" if flush_right else "left", overflow="fold")
+        justify: JustifyMethod = "right" if flush_right else "left"
+        made.add_column(heading, justify=justify, overflow="fold", no_wrap=flush_right)
     for row in rows:
         made.add_row(*(escape(cell) for cell in row))
     return made

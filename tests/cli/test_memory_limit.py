@@ -113,7 +113,7 @@ def test_memory_that_cannot_be_had_is_no_internal_error(
 
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: FakeSolver(answer(), greedy))
     model = MODELS / "ds_cnn_int8.onnx"
-    ended = run("solve", model, "-m", "gap9", "--tiles", "first", "-o", "out")
+    ended = run("solve", model, "-m", "gap9", "--tiles", "first", "-o", "out", "-q")
 
     assert ended.code == ExitCode.LIMIT_WITHOUT_PLAN
     assert ended.err == f"error: out of memory ({error}); nothing was written\n"
