@@ -21,7 +21,7 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 __all__ = ["Paths", "paths_of"]
 
-MOST_VISITS = 5_000_000
+MOST_VISITS = 20_000_000
 """Edges followed back from all tasks together, to the nearest tasks before each; and to all tasks
 before a few of them."""
 
