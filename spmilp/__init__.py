@@ -16,6 +16,8 @@
     A problem by hand, by names.
 :func:`compare`, :func:`check`, :func:`bound`
     Solvers side by side; what is wrong with a plan; what no plan can beat.
+:func:`sweep`
+    Networks on machines of many sizes, and the smallest machine that is good enough.
 :class:`SpmilpError`
     The base of all errors that say that something given cannot be used.
 
@@ -33,7 +35,9 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     commands        command lists with events, from plans
     analysis        why a plan takes the time, the room and the traffic that it takes
     export, report  tables for firmware; timelines, memory maps and the page
-    comparison, bench, cli    solvers side by side, suites, the command line
+    comparison, bench         solvers side by side, suites
+    sizing                    one network on many machines, on Dask workers
+    cli                       the command line
 
 and small modules that serve them all. Names are imported when they are first used.
 """
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from spmilp.problem.builder import ProblemBuilder
     from spmilp.problem.read import read_problem as load_problem
     from spmilp.result import Result, read
+    from spmilp.sizing.sweep import sweep
 
 __all__ = [
     "ProblemBuilder",
@@ -67,6 +72,7 @@ __all__ = [
     "load_problem",
     "read",
     "solve",
+    "sweep",
 ]
 
 _HOMES = {
@@ -80,6 +86,7 @@ _HOMES = {
     "load_problem": "spmilp.problem.read:read_problem",
     "read": "spmilp.result:read",
     "solve": "spmilp.pipeline:solve",
+    "sweep": "spmilp.sizing.sweep:sweep",
 }
 
 

@@ -121,6 +121,15 @@ def size(number: int) -> str:
     return f"{value:,.1f} {unit}"
 
 
+def shown_bytes(number: int) -> str:
+    """Return bytes exactly, in the largest unit of which they are a whole number."""
+    for unit in ("B", "KiB", "MiB"):
+        if number % 1024 or number == 0:
+            return f"{number:,} {unit}"
+        number //= 1024
+    return f"{number:,} GiB"
+
+
 def time(seconds: float) -> str:
     """Return seconds with a unit that gives one to three digits before the point."""
     for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):

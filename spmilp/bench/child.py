@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from spmilp.bench.suite import Source
 from spmilp.comparison.run import Moment
@@ -42,6 +42,11 @@ class MakeRequest:
     pickled: Path
     written: Path | None
 
+    @property
+    def time_limit(self) -> float | None:
+        """None: making a problem has no limit of its own."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
@@ -54,6 +59,19 @@ class RunRequest:
     problem_sha256: str
     solver: str
     options: SolveOptions
+
+    @property
+    def time_limit(self) -> float | None:
+        """Wall seconds of the solver."""
+        return self.options.time_limit
+
+
+class Request(Protocol):
+    """Something that a worker can be asked; it is pickled."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Wall seconds from the worker's message ``started`` on; ``None`` for no limit."""
 
 
 Worker: TypeAlias = "subprocess.Popen[bytes]"
@@ -113,7 +131,7 @@ class Workers:
         self._closed = False
         self._count = 0
 
-    def ask(self, request: MakeRequest | RunRequest) -> Conversation:
+    def ask(self, request: Request) -> Conversation:
         """Run a request in a new process; a crash or a time-out becomes a status.
 
         Raises
@@ -121,9 +139,8 @@ class Workers:
         CancelledError
             If :meth:`end_all` has been called.
         """
-        limit = request.options.time_limit if isinstance(request, RunRequest) else None
         with self._started(request) as (worker, errors):
-            conversation = _listen(worker, _Clock(limit))
+            conversation = _listen(worker, _Clock(request.time_limit))
         if self._closed:
             raise CancelledError
         if conversation.outcome is None and not conversation.reason:
@@ -138,7 +155,7 @@ class Workers:
                 _kill(worker)
 
     @contextmanager
-    def _started(self, request: MakeRequest | RunRequest) -> Iterator[tuple[Worker, Path]]:
+    def _started(self, request: Request) -> Iterator[tuple[Worker, Path]]:
         with self._lock:
             self._count += 1
             file = self._folder / f"request{self._count}"

@@ -35,22 +35,36 @@ Send: TypeAlias = Callable[..., None]
 
 
 def main() -> None:
-    """Run the request, and report how it ended."""
+    """Make the problem of a request, or run its solver."""
+    serve(_carry_out)
+
+
+def serve(carry_out: Callable[[Any, Send], None]) -> None:
+    """Carry out the request that this process was started for, and report how it ended.
+
+    Parameters
+    ----------
+    carry_out
+        Takes the request, and the function that sends messages to the parent.
+    """
     send = _channel()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     is_killed_first()
     try:
-        request = pickle.loads(Path(sys.argv[1]).read_bytes())
-        if isinstance(request, MakeRequest):
-            _make(request, send)
-        else:
-            _run(request, send)
+        carry_out(pickle.loads(Path(sys.argv[1]).read_bytes()), send)
     except MissingDataError as error:
         send("skipped", reason=str(error))
     except MemoryError:
         send("failed", status="out of memory", reason="an allocation failed")
     except SpmilpError as error:
         send("failed", status="failed", reason=str(error))
+
+
+def _carry_out(request: MakeRequest | RunRequest, send: Send) -> None:
+    if isinstance(request, MakeRequest):
+        _make(request, send)
+    else:
+        _run(request, send)
 
 
 def _make(request: MakeRequest, send: Send) -> None:

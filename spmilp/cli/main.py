@@ -26,6 +26,7 @@ from spmilp.cli import (
     replay,
     report,
     solve,
+    sweep,
 )
 from spmilp.cli.failures import FailuresGroup
 from spmilp.cli.output import OutputError, discard_output, prepare_streams, print_error
@@ -66,6 +67,7 @@ app.command("report", epilog=EXIT_CODES)(report.report)
 app.command("plot", epilog=EXIT_CODES)(plot.plot)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
 app.command("bench", epilog=EXIT_CODES)(bench.bench)
+app.command("sweep", epilog=EXIT_CODES)(sweep.sweep)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)
 app.command("convert", epilog=EXIT_CODES)(convert.convert)
 app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)

@@ -6,6 +6,7 @@ multiplied by a factor.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,8 @@ from pydantic import ValidationError
 
 from spmilp.amounts import byte_count
 from spmilp.machine.description import MachineDescription, ScratchpadFields
-from spmilp.machine.fields import rate_from, what_is_wrong
-from spmilp.machine.provenance import Provenance
+from spmilp.machine.fields import field_names, near_matches, rate_from, what_is_wrong
+from spmilp.machine.provenance import USUAL_NAMES, Provenance
 from spmilp.units import Bytes
 
 SIZES = ("size_bytes", "size_kib", "size_mib")
@@ -26,7 +27,7 @@ def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
     Parameters
     ----------
     changes
-        Some of ``spm``, ``dma_channels``, ``dma_rate``, ``dram_rate``, as
+        Some of ``spm``, ``dma_channels``, ``dma_rate``, ``dram_rate``, and paths of fields, as
         :meth:`~spmilp.machine.read.MachineFile.replace` has them.
 
     Raises
@@ -37,7 +38,7 @@ def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
     numbers = {}
     for name, value in changes.items():
         try:
-            numbers[name] = _READERS[name](value)
+            numbers[name] = _READERS.get(name, _value_at_path)(value)
         except ValueError as error:
             raise ValueError(f"{name}={value!r}: {error}") from error
     return numbers
@@ -56,7 +57,7 @@ def changed(
     fields = description.model_dump(mode="json", exclude_unset=True)
     written: dict[str, str] = {}
     for name, number in numbers.items():
-        places = list(_PLACES[name](fields))
+        places = list(_PLACES[name](fields) if name in _PLACES else _places_of(name, fields))
         if not places:
             raise ValueError(f"{name}={number}: {description.name} has none that could be set")
         for path, owner, field in places:
@@ -68,7 +69,8 @@ def changed(
     try:
         return MachineDescription.model_validate(fields), written
     except ValidationError as error:
-        raise ValueError(f"{label_of(numbers)}: {what_is_wrong(error)}") from error
+        wrong = what_is_wrong(error, field_names(MachineDescription))
+        raise ValueError(f"{label_of(numbers)}: {wrong}") from error
 
 
 def label_of(numbers: Mapping[str, int | str]) -> str:
@@ -116,6 +118,46 @@ def _channels(value: Any) -> int:
 
 def _rate(value: Any) -> str:
     return str(rate_from(value))
+
+
+def _value_at_path(value: Any) -> Any:
+    """Return a value as a file holds it; what it may be, the field's type decides."""
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _places_of(path: str, fields: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
+    """Return the owners of the fields at a path, which may have ``*`` for one of its parts.
+
+    Raises
+    ------
+    ValueError
+        If there is no such place; the message says what is there.
+    """
+    *parts, last = path.split(".")
+    owners: list[tuple[tuple[str, ...], Any]] = [((), fields)]
+    for depth, part in enumerate(parts):
+        inside = [((*at, name), each) for at, owner in owners for name, each in _inside(at, owner)]
+        owners = [(at, each) for at, each in inside if fnmatchcase(at[-1], part)]
+        if not owners:
+            names = sorted({at[-1] for at, _ in inside})
+            where = f"in {'.'.join(parts[:depth])} " if depth else ""
+            there = f"there are {', '.join(names)}" if names else "there is nothing"
+            raise ValueError(f"{path}: {where}{there}, not {part}{near_matches(part, names)}")
+    plain = [at for at, owner in owners if not isinstance(owner, dict)]
+    if plain:
+        raise ValueError(f"{path}: {'.'.join(plain[0])} is a value and has no fields")
+    return [(".".join(at), owner, last) for at, owner in owners]
+
+
+def _inside(at: tuple[str, ...], owner: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a file's part by name; elements of a list by name or number."""
+    if isinstance(owner, dict):
+        yield from ((str(name), each) for name, each in owner.items())
+    elif isinstance(owner, list):
+        for index, each in enumerate(owner):
+            usual = USUAL_NAMES.get(at[-1])
+            name = each.get("name", usual) if isinstance(each, dict) else None
+            yield str(index if name is None else name), each
 
 
 def _scratchpads(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:

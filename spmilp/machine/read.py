@@ -1,6 +1,7 @@
 """Reading machine files: YAML in, a complete and usable machine out, or one clear message."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.resources import files
@@ -68,6 +69,7 @@ class MachineFile:
         dma_rate: str | float | None = None,
         dram_rate: str | float | None = None,
         name: str | None = None,
+        fields: Mapping[str, object] | None = None,
     ) -> "MachineFile":
         """Return the machine with other numbers; what is left out stays as it is.
 
@@ -87,6 +89,10 @@ class MachineFile:
             theirs, so that a large rate may have less effect than it says.
         name
             By default the old one with the changes behind it.
+        fields
+            Values by field: the ones above by their names, any others by their paths, as
+            ``provenance`` has them in a machine file: ``{"topology.latency_cycles": 2,
+            "core_kinds.*.launch_cycles": 10}``.
 
         Raises
         ------
@@ -104,7 +110,8 @@ class MachineFile:
             "dma_rate": dma_rate,
             "dram_rate": dram_rate,
         }
-        numbers = numbers_of({field: value for field, value in given.items() if value is not None})
+        wanted = {field: value for field, value in given.items() if value is not None}
+        numbers = numbers_of({**wanted, **(fields or {})})
         if self.description is None:
             raise ValueError(f"{self.machine.name} comes from no file: nothing can be replaced")
         description, written = changed(self.description, numbers)

@@ -19,13 +19,17 @@ LETTERS_OF_A_LEGEND = 120
 """That fit side by side below a figure."""
 
 
-def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
-    """Return a figure with ``count`` axes in rows of ``columns`` that share the axis of time.
+def grid_of_axes(
+    count: int, columns: int, heights: Sequence[float], *, shares_x: bool = True
+) -> "tuple[Figure, list[Axes]]":
+    """Return a figure with ``count`` axes in rows of ``columns``.
 
     Parameters
     ----------
     heights
         Inches of each row.
+    shares_x
+        The axes have one axis of time in common.
 
     Raises
     ------
@@ -40,7 +44,9 @@ def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[F
         ) from error
 
     figure = Figure(figsize=(WIDTH, sum(heights) + 1.0), layout="constrained")
-    grid = figure.subplots(len(heights), columns, sharex=True, squeeze=False, height_ratios=heights)
+    grid = figure.subplots(
+        len(heights), columns, sharex=shares_x, squeeze=False, height_ratios=heights
+    )
     axes = list(grid.flat)
     for unused in axes[count:]:
         unused.set_visible(False)

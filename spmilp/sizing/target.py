@@ -1,0 +1,165 @@
+"""The smallest value of one field of a machine for which a plan meets a target."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from spmilp.errors import ArgumentError
+from spmilp.machine.read import MachineFile
+from spmilp.plan.read import open_pair
+from spmilp.problem.objective import Quantity
+from spmilp.sizing.grid import Point, with_values
+from spmilp.sizing.handing_on import is_valid_on
+from spmilp.sizing.run import Rows
+from spmilp.sizing.store import Row
+from spmilp.sizing.table import SHORT
+from spmilp.sizing.values import Value, shown
+
+MEETS = "meets the target"
+PROVEN = "no plan can"
+NOT_FOUND = "no plan was found, and none is ruled out"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A quantity that is to be at most so much."""
+
+    quantity: Quantity
+    most: int
+
+    @classmethod
+    def of(cls, text: str) -> "Target":
+        """Read ``makespan=6000``.
+
+        Raises
+        ------
+        ValueError
+            If it is nothing of that kind.
+        """
+        name, _, most = (part.strip() for part in text.partition("="))
+        known = [*map(str, Quantity), *SHORT]
+        quantity = SHORT.get(name, name)
+        if quantity not in list(Quantity):
+            raise ArgumentError(f"target {text}: there are {', '.join(known)}")
+        digits = re.sub(r"(?<=\d)[,_](?=\d{3})", "", most)
+        if not digits.isascii() or not digits.isdecimal() or int(digits) < 1:
+            raise ArgumentError(f"target {text}: expected a whole number, as in makespan=6000")
+        return cls(Quantity(quantity), int(digits))
+
+    def is_met_by(self, row: Row) -> bool:
+        """Whether the row has a plan that is good enough."""
+        return row.objective is not None and row.objective <= self.most
+
+    def verdict_on(self, row: Row) -> str:
+        """Say whether a row meets the target, and if not, whether any plan could."""
+        if self.is_met_by(row):
+            return MEETS
+        if self.quantity is Quantity.MAKESPAN and (row.roofline or 0) > self.most:
+            return f"{PROVEN}: {row.roofline:,} at least, with any tiles"
+        if row.bound is not None and row.bound > self.most:
+            return f"no plan with these tiles can: {row.bound:,} at least ({row.bound_source})"
+        return NOT_FOUND
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """One network on one machine with each value of one field.
+
+    Parameters
+    ----------
+    point
+        With any of the values.
+    base
+        The machine whose field is set; ``others`` are those of its fields that stay.
+    values
+        Ascending.
+    """
+
+    point: Point
+    base: MachineFile
+    others: Mapping[str, Value]
+    field: str
+    values: Sequence[Value]
+
+    def __getitem__(self, index: int) -> Point:
+        """Return the point with a value."""
+        values = {**self.others, self.field: self.values[index]}
+        machine = with_values(self.base, values)
+        return replace(self.point, machine=machine, values=tuple(values.items()))
+
+
+def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
+    """Look by bisection for the smallest value that meets a target; return what was solved.
+
+    Each plan that meets it is checked on smaller machines, too: one that uses less than there is
+    meets the target with less. The points are in ascending order; the first that meets the target
+    has the smallest value that was found.
+    """
+    _ = among[0].machine  # a smallest value that no machine can have is an error at once
+    tried: dict[int, Point] = {}
+    low, high = -1, len(among.values) - 1
+
+    def meets(index: int) -> bool:
+        tried[index] = among[index]
+        rows.solve([tried[index]])
+        rows.hand_on([tried[each] for each in sorted(tried)])
+        return target.is_met_by(rows.found[tried[index].key])
+
+    if not meets(high):
+        return [tried[high]]
+    while True:
+        lower = _least_that_holds(among, rows, tried[high].key, low, high)
+        if lower < high:
+            tried[lower] = among[lower]
+            rows.adopt(tried[lower], tried[high])
+            high = lower
+        if high - low <= 1:
+            return [tried[index] for index in sorted(tried)]
+        middle = (low + high) // 2
+        if meets(middle):
+            high = middle
+        else:
+            low = middle
+
+
+def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str]:
+    """Yield what a table of tried values says, in a sentence for each network and machine.
+
+    Parameters
+    ----------
+    frame
+        With a column ``verdict``, in ascending order of the field.
+    """
+    wanted = f"{target.quantity} {target.most:,}"
+    for (model, machine, solver, seed), tried in frame.groupby(
+        ["model", "machine", "solver", "seed"], sort=False
+    ):
+        name = f"{model} on {machine} ({solver}, seed {seed})"
+        met = tried[tried["verdict"] == MEETS]
+        if met.empty:
+            last = tried.iloc[-1]
+            yield f"{name}: {field} {shown(field, last[field])} is too little for {wanted}"
+            continue
+        found = met.iloc[0]
+        yield (
+            f"{name}: {field} {shown(field, found[field])} is the smallest found for {wanted}: "
+            f"{found['objective']:,}"
+        )
+        proven = tried[tried["verdict"].str.startswith(PROVEN)]
+        if not proven.empty:
+            most = proven.iloc[-1][field]
+            yield f"{name}: {field} {shown(field, most)} and less cannot, which is proven"
+
+
+def _least_that_holds(among: Range, rows: Rows, key: str, low: int, high: int) -> int:
+    """Return the smallest index above ``low`` with which the plan of ``high`` is still valid."""
+    problem, plan = open_pair(rows.store.folder_of(key))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_valid_on(problem, plan, among[middle].machine):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,73 @@
+"""The process that solves one point of a sweep: ``python -m spmilp.sizing.worker REQUEST``.
+
+It gets its request and answers as :mod:`spmilp.bench.worker` does.
+"""
+
+from dataclasses import asdict
+
+from spmilp.bench.run import version
+from spmilp.bench.worker import Send, serve
+from spmilp.errors import DoesNotFitError, NoPlanError, SpmilpError
+from spmilp.files import sha256_of
+from spmilp.frontend.find import find_model
+from spmilp.pipeline import Observer, Stage, has_time_for_roofline, solve
+from spmilp.plan.write import write_pair
+from spmilp.result import Result
+from spmilp.sizing.handing_on import improved, opened
+from spmilp.sizing.process import PointRequest
+from spmilp.solvers.base import SolveStatus
+
+
+def main() -> None:
+    """Solve the point of the request."""
+    serve(solve_point)
+
+
+def solve_point(request: PointRequest, send: Send) -> None:
+    """Solve a point, leave its plan in the request's folder, and send the figures."""
+    point = request.point
+    if request.version != version():
+        raise SpmilpError(
+            f"the sweep runs {request.version}, and this worker {version()}; install the same "
+            "version of spmilp and of Python on all workers"
+        )
+    send("started")
+    observer = Observer(on_stage=lambda stage: send("solved") if stage is Stage.CHECKING else None)
+    try:
+        result = _result(request, observer)
+    except DoesNotFitError as error:
+        send("ended", status=str(SolveStatus.INFEASIBLE), reason=str(error))
+        return
+    except NoPlanError as error:
+        send("ended", status=str(SolveStatus.UNKNOWN), reason=str(error))
+        return
+    if result.plan is not None:
+        write_pair(result.problem, result.plan, request.folder)
+    names = ("objective", "bound", "bound_source", "makespan", "dram_traffic", "energy")
+    figures = {name: getattr(result, name) for name in (*names, "peak_spm", "seconds")}
+    limit = point.options.time_limit
+    if has_time_for_roofline(result.origin, float("inf") if limit is None else limit):
+        figures["roofline"] = None if result.roofline is None else result.roofline.cycles
+    status = "rejected" if result.violations else str(result.status)
+    figures |= {"tasks": len(result.problem.tasks), "cores": len(result.problem.machine.cores)}
+    send("ended", status=status, reason=result.reason, **figures)
+
+
+def _result(request: PointRequest, observer: Observer) -> Result:
+    point = request.point
+    if request.start is not None:
+        problem, plan = opened(request.start, request.folder / "start")
+        return improved(problem, plan, point, search=request.improve)
+    here = sha256_of(find_model(point.model))
+    if here != point.model_sha256:
+        raise SpmilpError(
+            f"{point.model}: the sweep has the file {point.model_sha256[:12]}, and this worker "
+            f"{here[:12]}; a cluster needs the same files at the same paths"
+        )
+    options = asdict(point.options)
+    options["memory_limit"] = options["memory_limit"] or request.memory
+    return solve(point.model, point.machine, dim=dict(point.dim), observer=observer, **options)
+
+
+if __name__ == "__main__":
+    main()
