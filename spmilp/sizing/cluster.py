@@ -1,15 +1,17 @@
 """Points on Dask workers: a local cluster, or one that runs already."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from spmilp.errors import MissingExtraError, SpmilpError
+from spmilp.sizing.local_cluster import LocalCluster
 from spmilp.sizing.process import Answer, PointRequest, answer_to
 
 if TYPE_CHECKING:
@@ -33,10 +35,18 @@ class Cluster:
 
     What the loss of a worker or of the scheduler has taken away is done again; answers that have
     arrived are never asked for again.
+
+    Parameters
+    ----------
+    address
+        The scheduler's.
+    start
+        Starts another one in the place of one that is lost, and returns its address; ``None``
+        where somebody else does so, at the same address.
     """
 
     address: str
-    may_come_back: bool
+    start: Callable[[], str] | None = None
     _client: "Client | None" = field(default=None, repr=False)
 
     @property
@@ -107,7 +117,7 @@ class Cluster:
         try:
             for key in requests:
                 keys[submitted(key)] = key
-            arriving = as_completed(list(keys))
+            arriving = as_completed(list(keys), loop=client.loop)
             for future in arriving:
                 key = keys.pop(future)
                 if future.status == "cancelled" or client.status != "running":
@@ -142,11 +152,12 @@ class Cluster:
             If it does not answer again.
         """
         self.close()
-        until = monotonic() + (SECONDS_TO_COME_BACK if self.may_come_back else 0.0)
+        if self.start is not None:
+            self.address = self.start()
+        until = monotonic() + SECONDS_TO_COME_BACK
         while True:
             try:
-                self.connect()
-                return
+                return self.connect()
             except SpmilpError as error:
                 if monotonic() > until:
                     raise SpmilpError(
@@ -170,23 +181,12 @@ def local(jobs: int) -> Iterator[Cluster]:
         If Dask is not installed.
     """
     _require_dask()
-    from distributed import LocalCluster
-    from distributed.system import MEMORY_LIMIT
-
-    with (
-        TemporaryDirectory(prefix="spmilp-dask-", ignore_cleanup_errors=True) as folder,
-        LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            memory_limit=MEMORY_LIMIT // jobs,
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-        ) as started,
-    ):
-        yield from _used(Cluster(started.scheduler_address, may_come_back=False))
+    with TemporaryDirectory(prefix="spmilp-dask-", ignore_cleanup_errors=True) as folder:
+        own = LocalCluster(jobs, Path(folder))
+        try:
+            yield from _used(Cluster(own.start(), own.start))
+        finally:
+            own.end()
 
 
 @contextmanager
@@ -201,11 +201,11 @@ def running(address: str) -> Iterator[Cluster]:
         If no scheduler answers at the address.
     """
     _require_dask()
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    yield from _used(Cluster(address, may_come_back=True))
+    yield from _used(Cluster(address))
 
 
 def _used(cluster: Cluster) -> Iterator[Cluster]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost is said below
     cluster.connect()
     try:
         yield cluster

@@ -4,15 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spmilp.report.figures import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    grid_of_axes,
-    without_markup,
-)
+from spmilp.report.plots.figures import grid_of_axes, without_markup
 from spmilp.sizing.table import column_named
 
 if TYPE_CHECKING:
@@ -27,8 +19,8 @@ UNITS = {
     "spm": "bytes of each scratchpad",
     "peak_spm": "bytes used of a scratchpad",
 }
-COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
-"""Of rows that are not dominated, by model; the others are pale."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
+"""Okabe and Ito's, Of rows that are not dominated, by model; the others are pale."""
 
 
 def pareto_figure(frame: "pd.DataFrame", columns: Sequence[str]) -> "Figure":

@@ -1,0 +1,161 @@
+"""A sweep gives the same table however it is carried out, and never loses a finished row."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import spmilp
+from sizing.conftest import CHANNELS, SPM
+from sizing.small import OPTIONS
+from spmilp.sizing.run import News
+
+CLOCKS = ["seconds"]
+
+pytestmark = pytest.mark.slow
+
+
+def swept(
+    files: tuple[Path, Path],
+    folder: Path,
+    told: Callable[[News], None] = lambda news: None,
+    **how: object,
+) -> tuple[pd.DataFrame, list[News]]:
+    """Return the table, and what was told while it was made."""
+    heard: list[News] = []
+
+    def hear(news: News) -> None:
+        heard.append(news)
+        told(news)
+
+    frame = spmilp.sweep(
+        *files, spm=SPM, dma_channels=CHANNELS, folder=folder, on_news=hear, **OPTIONS, **how
+    )
+    return frame, heard
+
+
+def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    assert_frame_equal(one.drop(columns=CLOCKS), other.drop(columns=CLOCKS))
+
+
+def solved(heard: list[News]) -> list[str]:
+    """Return the names of the points that were solved, in order of time."""
+    return [news.name for news in heard if news.step == "solving" and news.name]
+
+
+def test_more_memory_or_channels_never_makes_a_row_worse(serial: pd.DataFrame) -> None:
+    by_size = serial.set_index(["dma_channels", "spm"])["makespan"]
+    for channels in CHANNELS:
+        assert by_size[channels].is_monotonic_decreasing
+    for spm in (4096, 16384):
+        assert by_size[2, spm] <= by_size[1, spm]
+    # By themselves, the list scheduler's plans are worse with 16 KiB than with 4 KiB.
+    handed = serial[serial["handed_on"] != ""]
+    assert set(handed["spm"]) == {16384}
+    assert set(handed["handed_on"]) <= set(serial["row"])
+
+
+def test_rows_have_plans_that_can_be_read(
+    serial: pd.DataFrame, files: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = next(path for path in tmp_path_factory.getbasetemp().glob("serial*/rows"))
+    for row in serial.itertuples():
+        result = spmilp.read(folder / row.row)
+        assert (result.makespan, result.violations) == (row.makespan, ())
+        assert {spm.size for spm in result.problem.machine.spms} == {row.spm}
+    table = pd.read_csv(folder.parent / "sweep.csv")
+    assert list(table["makespan"]) == list(serial["makespan"])
+
+
+def test_two_local_workers_give_the_same_table_and_a_second_call_solves_nothing(
+    serial: pd.DataFrame, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("distributed")
+    frame, heard = swept(files, tmp_path, jobs=2)
+    assert_same(frame, serial)
+    assert sorted(solved(heard)) == sorted(set(solved(heard)))
+    assert len(solved(heard)) == len(serial)
+
+    again, nothing = swept(files, tmp_path, jobs=1)
+    assert_frame_equal(again, frame)
+    assert nothing == []
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    """Start a scheduler and two workers by Dask's own commands; give the address."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    environment = {**os.environ, "PYTHONPATH": str(Path(spmilp.__file__).parents[1])}
+    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    own = ["--nthreads", "1", "--local-directory", str(tmp_path / "dask")]
+
+    def dask(*arguments: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "dask", *arguments]
+        none = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=none, stderr=none, env=environment)
+
+    started = [dask("scheduler", "--port", "0", *common)]
+    try:
+        while not file.exists():
+            assert started[0].poll() is None
+            time.sleep(0.1)
+        started += [dask("worker", *common, *own) for _ in range(2)]
+        yield json.loads(file.read_text())["address"]
+    finally:
+        for process in started[::-1]:
+            process.terminate()
+        for process in started:
+            process.wait(30)
+
+
+def test_workers_of_a_scheduler_are_used_and_a_killed_one_loses_and_repeats_nothing(
+    serial: pd.DataFrame,
+    files: tuple[Path, Path],
+    scheduler: str,
+    tmp_path: Path,
+) -> None:
+    from distributed import Client
+
+    killed: list[int] = []
+
+    def kill_one(news: News) -> None:
+        if news.done == 1 and not killed:
+            with Client(scheduler, set_as_default=False) as client:
+                killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    frame, heard = swept(files, tmp_path, scheduler=scheduler, told=kill_one)
+    assert killed
+    assert_same(frame, serial)
+    assert sorted(solved(heard)) == sorted(set(solved(heard)))
+    assert len(solved(heard)) == len(serial)
+
+
+def test_a_sweep_that_is_killed_goes_on_where_it_was(
+    serial: pd.DataFrame, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "spmilp", "sweep", str(files[0]), "-m", str(files[1])]
+    command += ["--spm", SPM, "--dma-channels", "1,2", "--solver", "list", "--jobs", "1"]
+    running = subprocess.Popen([*command, "--time-limit", "20s", "-o", str(tmp_path)])
+    rows = tmp_path / "rows"
+    while len(list(rows.glob("*/row.json"))) < 1:
+        assert running.poll() is None
+        time.sleep(0.1)
+    running.kill()
+    running.wait()
+    before = {path: path.stat().st_mtime_ns for path in rows.glob("*/row.json")}
+
+    frame, heard = swept(files, tmp_path, jobs=1)
+    assert_same(frame, serial)
+    assert len(solved(heard)) == len(serial) - len(before)
+    kept = [path for path, written in before.items() if path.stat().st_mtime_ns == written]
+    assert len(kept) == len(before)
