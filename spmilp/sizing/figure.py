@@ -20,7 +20,7 @@ UNITS = {
     "peak_spm": "bytes used of a scratchpad",
 }
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
-"""Okabe and Ito's, Of rows that are not dominated, by model; the others are pale."""
+"""Okabe and Ito's, of rows that are not dominated, by model; the others are pale."""
 
 
 def pareto_figure(frame: "pd.DataFrame", columns: Sequence[str]) -> "Figure":
