@@ -85,8 +85,9 @@ class Cluster:
         """
         from distributed import Client
 
+        for name in ("distributed", "distributed.client"):  # what is lost is said here
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
-            # It would wait for itself to come back, while what it had is lost in any case.
             self._client = Client(
                 self.address, timeout=seconds, set_as_default=False, direct_to_workers=False
             )
@@ -205,7 +206,6 @@ def running(address: str) -> Iterator[Cluster]:
 
 
 def _used(cluster: Cluster) -> Iterator[Cluster]:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost is said below
     cluster.connect()
     try:
         yield cluster

@@ -180,7 +180,7 @@ def carry_out(wanted: Sweep, place: Place, on_news: Listener = lambda news: None
         options = replace(options, objective=str(target.quantity))
     each = options_of(wanted.solvers, wanted.seeds, options)
     # What cannot be swept is said before a worker is started.
-    ranges = [] if target is None else list(_ranges(wanted, each))
+    ranges = [] if target is None else list(ranges_of(wanted, each))
     points = () if ranges else _grid(wanted, fields_of(wanted.fields), each).points()
     with ExitStack() as opened:
         folder = place.folder or Path(opened.enter_context(TemporaryDirectory()))
@@ -244,7 +244,7 @@ def draw_pareto(frame: pd.DataFrame, wanted: Sweep, folder: Path) -> Path:
     return folder / FIGURE
 
 
-def _ranges(wanted: Sweep, each: Iterable[Options]) -> Iterable[Range]:
+def ranges_of(wanted: Sweep, each: Iterable[Options]) -> Iterable[Range]:
     """Yield each network on each machine, with all values of the field that is looked for."""
     name = swept_field(wanted)
     values = every_value_of(name, wanted.fields[name])

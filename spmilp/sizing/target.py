@@ -52,11 +52,15 @@ class Target:
         """Whether the row has a plan that is good enough."""
         return row.objective is not None and row.objective <= self.most
 
+    def is_ruled_out_by(self, row: Row) -> bool:
+        """Whether no plan of the row's machine can meet it, with any tiles."""
+        return self.quantity is Quantity.MAKESPAN and (row.roofline or 0) > self.most
+
     def verdict_on(self, row: Row) -> str:
         """Say whether a row meets the target, and if not, whether any plan could."""
         if self.is_met_by(row):
             return MEETS
-        if self.quantity is Quantity.MAKESPAN and (row.roofline or 0) > self.most:
+        if self.is_ruled_out_by(row):
             return f"{PROVEN}: {row.roofline:,} at least, with any tiles"
         if row.bound is not None and row.bound > self.most:
             return f"no plan with these tiles can: {row.bound:,} at least ({row.bound_source})"
@@ -107,8 +111,11 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
         rows.hand_on([tried[each] for each in sorted(tried)])
         return target.is_met_by(rows.found[tried[index].key])
 
-    if not meets(high):
-        return [tried[high]]
+    # What the top does not reach by itself it may with the plan of a smaller machine.
+    while not meets(high):
+        if high == 0 or target.is_ruled_out_by(rows.found[tried[high].key]):
+            return [tried[index] for index in sorted(tried)]
+        high //= 2
     while True:
         lower = _least_that_holds(among, rows, tried[high].key, low, high)
         if lower < high:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from numbers import Integral
 from typing import TypeAlias
 
 from spmilp.amounts import byte_count, shown_bytes
@@ -63,7 +64,7 @@ def plain(value: Value) -> int | str | bool:
 
 def shown(name: str, value: Value) -> str:
     """Return a value for people: sizes with their unit."""
-    return shown_bytes(value) if _is_size(name) and isinstance(value, int) else str(value)
+    return shown_bytes(int(value)) if _is_size(name) and isinstance(value, Integral) else str(value)
 
 
 def _is_size(name: str) -> bool:
