@@ -65,13 +65,13 @@ pd.Series(
 # %% [markdown]
 # ## The memory map
 #
-# Every residency of a slice in a scratchpad is a rectangle of time by address. The red line is the
-# capacity, the dashed one the peak, and the black curve the live bytes, below which no packing of
-# these lifetimes can be.
+# Every residency of a slice in a scratchpad is a rectangle of time by address. The dashed line is
+# the peak, and the black curve the live bytes, below which no packing of these lifetimes can be;
+# `zoom=False` shows the whole capacity, a red line.
 
 # %%
 spms = result.memories.query("kind == 'spm'").sort_values("peak", ascending=False)
-result.memory_map(spms["name"].head(1), zoom=True)
+result.memory_map(spms["name"].head(1))
 
 # %%
 result.memory_map()
@@ -79,10 +79,12 @@ result.memory_map()
 # %% [markdown]
 # ## The timeline
 #
-# Tasks per core (one colour per fused operator) above transfers per DMA channel.
+# Tasks per core (a colour for each fused operator) above transfers per DMA channel. Framed is the
+# critical chain: each of its tasks and transfers had to wait for the one before it.
+# `result.report()` shows the same with every cause, to zoom and to click.
 
 # %%
-result.timeline()
+result.timeline(chain=True)
 
 # %% [markdown]
 # ## The tables behind it
