@@ -112,7 +112,7 @@ def _use(subject: Subject, edges: Sequence[Cycles]) -> tuple[_Sums, _Sums, _Sums
         for window, cycles in _overlaps(placement.start, placement.end, edges):
             cores[window][placement.core] += cycles
     for move in subject.plan.transfers:
-        held = subject.held_rate(move)
+        held = subject.held_rates[move.index]
         for window, cycles in _overlaps(move.start, move.end, edges):
             engines[window][move.engine] += cycles
             for link in move.route:

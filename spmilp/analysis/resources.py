@@ -68,7 +68,7 @@ class Resources:
         of_engines: list[list[tuple[Activity, Cycles, Cycles, int]]] = [[] for _ in machine.engines]
         of_links: list[list[tuple[Activity, Cycles, Cycles, int]]] = [[] for _ in machine.links]
         for move in subject.plan.transfers:
-            activity, held = first + move.index, subject.held_rate(move)
+            activity, held = first + move.index, subject.held_rates[move.index]
             of_engines[move.engine].append((activity, move.start, move.end, 1))
             for link in move.route:
                 of_links[link].append((activity, move.start, move.end, held))
@@ -82,5 +82,5 @@ class Resources:
 
     def link_free(self, move: Transfer, link: int, not_before: Cycles) -> Freed | None:
         """Find since when a link of a transfer's route has had the rate that it holds."""
-        most = self._subject.link_rates[link] - self._subject.held_rate(move)
+        most = self._subject.link_rates[link] - self._subject.held_rates[move.index]
         return self._links[link].free_since(move.start, most, not_before)

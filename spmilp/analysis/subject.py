@@ -64,10 +64,15 @@ class Subject:
         """The rate of each link in ``rate_unit``."""
         return tuple(int(link.rate * self.rate_unit) for link in self.problem.machine.links)
 
-    def held_rate(self, move: Transfer) -> int:
-        """Return what a transfer holds of each link of its route, in ``rate_unit``."""
-        of_engine = int(self.problem.machine.engines[move.engine].rate * self.rate_unit)
-        return min([of_engine, *(self.link_rates[link] for link in move.route)])
+    @cached_property
+    def held_rates(self) -> tuple[int, ...]:
+        """What each transfer holds of each link of its route, in ``rate_unit``."""
+        engines = [int(each.rate * self.rate_unit) for each in self.problem.machine.engines]
+        links = self.link_rates
+        return tuple(
+            min([engines[move.engine], *(links[link] for link in move.route)])
+            for move in self.plan.transfers
+        )
 
     def transfer(self, activity: Activity) -> Transfer | None:
         """Return the transfer that an activity is; ``None`` for a task."""

@@ -138,7 +138,7 @@ def _transfers(analysis: Analysis) -> dict[str, list[Any]]:
             move.start,
             move.end,
             move.route,
-            subject.held_rate(move),
+            subject.held_rates[move.index],
             parts[subject.parts[first + move.index]],
         )
         for move in subject.plan.transfers
