@@ -121,9 +121,10 @@ def solve(
         progress_line() as progress,
         log_file(log, logged),
     ):
+        shows_log = not (quiet or as_json or json_lines)
         if json_lines:
             send_to_output(log)
-        elif not (quiet or as_json):
+        elif shows_log:
             log.send_to(progress.print_above, is_json=False)
         progress.ends_at(started + time_limit)
 
@@ -144,7 +145,8 @@ def solve(
 
         def on_progress(news: "Progress") -> None:
             interrupts.has_plan = interrupts.has_plan or news.incumbent is not None
-            progress.improved(news)
+            if not shows_log:
+                progress.improved(news)
 
         def on_problem(problem: "Problem") -> None:
             room_for_pair(problem, folder_for(problem))

@@ -148,6 +148,15 @@ def test_names_with_markup_are_shown_as_text(browser: Browser, tmp_path: Path) -
 def test_the_page_can_be_printed(opened: Browser) -> None:
     printed = opened.call("Page.printToPDF", printBackground=True)["data"]
     assert b64decode(printed)[:5] == b"%PDF-"
+    opened.call("Emulation.setEmulatedMedia", media="print")
+    opened.run("window.dispatchEvent(new Event('beforeprint'))")
+    opened.settle()
+    height = "document.getElementById('timeline-canvas').clientHeight"
+    assert opened.run(f"{height} > report.timeline.height")
+    opened.call("Emulation.setEmulatedMedia", media="")
+    opened.run("window.dispatchEvent(new Event('afterprint'))")
+    opened.settle()
+    assert opened.run(f"{height} === report.timeline.inside")
     assert opened.complaints() == []
 
 

@@ -29,7 +29,12 @@ function begin(plan) {
   const memory = new MemoryMap(model, view, residency => go(null, residency));
   const details = new Details(model, view, go);
   const tables = new Tables(model, view, go);
-  const drawAll = printed => { overview.draw(); timeline.draw(printed === true); memory.draw(); };
+  let printing = false;
+  const drawAll = () => {
+    overview.draw();
+    timeline.draw(printing || matchMedia("print").matches);
+    memory.draw();
+  };
   drawAll();
   details.show();
   performance.mark("painted");
@@ -40,8 +45,8 @@ function begin(plan) {
   view.onChange(drawAll);
   controls(model, view, {timeline, memory, go});
   window.addEventListener("resize", () => { timeline.arrange(); drawAll(); memory.drawThumbnails(); tables.drawLog(); });
-  window.addEventListener("beforeprint", () => drawAll(true));
-  window.addEventListener("afterprint", () => drawAll());
+  for (const [event, begins] of [["beforeprint", true], ["afterprint", false]])
+    window.addEventListener(event, () => { printing = begins; drawAll(); });
   window.report = {model, view, go, timeline, memory};
 }
 
