@@ -48,9 +48,19 @@ def hash_of_sources(source: Path) -> str:
     # What says their versions is found without importing the libraries.
     for library in ("numba/_version.py", "llvmlite/_version.py", "numpy/version.py"):
         digest.update(_file_of_library(library).read_bytes())
-    for file in sorted(_with_all_imports(source)):
-        digest.update(file.name.encode() + sha256(file.read_bytes()).digest())
+    digest.update(_content_of_imports(source))
     return digest.hexdigest()[:16]
+
+
+@cache
+def hash_of_imports(source: Path) -> str:
+    """Return a hash of a source file and all of the package that it imports, on any computer."""
+    return sha256(_content_of_imports(source)).hexdigest()[:16]
+
+
+def _content_of_imports(source: Path) -> bytes:
+    files = sorted(_with_all_imports(source))
+    return b"".join(file.name.encode() + sha256(file.read_bytes()).digest() for file in files)
 
 
 def _with_all_imports(source: Path) -> set[Path]:

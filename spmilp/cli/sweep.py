@@ -12,7 +12,7 @@ from spmilp import amounts
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
-from spmilp.cli.interrupts import interrupts_noted
+from spmilp.cli.interrupts import COMMAND, interrupts_noted
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode, MissingExtraError
 from spmilp.tile_selection.mode import Tiles
@@ -200,6 +200,7 @@ def sweep(
         scheduler=scheduler,
         again=not resume,
     )
+    COMMAND.state = f"the rows that are finished are in {place.folder}; the same command goes on"
     with interrupts_noted(), progress_line() as progress:
         frame = carry_out(wanted, place, lambda news: progress.say(_line(news)))
     raise typer.Exit(_show(frame, wanted, place.folder or Path(), as_json=as_json))

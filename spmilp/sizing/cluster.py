@@ -49,14 +49,6 @@ class Cluster:
     start: Callable[[], str] | None = None
     _client: "Client | None" = field(default=None, repr=False)
 
-    @property
-    def width(self) -> int:
-        """Threads of all workers."""
-        with suppress(OSError, ValueError):
-            threads: dict[str, int] = self._connected().nthreads()
-            return max(1, sum(threads.values()))
-        return 1
-
     def answers(self, requests: Mapping[str, PointRequest]) -> Iterator[tuple[str, Answer]]:
         """Yield the answers as they come."""
         left = dict(requests)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from spmilp.errors import ArgumentError
@@ -13,19 +12,12 @@ from spmilp.sizing.process import Answer, PointRequest, answer_to
 class Engine(Protocol):
     """Answers requests."""
 
-    @property
-    def width(self) -> int:
-        """Requests that are answered at one time."""
-
     def answers(self, requests: Mapping[str, PointRequest]) -> Iterator[tuple[str, Answer]]:
         """Yield the answer to each request with its key, as soon as it is there."""
 
 
-@dataclass(frozen=True, slots=True)
 class Serial:
     """Solves one point after another."""
-
-    width: int = 1
 
     def answers(self, requests: Mapping[str, PointRequest]) -> Iterator[tuple[str, Answer]]:
         """Yield the answer to each request in turn."""

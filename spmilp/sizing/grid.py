@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
-from spmilp.bench.run import version
+import spmilp
+from spmilp.code_cache import hash_of_imports
 from spmilp.errors import ArgumentError
 from spmilp.files import sha256_of
 from spmilp.frontend.find import find_model
@@ -85,7 +86,7 @@ class Point:
             "machine": self.machine.sha256,
             "dim": self.dim,
             "options": asdict(self.options),
-            "version": version(),
+            "version": code_version(),
         }
         return sha256_of(json.dumps(hashed, sort_keys=True).encode())[:24]
 
@@ -111,6 +112,13 @@ class Point:
 
     def _kept(self) -> tuple[object, ...]:
         return self.model_sha256, self.dim, self.base, self.options
+
+
+@cache
+def code_version() -> str:
+    """Return the version, and a hash of all sources that rows depend on, on any computer."""
+    worker = Path(spmilp.__file__).parent / "sizing" / "worker.py"
+    return f"{spmilp.__version__}+{hash_of_imports(worker)}"
 
 
 def is_growing(name: str) -> bool:

@@ -8,9 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from spmilp.bench.child import Workers
-from spmilp.bench.run import version
 from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE
-from spmilp.sizing.grid import Point
+from spmilp.sizing.grid import Point, code_version
 from spmilp.units import Bytes
 
 COMMAND = (sys.executable, "-m", "spmilp.sizing.worker")
@@ -38,7 +37,7 @@ class PointRequest:
     start: Mapping[str, bytes] | None = None
     improve: bool = True
     memory: Bytes | None = None
-    version: str = field(default_factory=version)
+    version: str = field(default_factory=code_version)
     folder: Path = Path()
 
     @property

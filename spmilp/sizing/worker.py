@@ -5,7 +5,6 @@ It gets its request and answers as :mod:`spmilp.bench.worker` does.
 
 from dataclasses import asdict
 
-from spmilp.bench.run import version
 from spmilp.bench.worker import Send, serve
 from spmilp.errors import DoesNotFitError, NoPlanError, SpmilpError
 from spmilp.files import sha256_of
@@ -13,6 +12,7 @@ from spmilp.frontend.find import find_model
 from spmilp.pipeline import Observer, Stage, has_time_for_roofline, solve
 from spmilp.plan.write import write_pair
 from spmilp.result import Result
+from spmilp.sizing.grid import code_version
 from spmilp.sizing.handing_on import improved, opened
 from spmilp.sizing.process import PointRequest
 from spmilp.solvers.base import SolveStatus
@@ -26,10 +26,10 @@ def main() -> None:
 def solve_point(request: PointRequest, send: Send) -> None:
     """Solve a point, leave its plan in the request's folder, and send the figures."""
     point = request.point
-    if request.version != version():
+    if request.version != code_version():
         raise SpmilpError(
-            f"the sweep runs {request.version}, and this worker {version()}; install the same "
-            "version of spmilp and of Python on all workers"
+            f"the sweep is of spmilp {request.version}, and this worker has {code_version()}; "
+            "install the same version on all workers"
         )
     send("started")
     observer = Observer(on_stage=lambda stage: send("solved") if stage is Stage.CHECKING else None)

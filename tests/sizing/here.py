@@ -16,7 +16,6 @@ from spmilp.sizing.worker import solve_point
 class Here:
     """An engine that counts what it is asked."""
 
-    width: int = 1
     asked: int = 0
 
     def answers(self, requests: Mapping[str, PointRequest]) -> Iterator[tuple[str, Answer]]:
