@@ -103,32 +103,34 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
     """
     _ = among[0].machine  # a smallest value that no machine can have is an error at once
     tried: dict[int, Point] = {}
-    low, high = -1, len(among.values) - 1
 
-    def meets(index: int) -> bool:
+    def try_value(index: int) -> None:
         tried[index] = among[index]
         rows.solve([tried[index]])
         rows.hand_on([tried[each] for each in sorted(tried)])
-        return target.is_met_by(rows.found[tried[index].key])
 
+    def least_that_meets() -> int | None:
+        met = (each for each in tried if target.is_met_by(rows.found[tried[each].key]))
+        return min(met, default=None)
+
+    high = len(among.values) - 1
+    try_value(high)
     # What the top does not reach by itself it may with the plan of a smaller machine.
-    while not meets(high):
+    while least_that_meets() is None:
         if high == 0 or target.is_ruled_out_by(rows.found[tried[high].key]):
-            return [tried[index] for index in sorted(tried)]
+            break
         high //= 2
-    while True:
-        lower = _least_that_holds(among, rows, tried[high].key, low, high)
-        if lower < high:
-            tried[lower] = among[lower]
-            rows.adopt(tried[lower], tried[high])
-            high = lower
-        if high - low <= 1:
-            return [tried[index] for index in sorted(tried)]
-        middle = (low + high) // 2
-        if meets(middle):
-            high = middle
-        else:
-            low = middle
+        try_value(high)
+    while (found := least_that_meets()) is not None:
+        low = max((each for each in tried if each < found), default=-1)
+        least = _least_that_holds(among, rows, tried[found].key, low, found)
+        if least < found:
+            tried[least] = among[least]
+            rows.adopt(tried[least], tried[found])
+        if least - low <= 1:
+            break
+        try_value((low + least) // 2)
+    return [tried[index] for index in sorted(tried)]
 
 
 def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str]:
