@@ -44,6 +44,7 @@ PAGES = (
     "docs/instances.md",
     "docs/operators.md",
     "docs/checker.md",
+    "docs/explain.md",
 )
 BLOCK = re.compile(
     r"(?:<!-- (?P<kind>file|not run): (?P<detail>[^\n]*) -->\n)?"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from spmilp.bounds.roofline import Roofline
     from spmilp.frontend.graph import Network
+    from spmilp.report.explanation import Explanation
     from spmilp.report.page.page import Page
 
 REJECTED = "rejected-"
@@ -320,6 +321,22 @@ class Result:
         if path is not None:
             page.save(path)
         return page
+
+    def explain(self) -> "Explanation":
+        """Say why the plan takes its cycles: critical chain, what binds each phase, idle cores.
+
+        It shows as text of 80 columns; ``data`` has the same as ``spmilp explain --json``.
+        :func:`spmilp.explain` says more: what a larger machine saves, and why nothing fits.
+
+        Raises
+        ------
+        NoPlanError
+            If there is no plan.
+        """
+        from spmilp.analysis.analyse import analyse
+        from spmilp.report.slowness import why_slow
+
+        return why_slow(analyse(self.problem, self._there()))
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Write ``problem.json`` and ``plan.json``, and return their paths.

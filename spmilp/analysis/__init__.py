@@ -5,6 +5,7 @@
     causes     for each activity, what it had to wait for
     resources  when engines had no channel left and links no rate
     chain      the critical chain: back from the last end through what each start waited for
+    binding    what each cycle of the chain is spent on: core, channel, link, room
     phases     stretches of the makespan, and what bounds each
     idle       the idle cycles of each core, attributed to what it waited for
     space      each on-chip memory over time: live bytes, peak, fragmentation, double buffers

@@ -18,6 +18,7 @@ from spmilp.cli import (
     check,
     compare,
     convert,
+    explain,
     export,
     inspect,
     machines,
@@ -64,6 +65,7 @@ app.command("check", epilog=EXIT_CODES)(check.check)
 app.command("replay", epilog=EXIT_CODES)(replay.replay)
 app.command("export", epilog=EXIT_CODES)(export.export)
 app.command("report", epilog=EXIT_CODES)(report.report)
+app.command("explain", epilog=EXIT_CODES)(explain.explain)
 app.command("plot", epilog=EXIT_CODES)(plot.plot)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
 app.command("bench", epilog=EXIT_CODES)(bench.bench)
