@@ -23,8 +23,8 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.registry import find_solver
 
 PROBLEMS = Path(__file__).resolve().parent / "problems"
 

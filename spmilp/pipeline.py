@@ -26,12 +26,12 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver, solver_names
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import rows_of
-from spmilp.solvers.registry import find_solver, solver_names
 from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import refuse_too_many_tiles

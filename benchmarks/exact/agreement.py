@@ -18,8 +18,8 @@ from time import monotonic
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.registry import find_solver
 from tests.solvers.tiny_problems import tiny_problem
 
 

@@ -20,9 +20,9 @@ from spmilp.bounds.paths import paths_of
 from spmilp.plan.measures import measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.bruteforce.solver import BruteForce
-from spmilp.solvers.registry import find_solver
 from tests.solvers.fans import fan_problem
 from tests.solvers.tiny_problems import tiny_problem
 

@@ -16,8 +16,8 @@ from time import monotonic
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
-from spmilp.solvers.registry import find_solver
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENDINGS = (".json", ".json.gz")

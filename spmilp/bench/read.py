@@ -37,7 +37,7 @@ from spmilp.machine.fields import (
     what_is_wrong,
 )
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.registry import solver_names
+from spmilp.registry import solver_names
 from spmilp.tile_selection.mode import Tiles
 
 T = TypeVar("T")

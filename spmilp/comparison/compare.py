@@ -14,7 +14,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import SILENT, Observer
 from spmilp.problem.problem import Problem
-from spmilp.solvers.registry import solver_names
+from spmilp.registry import solver_names
 
 if TYPE_CHECKING:
     import pandas as pd

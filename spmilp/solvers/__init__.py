@@ -1,7 +1,6 @@
 """Solvers: from problems to plans; each is a :class:`spmilp.solvers.common.solver.Solver`.
 
 base            what every solver takes and returns
-registry        solvers by name
 common          what every solver needs whatever its method
 auto            the portfolio: which solvers a problem gets, in turn, for how long
 

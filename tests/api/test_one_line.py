@@ -12,8 +12,8 @@ from spmilp.bench.child import RunRequest
 from spmilp.bench.suite import SOLVE, ModelOnMachine
 from spmilp.bench.worker import solve_of
 from spmilp.plan.write import plan_text
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.registry import find_solver
 from spmilp.tile_selection.search import TileSearch
 
 MODEL = MODELS / "autoencoder_int8.onnx"

@@ -22,8 +22,8 @@ from spmilp.bench.tables import read_runs
 from spmilp.bench.worker import main
 from spmilp.checker.check import check
 from spmilp.errors import ExitCode
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.registry import find_solver
 
 SUITE = """
 description: Two tiny instances.

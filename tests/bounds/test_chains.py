@@ -18,9 +18,9 @@ from spmilp.frontend.regions import group_work
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray, Machine, RemoteReads
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.bruteforce.solver import BruteForce
-from spmilp.solvers.registry import find_solver
 from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
 

@@ -10,8 +10,8 @@ from spmilp.checker.check import check
 from spmilp.commands.commands import Command, CommandLists
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.registry import find_solver
 
 Mapped = tuple[Problem, Plan]
 

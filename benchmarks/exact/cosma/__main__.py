@@ -24,8 +24,8 @@ from benchmarks.exact.cosma.model import solve
 from benchmarks.exact.cosma.networks import model_network, random_network
 from benchmarks.exact.cosma.setting import Network, largest_operator, least_peak, problem_of
 from spmilp.checker.check import check
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.registry import find_solver
 
 HEAD = (
     "| network | operators | budget | bytes | with | status | extra | extra at least | seconds |\n"

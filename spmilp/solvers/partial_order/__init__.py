@@ -6,7 +6,8 @@
 - ``profiles``: what resources carry and memories hold over time, as step functions.
 - ``forward`` and ``backward``: the passes of serial schedule generation, with addresses as they
   are or with capacity only.
-- ``repacking``: double justification, and new addresses for its times.
+- ``repacking``: double justification, and new addresses for its times; ``shortening``: both, from
+  plan to plan.
 - ``redundant_transfers`` and ``dram_bypass`` (with ``bypass_kernels``): transfers that a plan can
   do without, or that need not go through DRAM; ``transfer_options``: how slices can be sent.
 """

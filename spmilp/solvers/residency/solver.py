@@ -15,13 +15,12 @@ from spmilp.solvers.common.solver import Incumbent, Solver
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.orders import depth_first
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.partial_order.shortening import repacked_plan, shortened
 from spmilp.solvers.residency.extract import (
     NAME,
     Solution,
     plan_from,
     read_solution,
-    repacked_plan,
-    shortened,
 )
 from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.scope import (

@@ -11,8 +11,8 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.registry import find_solver
 from tests.checker import worked_example
 from tests.checker.mutations.verdicts import Pair, pair
 from tests.solvers.chains import chain, star

@@ -11,6 +11,7 @@ from spmilp.checker.check import check
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
+from spmilp.registry import find_solver
 from spmilp.solvers import auto as module
 from spmilp.solvers.auto import SMALL, Auto, Member, members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
@@ -23,7 +24,6 @@ from spmilp.solvers.list_scheduler import schedules as schedules_module
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
 from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.registry import find_solver
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(2, 2_048), layers=2, strips=2)

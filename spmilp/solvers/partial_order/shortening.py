@@ -1,0 +1,43 @@
+"""Shorter times for a plan whose decisions stay, whatever solver has made it."""
+
+from spmilp.errors import DoesNotFitError
+from spmilp.plan.plan import Plan
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.partial_order.context import ScheduleContext, context_of
+from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
+from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.partial_order.to_plan import plan_of
+
+
+def shortened(context: SearchContext, plan: Plan) -> Plan:
+    """Return a plan with the same decisions and addresses, and times as short as they allow.
+
+    The plan itself where the checker has something against that.
+    """
+    fixed, timed = context_of(context.problem, plan)
+    return _with(context, fixed, justified(fixed, timed))
+
+
+def repacked_plan(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
+    """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
+
+    Parameters
+    ----------
+    seconds
+        Wall time; ``None`` for no limit.
+    """
+    fixed, best = context_of(context.problem, plan)
+    for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
+        if found is not None and found.makespan < best.makespan:
+            best = found
+    return _with(context, fixed, best)
+
+
+def _with(context: SearchContext, fixed: ScheduleContext, timed: TimedSchedule) -> Plan:
+    """Return the plan at these times; the one that there was where they are of no use."""
+    try:
+        other = plan_of(fixed, timed)
+    except DoesNotFitError:
+        return fixed.plan
+    return other if context.accepts(other) else fixed.plan
