@@ -65,6 +65,15 @@ def _milp(backend: str) -> Callable[[], Solver]:
     return make
 
 
+def _onsram(*, exact: bool) -> Callable[[], Solver]:
+    def make() -> Solver:
+        from spmilp.policies.onsram.solver import OnSram
+
+        return OnSram(exact=exact)
+
+    return make
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -79,6 +88,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "bruteforce": _bruteforce,
     "milp": _milp("highs"),
     **{f"milp:{name}": _milp(name) for name in BACKENDS},
+    "onsram": _onsram(exact=False),
+    "onsram:exact": _onsram(exact=True),
 }
 
 

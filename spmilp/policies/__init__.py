@@ -1,5 +1,8 @@
 """Published systems as policies on the same problems, each named after its source.
 
-What a policy shares with the solvers (formulation, kernels, shortening of times) it takes from
+onsram             whole data structures pinned in scratchpads, by a figure of merit or exactly
+one_after_another  from what a policy does, step by step, to a plan with addresses and short times
+
+What a policy shares with the solvers (formulation, packing, shortening of times) it takes from
 there; what its paper leaves open is stated in its docstring.
 """

@@ -18,6 +18,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
+from spmilp.policies.onsram.solver import OnSram
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
@@ -94,6 +95,8 @@ def steps(count: int) -> LocalSearch:
     Case(solver=CpSatSolver(), problem=lambda: tiny_problem(64)),
     Case(solver=MilpSolver(), problem=lambda: tiny_problem(16)),
     Case(solver=BruteForce(), problem=lambda: tiny_problem(101)),
+    Case(solver=OnSram(), problem=lambda: SHORT_CHAIN),
+    Case(solver=OnSram(exact=True), problem=lambda: SHORT_CHAIN),
 )
 def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case: Case) -> None:
     problem = case.problem()
@@ -231,7 +234,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
     [
         *(ListScheduler(), ListScheduler(("earliest_finish", "layer_by_layer")), LocalSearch()),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
-        *(BruteForce(), Auto()),
+        *(BruteForce(), Auto(), OnSram(), OnSram(exact=True)),
     ],
     ids=lambda solver: solver.name,
 )

@@ -66,12 +66,20 @@ def run(program: Program, backend: str, limits: Limits) -> Outcome:
     began = monotonic()
     if program.is_impossible:
         return Outcome(infeasible=True, complete=True)
-    if not program.variables:
-        return Outcome(values=[], bound=program.objective.constant, complete=True)
+    if not program.rows:
+        return _without_rows(program)
     problem, variables = to_pulp(program)
     if backend == HIGHS:
         return _run_highs(program, problem, variables, limits, began)
     return _run_other(program, problem, variables, backend, limits.since(began))
+
+
+def _without_rows(program: Program) -> Outcome:
+    """Return each variable at its better bound; of a model without rows HiGHS gives no values."""
+    terms = program.objective.terms
+    values = {v.index: v.high if terms.get(v.index, 0) < 0 else v.low for v in program.variables}
+    found: list[float] = [values[variable.index] for variable in program.variables]
+    return Outcome(values=found, bound=program.objective.value(values), complete=True)
 
 
 def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:

@@ -1,0 +1,205 @@
+"""OnSRAM: its order, figure of merit, whole lives, overwriting, and the exact model beside it."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.exact.cosma.setting import Network, Operator, problem_of
+from spmilp.checker.check import check
+from spmilp.plan.write import plan_text
+from spmilp.policies.one_after_another import the_dram
+from spmilp.policies.onsram.exact import PinningProgram
+from spmilp.policies.onsram.merit import by_merit, filled_up, pinned_in_turn
+from spmilp.policies.onsram.order import breadth_or_depth_first
+from spmilp.policies.onsram.solver import OnSram, cores_of, structures_of
+from spmilp.policies.onsram.structure import Pins
+from spmilp.policies.onsram.structures import Structures
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import BufferKind, Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.milp.messages import Limits
+from spmilp.solvers.residency.scope import TaskSequence
+from tests.policies.small_instances import SMALL, small_instance
+
+NO_LIMITS = Limits(seconds=None, threads=1, seed=0)
+REFUSED = {
+    "layers-20t-3c": "1 DRAM; this one has 0",
+    "stages-24t-4c-crossbar-staged-tight-compute": "4096 B) has none from dram to spm_0",
+}
+
+
+def one_core(
+    sizes: tuple[int, ...], operators: tuple[tuple[tuple[int, ...], int], ...], budget: int
+) -> Problem:
+    """Return whole tensors on one scratchpad; the tensors that nothing reads are outputs."""
+    read = {tensor for reads, _ in operators for tensor in reads}
+    network = Network(
+        name="by hand",
+        sizes=sizes,
+        operators=tuple(
+            Operator(name=f"op{index}", reads=reads, writes=writes)
+            for index, (reads, writes) in enumerate(operators)
+        ),
+        outputs=frozenset(writes for _, writes in operators if writes not in read),
+    )
+    return problem_of(network, budget)
+
+
+def with_cycles(problem: Problem, cycles: int) -> Problem:
+    tasks = tuple(replace(task, cycles=(cycles,)) for task in problem.tasks)
+    return replace(problem, tasks=tasks)
+
+
+def own_structures(problem: Problem) -> Structures:
+    tables = ProblemTables(problem)
+    return structures_of(tables, cores_of(tables), the_dram(problem, "onsram"))
+
+
+def in_this_order(problem: Problem) -> Structures:
+    """Return the structures of the tasks one after another, as they are numbered."""
+    tasks = range(len(problem.tasks))
+    sequence = TaskSequence(tuple(tasks), (0,) * len(tasks))
+    return Structures(ProblemTables(problem), sequence, 0)
+
+
+def buffers(structures: Structures, pins: Pins) -> set[int]:
+    return {structures.all[index].buffer for index in pins}
+
+
+def exact_pins(structures: Structures) -> Pins:
+    pins = PinningProgram(structures).solve(NO_LIMITS)
+    assert pins is not None
+    return pins
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(name: str) -> None:
+    problem = small_instance(name)
+    for policy in (OnSram(), OnSram(exact=True)):
+        result = policy.solve(problem, SolveOptions())
+
+        if name in REFUSED:
+            assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
+            assert REFUSED[name] in result.reason
+        else:
+            assert result.plan is not None
+            assert check(problem, result.plan) == ()
+            assert result.plan.solver == policy.name
+
+
+def test_the_exact_choice_is_never_worse_than_the_figure_of_merit_and_sometimes_better() -> None:
+    better = {Quantity.MAKESPAN: 0, Quantity.DRAM_TRAFFIC: 0}
+    for name in SMALL:
+        if name in REFUSED:
+            continue
+        for quantity in better:
+            problem = replace(small_instance(name), objective=Objective.of(quantity))
+            structures = own_structures(problem)
+            by_figure = pinned_in_turn(structures, by_merit(structures))
+            exactly = exact_pins(structures)
+            steps = range(len(structures.steps))
+
+            assert all(structures.fits(step, exactly) for step in steps), name
+            assert structures.cost(exactly) <= structures.cost(by_figure), name
+            assert structures.cost(filled_up(structures, exactly)) == structures.cost(exactly)
+            better[quantity] += structures.cost(exactly) < structures.cost(by_figure)
+    # In traffic the figure of merit is the best choice on all of these.
+    assert better[Quantity.MAKESPAN] > 0
+
+
+RIVALS = (
+    (64, 640, 320, 512, 64, 64),
+    (((0,), 1), ((0,), 2), ((0,), 3), ((2,), 4), ((1, 4), 5)),
+)
+"""Tensor 1 is large and lives long, tensor 2 is small and lives shortly; while tensor 3 is written
+there is room for one of them."""
+
+
+def test_the_figure_of_merit_knows_no_sizes_and_the_exact_model_does() -> None:
+    problem = with_cycles(one_core(*RIVALS, budget=1300), 1)
+    structures = in_this_order(problem)
+
+    by_figure = pinned_in_turn(structures, by_merit(structures))
+    exactly = exact_pins(structures)
+
+    assert buffers(structures, by_figure) == {0, 2, 4}
+    assert buffers(structures, exactly) == {0, 1, 4}
+    outside = 64 + 512 + 64
+    assert structures.traffic(by_figure) == outside + 2 * 640
+    assert structures.traffic(exactly) == outside + 2 * 320
+
+
+def test_a_life_includes_its_last_use() -> None:
+    """Tensor 0 is read by the task that writes tensor 3, and takes its bytes until then."""
+    for budget, fits in ((1536, True), (1535, False)):
+        structures = in_this_order(with_cycles(one_core(*RIVALS, budget=budget), 1))
+        everything = frozenset(range(len(structures.all)))
+
+        assert structures.fits(2, everything) is fits
+        assert structures.all[0].uses == (0, 1, 2)
+        assert structures.all[1].uses == (0, 4)
+
+
+def in_place(problem: Problem) -> Problem:
+    tasks = tuple(
+        replace(task, in_place=tuple((read, task.writes[0]) for read in task.reads[:1]))
+        for task in problem.tasks
+    )
+    return replace(problem, tasks=tasks)
+
+
+def test_a_result_overwrites_an_operand_whose_life_ends() -> None:
+    chain = in_place(one_core((640,) * 4, (((0,), 1), ((1,), 2), ((2,), 3)), budget=640))
+
+    result = OnSram().solve(chain, SolveOptions())
+
+    assert result.plan is not None
+    assert check(chain, result.plan) == ()
+    assert result.plan.claim.dram_traffic == 2 * 640
+
+
+def test_an_operand_that_is_read_again_is_not_overwritten_while_it_is_pinned() -> None:
+    forked = in_place(one_core((640,) * 4, (((0,), 1), ((1,), 2), ((2, 1), 3)), budget=1920))
+    structures = in_this_order(forked)
+    pins = frozenset(range(len(structures.all)))
+
+    assert buffers(structures, pins) == {1, 2}
+    assert [structures.used(step, pins) for step in range(3)] == [640, 1280, 1280]
+
+
+def order_of(problem: Problem) -> tuple[int, ...]:
+    return breadth_or_depth_first(ProblemTables(problem), (0,) * len(problem.tasks), 0)
+
+
+def test_tasks_that_activations_limit_come_next_and_others_last() -> None:
+    fork = one_core((640,) * 4, (((0,), 1), ((0,), 2), ((1,), 3)), budget=4000)
+    weighted = one_core((64, 64, 64, 64, 6400), (((0,), 1), ((0,), 2), ((1, 4), 3)), budget=8000)
+    kinds = (replace(weighted.buffers[4], kind=BufferKind.WEIGHT),)
+    weighted = replace(weighted, buffers=(*weighted.buffers[:4], *kinds))
+
+    assert order_of(with_cycles(fork, 1)) == (0, 2, 1)
+    assert order_of(with_cycles(fork, 1000)) == (0, 1, 2)
+    assert order_of(with_cycles(weighted, 1)) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_same_problem_gives_the_same_plan(exact: bool) -> None:
+    problem = small_instance("branch-15t-4c-mesh2x2-remote-tight-balanced")
+    plans = [OnSram(exact=exact).solve(problem, SolveOptions()).plan for _ in range(2)]
+
+    texts = {plan_text(plan, problem) for plan in plans if plan is not None}
+    assert len(texts) == 1
+
+
+def test_a_task_that_does_not_fit_with_its_streams_is_refused_with_both_numbers() -> None:
+    """The task reads a part of a buffer and the whole: streamed, they lie beside each other."""
+    problem = one_core((640, 640), (((0,), 1),), budget=1280)
+    part = replace(problem.slices[0], index=2, extent=(320,), bytes=320)
+    task = replace(problem.tasks[0], reads=(0, 2))
+    problem = replace(problem, slices=(*problem.slices, part), tasks=(task,))
+
+    result = OnSram().solve(problem, SolveOptions())
+
+    assert result.status is SolveStatus.UNKNOWN
+    assert "streams 1600 B > 1280 B in spm" in result.reason
