@@ -16,6 +16,8 @@
     A problem by hand, by names.
 :func:`compare`, :func:`check`, :func:`bound`
     Solvers side by side; what is wrong with a plan; what no plan can beat.
+:func:`explain`
+    Why a plan is slow; why there is none, and what helps.
 :func:`sweep`
     Networks on machines of many sizes, and the smallest machine that is good enough.
 :class:`SpmilpError`
@@ -37,6 +39,7 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     export, report  tables for firmware; timelines, memory maps and the page
     comparison, bench         solvers side by side, suites
     sizing                    one network on many machines, on Dask workers
+    explanation               why there is no plan, or a slow one, and what helps
     cli                       the command line
 
 and small modules that serve them all. Names are imported when they are first used.
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from spmilp.checker.check import check
     from spmilp.comparison.compare import compare
     from spmilp.errors import SpmilpError
+    from spmilp.explanation.explain import explain
     from spmilp.machine.read import load_machine
     from spmilp.pipeline import solve
     from spmilp.problem.builder import ProblemBuilder
@@ -68,6 +72,7 @@ __all__ = [
     "bound",
     "check",
     "compare",
+    "explain",
     "load_machine",
     "load_problem",
     "read",
@@ -82,6 +87,7 @@ _HOMES = {
     "bound": "spmilp.bounds.best:best_bound",
     "check": "spmilp.checker.check:check",
     "compare": "spmilp.comparison.compare:compare",
+    "explain": "spmilp.explanation.explain:explain",
     "load_machine": "spmilp.machine.read:load_machine",
     "load_problem": "spmilp.problem.read:read_problem",
     "read": "spmilp.result:read",

@@ -1,5 +1,6 @@
 """Errors that a user can act on; each kind carries the exit code that the command line returns."""
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -70,10 +71,43 @@ class UnsupportedOperatorError(SpmilpError):
         super().__init__("\n".join([f"{count} cannot be lowered:", *lines]))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """Something that needs more bytes than the largest memory that could hold it.
+
+    Parameters
+    ----------
+    what
+        The task, group or tensor.
+    memory
+        The name of that memory.
+    needed, usable
+        Bytes that have to be in it at one time, at the least, and that plans may use of it.
+    parts
+        ``(name, bytes)`` of what has to be in it.
+    """
+
+    what: str
+    memory: str
+    needed: int
+    usable: int
+    parts: tuple[tuple[str, int], ...]
+
+
 class DoesNotFitError(SpmilpError):
-    """A working set is larger than every scratchpad that could hold it."""
+    """A working set is larger than every scratchpad that could hold it.
+
+    Parameters
+    ----------
+    shortage
+        The same as data, where it is known.
+    """
 
     exit_code = ExitCode.INFEASIBLE
+
+    def __init__(self, message: str, shortage: Shortage | None = None) -> None:
+        super().__init__(message)
+        self.shortage = shortage
 
 
 class MissingDataError(SpmilpError):

@@ -78,6 +78,8 @@ def fast_bound(problem: Problem) -> Bound:
     if problem.objective.first is not Quantity.MAKESPAN:
         return next(bounds_in_turn(problem, problem.objective.first))
     cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
+    if not _every_task_has_a_core(problem):
+        return Bound("critical path", Quantity.MAKESPAN, max(cycles, default=0))
     paths = Paths(head=(0,) * len(cycles), cycles=cycles, tail=cycles)
     found = (
         Bound("work", Quantity.MAKESPAN, work_bound(problem, paths)),
@@ -113,6 +115,8 @@ def _on_the_makespan(problem: Problem) -> Iterator[Bound]:
     graph = PrecedenceGraph(problem, movement)
     makespan = Quantity.MAKESPAN
     yield Bound("critical path", makespan, critical_paths(graph).longest)
+    if not _every_task_has_a_core(problem):
+        return  # no plan exists; the others divide by numbers of cores
     paths = paths_of(problem, movement, graph)
     yield Bound("work", makespan, work_bound(problem, paths))
     yield Bound("staggered work", makespan, staggered_work_bound(problem, movement, paths))
@@ -121,3 +125,8 @@ def _on_the_makespan(problem: Problem) -> Iterator[Bound]:
     yield Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths))
     yield Bound("bytes in scratchpads", makespan, occupancy_bound(problem, graph.distances))
     yield Bound("stages", makespan, stages_bound(problem, movement, paths))
+
+
+def _every_task_has_a_core(problem: Problem) -> bool:
+    present = {core.kind for core in problem.machine.cores}
+    return all(any(task.cycles[kind] is not None for kind in present) for task in problem.tasks)

@@ -1,31 +1,74 @@
-"""``spmilp explain``: why a plan is as slow as it is."""
+"""``spmilp explain``: why a plan is as slow as it is, or why there is none, and what helps."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from spmilp.cli import arguments
+from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.valid_plan import read_valid_plan
+from spmilp.errors import ExitCode
+
+CODES = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.LIMIT_WITHOUT_PLAN}
+"""Exit codes by what is found; where there is a plan, all is done."""
 
 
 def explain(
-    plan: Annotated[
-        Path,
+    source: Annotated[
+        str,
         typer.Argument(
-            metavar="OUTDIR|PLAN.json", help="A plan, or its folder.", show_default=False
+            metavar="OUTDIR|PLAN.json|PROBLEM.json|MODEL.onnx",
+            help="A plan or its folder; a problem file; or a model (onnx:NAME for a graph of the "
+            "onnx package).",
+            show_default=False,
         ),
     ],
+    machine: arguments.Machine = None,
+    dim: arguments.Dim = None,
     problem: arguments.ProblemFile = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            "--time-limit",
+            parser=read.duration,
+            metavar="DURATION",
+            help="No further change of the machine is tried after this: 20s, 5m, none.",
+            show_default="20s",
+        ),
+    ] = 20.0,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Say why a plan takes its cycles: critical chain, what binds each phase, idle cores.
+    """Say why a plan takes its cycles; or why there is none, and which changes help.
 
-    Exit code 7 when the plan is invalid.
+    Of a plan: its critical chain, what binds each phase, idle cores. Of a problem or a model that
+    does not fit: what is in the way, required and available bytes, and the smallest changes with
+    which a plan was found. Of one that fits, a quick plan is explained.
+
+    Exit code 4 or 5 without a plan, as of solve; 7 when a plan is invalid.
     """
-    said = read_valid_plan(plan, problem, None).explain()
+    if _is_plan(source):
+        said = read_valid_plan(Path(source), problem, None).explain()
+    else:
+        from spmilp.explanation.explain import explain as explained
+
+        dimensions = read.dimensions(dim or ())
+        said = explained(source, machine, dim=dimensions, time_limit=time_limit)
     if as_json:
         out.print_json(said.data)
     else:
         out.print_line(said.text)
+    raise typer.Exit(CODES.get(str(said.data["status"]), ExitCode.OK))
+
+
+def _is_plan(source: str) -> bool:
+    """Say whether a file is a plan; what is no folder and no JSON is a model."""
+    if not source.endswith(".json"):
+        return Path(source).is_dir()
+    try:
+        content = json.loads(Path(source).read_bytes())
+    except (OSError, ValueError):
+        return False  # whoever reads it as a problem says what is wrong
+    return isinstance(content, dict) and content.get("format") == "spmilp-plan"

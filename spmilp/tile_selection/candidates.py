@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.lowering.cost import cannot_run
 from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name
@@ -166,13 +166,21 @@ class CandidateMaker:
         )
         capacity = self._less_padding(usable_bytes(self._machine, largest))
         operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
+        short = Shortage(
+            what=f"group {model.group.name}",
+            memory=self._machine.memories[largest.memory].name,
+            needed=footprint.bytes,
+            usable=capacity,
+            parts=footprint.parts,
+        )
         return DoesNotFitError(
             f"group {model.group.name}: its smallest tile, "
             f"{box_name(model.group.output, box, model.shape)}, needs {footprint.bytes} B "
             f"({operands}), but {self._machine.memories[largest.memory].name}, the largest memory "
             f"of a core that can run it, holds {capacity} B besides alignment: "
             f"{footprint.bytes - capacity} B over; use a machine with larger scratchpads, a "
-            "smaller data type, or a model with smaller dimensions"
+            "smaller data type, or a model with smaller dimensions",
+            short,
         )
 
 

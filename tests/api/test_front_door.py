@@ -24,7 +24,7 @@ MODEL = MODELS / "autoencoder_int8.onnx"
 
 PUBLIC = {
     *("solve", "read", "Result", "load_machine", "load_problem", "ProblemBuilder"),
-    *("compare", "check", "bound", "sweep", "SpmilpError"),
+    *("compare", "check", "bound", "explain", "sweep", "SpmilpError"),
 }
 
 

@@ -3,9 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
+import onnx
+from onnx.parser import parse_model
+
+import spmilp
+from analysis.slowed import Made, independent_tasks
 from checker.worked_example import PLAN, PROBLEM
 from cli.running import Run
+from spmilp.machine.read import load_machine, machine_bytes
 from spmilp.plan.write import write_pair
+from spmilp.problem.write import problem_text
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "resnet8"
 
@@ -37,3 +44,40 @@ def test_an_invalid_plan_is_not_explained(run: Run, tmp_path: Path) -> None:
     write_pair(PROBLEM, wrong, tmp_path / "duo")
     ended = run("explain", "duo")
     assert (ended.code, ended.out) == (7, "")
+
+
+def test_a_problem_without_a_plan_ends_with_code_4_and_what_helps(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(
+        problem_text(independent_tasks(Made(spm=1024), cycles=5, read=2000))
+    )
+    ended = run("explain", "p.json")
+    assert ended.code == 4, ended.err
+    assert "2,016 B required at one time, at least" in ended.out
+    assert "992 B more in each of 2 memories like spm0" in ended.out.replace("\n    ", " ")
+    found = run("explain", "p.json", "--json")
+    assert (found.code, found.json["cause"], found.json["required"]) == (4, "task", 2016)
+
+
+def test_a_model_whose_smallest_tile_is_too_large_is_told_the_memory_that_it_needs(
+    run: Run, tmp_path: Path
+) -> None:
+    text = "g (float[8, 4096] x) => (float[8, 4096] y) { y = Softmax<axis=-1>(x) }"
+    onnx.save(parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), tmp_path / "s.onnx")
+    tiny = machine_bytes("mesh4x4").replace(b"size_kib: 512", b"size_kib: 4")
+    (tmp_path / "tiny.yaml").write_bytes(tiny)
+    ended = run("explain", "s.onnx", "-m", "tiny.yaml", "--json")
+    assert ended.code == 4, ended.err
+    found = ended.json
+    assert (found["cause"], found["size"]) == ("tile", 4096)
+    # A row goes in and comes out.
+    assert found["required"] >= 16384
+    assert {"name": "x", "bytes": 16384} in found["largest"]
+    more = found["remedies"][0]["bytes"]
+    larger = load_machine("mesh4x4").replace(spm=4096 + more)
+    assert spmilp.solve(tmp_path / "s.onnx", larger, solver="list").plan is not None
+
+
+def test_a_file_that_is_neither_is_said(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{")
+    assert run("explain", "x.json").code == 3
+    assert run("explain", "nothing.json").code == 3

@@ -1,7 +1,8 @@
 """Whether each task's working set fits a scratchpad, and if not, why, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from spmilp.errors import Shortage
 from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import Bytes, align_up
@@ -10,37 +11,79 @@ from spmilp.units import Bytes, align_up
 def why_it_cannot_fit(problem: Problem) -> str:
     """Return why some task fits no core's memory; empty when every task fits one.
 
+    Of several tasks it is the one with the most bytes too many.
+    """
+    able: set[tuple[bool, ...]] = set()
+    for task in problem.tasks:
+        kinds = tuple(cycles is not None for cycles in task.cycles)
+        if kinds not in able and not memories_that_can_run(problem.machine, task):
+            return f"task {task.name}: no core of the machine is of a kind that can run it"
+        able.add(kinds)
+    short = worst_shortage(problem)
+    return "" if short is None else _explain(problem.machine, short)
+
+
+def worst_shortage(problem: Problem) -> Shortage | None:
+    """Return the task with the most bytes more than any memory of its cores holds, if there is one.
+
     The bytes counted are a lower bound: what a task reads (a slice inside a whole buffer that it
     reads too counts once; where cores read remote memories, reads do not count), what it writes
     less what may overwrite an operand, and its scratch. When they exceed the usable bytes of every
     memory whose cores can run the task, no plan exists.
     """
+    worst: tuple[Bytes, Task, Memory] | None = None
     known: dict[tuple[bool, ...], Memory | None] = {}
     for task in problem.tasks:
         able = tuple(cycles is not None for cycles in task.cycles)
         if able not in known:
-            known[able] = _roomiest_memory(problem.machine, able)
+            memories = memories_that_can_run(problem.machine, task)
+            known[able] = max(memories, key=lambda memory: memory.usable or 0, default=None)
         roomiest = known[able]
-        if roomiest is None:
-            return f"task {task.name}: no core of the machine is of a kind that can run it"
-        needed = _least_bytes(problem, task, roomiest)
-        usable = roomiest.usable
-        if usable is not None and needed > usable:
-            return _explain(problem, task, roomiest, needed, usable)
-    return ""
+        if roomiest is None or roomiest.usable is None:
+            continue
+        over = _least_bytes(problem, task, roomiest) - roomiest.usable
+        if over > 0 and (worst is None or over > worst[0]):
+            worst = over, task, roomiest
+    if worst is None:
+        return None
+    over, task, memory = worst
+    usable = memory.usable or 0
+    return Shortage(
+        what=f"task {task.name}",
+        memory=memory.name,
+        needed=usable + over,
+        usable=usable,
+        parts=tuple(parts_of(problem, task)),
+    )
 
 
-def _roomiest_memory(machine: Machine, able: Sequence[bool]) -> Memory | None:
-    """Return the memory with most usable bytes, among those of cores of the kinds that are able."""
-    working = sorted({core.memory for core in machine.cores if able[core.kind]})
-    memories = (machine.memories[index] for index in working)
-    return max(memories, key=lambda memory: memory.usable or 0, default=None)
+def memories_that_can_run(machine: Machine, task: Task) -> list[Memory]:
+    """Return the memories of the cores that can run a task, by index."""
+    able = {core.memory for core in machine.cores if task.cycles[core.kind] is not None}
+    return [machine.memories[index] for index in sorted(able)]
+
+
+def parts_of(problem: Problem, task: Task) -> Iterator[tuple[str, Bytes]]:
+    """Yield ``(name, bytes)`` of what a task reads and writes, and of its scratch."""
+    for read in task.reads:
+        part = problem.slices[read]
+        yield problem.buffers[part.buffer].name, part.bytes
+    for written in task.writes:
+        yield problem.buffers[written].name, problem.buffers[written].bytes
+    if task.scratch:
+        yield "scratch", task.scratch
 
 
 def _least_bytes(problem: Problem, task: Task, memory: Memory) -> Bytes:
+    sizes, saved = least_sizes(problem, task)
+    return _least_padded(sizes, memory) - sum(align_up(size, memory.alignment) for size in saved)
+
+
+def least_sizes(problem: Problem, task: Task) -> tuple[list[Bytes], list[Bytes]]:
+    """Return the bytes of what must lie in a task's memory, and of what others may overwrite."""
     written = [problem.buffers[buffer].bytes for buffer in task.writes]
     sizes = [*written, task.scratch]
-    saved = 0
+    saved: list[Bytes] = []
     if problem.machine.remote is None:
         whole = {s for s in task.reads if s < len(problem.buffers)}
         sizes += [
@@ -48,18 +91,16 @@ def _least_bytes(problem: Problem, task: Task, memory: Memory) -> Bytes:
             for s in task.reads
             if s in whole or problem.slices[s].buffer not in whole
         ]
-        saved = sum(
-            max(
-                (
-                    min(problem.slices[s].bytes, problem.buffers[b].bytes)
-                    for s, other in task.in_place
-                    if other == b
-                ),
-                default=0,
-            )
+        pairs = [
+            [
+                min(problem.slices[s].bytes, problem.buffers[b].bytes)
+                for s, other in task.in_place
+                if other == b
+            ]
             for b in task.writes
-        )
-    return _least_padded(sizes, memory) - align_up(saved, memory.alignment)
+        ]
+        saved = [max(some) for some in pairs if some]
+    return sizes, saved
 
 
 def _least_padded(sizes: Sequence[Bytes], memory: Memory) -> Bytes:
@@ -74,17 +115,13 @@ def _least_padded(sizes: Sequence[Bytes], memory: Memory) -> Bytes:
     return sum(sizes) + sum(padding[unaligned:])
 
 
-def _explain(problem: Problem, task: Task, memory: Memory, needed: Bytes, usable: Bytes) -> str:
-    largest = sorted(
-        [
-            (problem.slices[s].bytes, problem.buffers[problem.slices[s].buffer].name)
-            for s in task.reads
-        ]
-        + [(problem.buffers[b].bytes, problem.buffers[b].name) for b in task.writes],
-        reverse=True,
-    )[:4]
-    parts = ", ".join(f"{name} {size} B" for size, name in largest)
+def _explain(machine: Machine, short: Shortage) -> str:
+    size = next(memory.size for memory in machine.memories if memory.name == short.memory) or 0
+    reserved = f" ({size - short.usable} B of it are reserved)" if size > short.usable else ""
+    largest = sorted(short.parts, key=lambda part: (-part[1], part[0]))[:4]
+    parts = ", ".join(f"{name} {taken} B" for name, taken in largest)
     return (
-        f"task {task.name} needs {needed} B > {usable} B usable in {memory.name}, "
-        f"{needed - usable} B over (largest: {parts}); use smaller tiles or a larger scratchpad"
+        f"{short.what} needs {short.needed} B > {short.usable} B usable in {short.memory}"
+        f"{reserved}, {short.needed - short.usable} B over (largest: {parts}); use smaller tiles "
+        "or a larger scratchpad"
     )

@@ -1,0 +1,8 @@
+"""Why there is no plan, or why it is slow, and what helps.
+
+    explain   the front door: a result, a problem or a model in, text and data out
+    misfit    what of a problem cannot be on its machine, proven without solving
+    remedies  changes of the machine that make it fit, each tried by solving
+    words     why it does not fit, as text and data
+Why a plan is slow is found by :mod:`spmilp.analysis` and said by :mod:`spmilp.report.slowness`.
+"""

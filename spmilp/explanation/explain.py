@@ -1,0 +1,133 @@
+"""The front door of explanations: a plan, a problem or a model in, text and data out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from spmilp import pipeline
+from spmilp.amounts import duration
+from spmilp.errors import DoesNotFitError
+from spmilp.explanation.misfit import Cause, Misfit, misfit_of, of_shortage
+from spmilp.explanation.remedies import Trials, remedies_for
+from spmilp.explanation.words import why_it_does_not_fit
+from spmilp.machine.machine import Machine
+from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.problem.problem import Problem
+from spmilp.report.explanation import Explanation
+from spmilp.report.summary import network_name
+from spmilp.result import Result, checked
+from spmilp.solvers.base import SolveOptions
+from spmilp.units import Cycles
+
+SOLVER = "list"
+"""What looks for the plans that prove that something fits."""
+
+
+def explain(
+    source: str | Path | Problem | Result,
+    machine: str | Path | MachineFile | Machine | None = None,
+    *,
+    dim: Mapping[str, int] | None = None,
+    time_limit: str | float = 20.0,
+) -> Explanation:
+    """Say why a plan is as slow as it is; or why a problem or a model has none, and what helps.
+
+    Of a problem or a model that fits, the plan of the list scheduler is explained.
+
+    Parameters
+    ----------
+    source
+        A result; a problem or its file; or an ONNX model, ``onnx:NAME`` included.
+    machine, dim
+        For a model, as :func:`spmilp.solve` has them.
+    time_limit
+        After which no further change is tried: ``"60s"``, or seconds.
+
+    Returns
+    -------
+    Explanation
+        It shows as text of 80 columns; ``data`` has the same with names and numbers.
+
+    Raises
+    ------
+    SpmilpError
+        If a file cannot be used, or an operator cannot be lowered.
+
+    Examples
+    --------
+    >>> spmilp.explain("net.onnx", "gap8")
+    """
+    if isinstance(source, Result):
+        return _of_result(source, duration(time_limit))
+    if isinstance(source, Problem) or str(source).endswith(".json"):
+        tiled, _ = pipeline.tiled_problem(source, machine, dim=dim)
+        return _of_problem(tiled.problem, duration(time_limit))
+    return _of_model(str(source), as_machine_file(machine or "mesh4x4"), dim, duration(time_limit))
+
+
+def _of_result(result: Result, seconds: float) -> Explanation:
+    if result.plan is not None or result.violations:
+        return result.explain()
+    return _of_problem(result.problem, seconds)
+
+
+def _of_problem(problem: Problem, seconds: float) -> Explanation:
+    misfit = misfit_of(problem)
+    if misfit is None:
+        result = _listed(problem)
+        if result.plan is not None:
+            return result.explain()
+        misfit = Misfit(cause=Cause.OTHER, what=network_name(problem), said=result.reason)
+
+    def plan_on(machine: Machine) -> Cycles | None:
+        changed = replace(problem, machine=machine)
+        return None if misfit_of(changed) is not None else _listed(changed).makespan
+
+    name = network_name(problem)
+    return _with_remedies(name, problem.machine, misfit, plan_on, seconds)
+
+
+def _of_model(
+    model: str, file: MachineFile, dim: Mapping[str, int] | None, seconds: float
+) -> Explanation:
+    network, _ = pipeline.load(model, file, dim=dim)
+
+    def problem_on(machine: Machine) -> Problem:
+        return pipeline.lower_network(network, as_machine_file(machine)).problem
+
+    def plan_on(machine: Machine) -> Cycles | None:
+        return _listed(problem_on(machine)).makespan
+
+    try:
+        problem = problem_on(file.machine)
+    except DoesNotFitError as error:
+        if error.shortage is None:
+            misfit = Misfit(cause=Cause.OTHER, what=network.name, said=str(error))
+        else:
+            misfit = of_shortage(file.machine, error.shortage, Cause.TILE)
+    else:
+        result = _listed(problem)
+        if result.plan is not None:
+            return result.explain()
+        known = Misfit(cause=Cause.OTHER, what=network.name, said=result.reason)
+        misfit = misfit_of(problem) or known
+    return _with_remedies(network.name, file.machine, misfit, plan_on, seconds)
+
+
+def _with_remedies(
+    name: str,
+    machine: Machine,
+    misfit: Misfit,
+    plan_on: Callable[[Machine], Cycles | None],
+    seconds: float,
+) -> Explanation:
+    trials = Trials(plan_on, seconds)
+    return why_it_does_not_fit(
+        name, machine, misfit, remedies_for(machine, misfit, trials), trials.count
+    )
+
+
+def _listed(problem: Problem) -> Result:
+    """Return the checked plan of the list scheduler, or why it finds none."""
+    answer = pipeline.solve_problem(problem, SOLVER, SolveOptions())
+    return checked(problem, answer, asked=SOLVER)
