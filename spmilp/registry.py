@@ -74,6 +74,12 @@ def _onsram(*, exact: bool) -> Callable[[], Solver]:
     return make
 
 
+def _cosma() -> Solver:
+    from spmilp.policies.cosma.solver import Cosma
+
+    return Cosma()
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -90,6 +96,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     **{f"milp:{name}": _milp(name) for name in BACKENDS},
     "onsram": _onsram(exact=False),
     "onsram:exact": _onsram(exact=True),
+    "cosma": _cosma,
 }
 
 

@@ -1,6 +1,7 @@
 """Published systems as policies on the same problems, each named after its source.
 
 onsram             whole data structures pinned in scratchpads, by a figure of merit or exactly
+cosma              order, addresses and spills of one scratchpad in one exact model
 one_after_another  from what a policy does, step by step, to a plan with addresses and short times
 
 What a policy shares with the solvers (formulation, packing, shortening of times) it takes from

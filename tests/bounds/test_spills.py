@@ -7,14 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.exact.cosma.networks import random_network
-from benchmarks.exact.cosma.setting import (
-    Network,
-    Operator,
-    largest_operator,
-    least_peak,
-    problem_of,
-)
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
 from spmilp.bounds.spills import spill_bound
+from spmilp.policies.cosma.network import Network, Operator
 
 
 def fewest_extra_bytes(network: Network, budget: int) -> int:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.exact.cosma.setting import Network, Operator, problem_of
+from benchmarks.exact.cosma.setting import problem_of
 from spmilp.checker.check import check
 from spmilp.plan.write import plan_text
+from spmilp.policies.cosma.network import Network, Operator
 from spmilp.policies.one_after_another import the_dram
 from spmilp.policies.onsram.exact import PinningProgram
 from spmilp.policies.onsram.merit import by_merit, filled_up, pinned_in_turn

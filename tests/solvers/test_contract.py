@@ -18,6 +18,7 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
+from spmilp.policies.cosma.solver import Cosma
 from spmilp.policies.onsram.solver import OnSram
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -95,6 +96,7 @@ def steps(count: int) -> LocalSearch:
     Case(solver=CpSatSolver(), problem=lambda: tiny_problem(64)),
     Case(solver=MilpSolver(), problem=lambda: tiny_problem(16)),
     Case(solver=BruteForce(), problem=lambda: tiny_problem(101)),
+    Case(solver=Cosma(), problem=lambda: largest_fits(12, 3)),
     Case(solver=OnSram(), problem=lambda: SHORT_CHAIN),
     Case(solver=OnSram(exact=True), problem=lambda: SHORT_CHAIN),
 )
@@ -234,7 +236,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
     [
         *(ListScheduler(), ListScheduler(("earliest_finish", "layer_by_layer")), LocalSearch()),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
-        *(BruteForce(), Auto(), OnSram(), OnSram(exact=True)),
+        *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma()),
     ],
     ids=lambda solver: solver.name,
 )

@@ -5,15 +5,10 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper, save
 
-from benchmarks.exact.cosma.model import solve
 from benchmarks.exact.cosma.networks import model_network, random_network
-from benchmarks.exact.cosma.setting import (
-    Network,
-    Operator,
-    largest_operator,
-    least_peak,
-    problem_of,
-)
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
+from spmilp.policies.cosma.model import solve
+from spmilp.policies.cosma.network import Network, Operator
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from tests.solvers.fork import FORK

@@ -3,11 +3,11 @@
 from math import prod
 from random import Random
 
-from benchmarks.exact.cosma.setting import Network, Operator
 from spmilp.frontend.find import find_model
 from spmilp.frontend.graph import Network as Graph
 from spmilp.frontend.graph import Operator as Node
 from spmilp.frontend.load import load_network
+from spmilp.policies.cosma.network import Network, Operator
 
 WINDOW = 4
 

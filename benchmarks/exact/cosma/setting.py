@@ -1,65 +1,12 @@
-"""Operators on whole tensors, the budgets of COSMA, and the same as a problem on one core."""
+"""The budgets of COSMA for operators on whole tensors, and the same as a problem on one core."""
 
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from heapq import heappop, heappush
 
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.policies.cosma.network import Network
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Task, whole_slice
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operator:
-    """One step: the tensors that it reads, each once, and the one that it writes."""
-
-    name: str
-    reads: tuple[int, ...]
-    writes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """Operators in a topological order, on tensors that are kept or spilled as a whole.
-
-    Parameters
-    ----------
-    sizes
-        Bytes of each tensor.
-    outputs
-        Tensors that must be in DRAM at the end; what no operator writes is there at the start.
-    """
-
-    name: str
-    sizes: tuple[int, ...]
-    operators: tuple[Operator, ...]
-    outputs: frozenset[int]
-
-    @cached_property
-    def inputs(self) -> tuple[int, ...]:
-        """The tensors that no operator writes."""
-        written = {operator.writes for operator in self.operators}
-        return tuple(t for t in range(len(self.sizes)) if t not in written)
-
-    @cached_property
-    def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each tensor the operators that read it."""
-        found: list[list[int]] = [[] for _ in self.sizes]
-        for index, operator in enumerate(self.operators):
-            for tensor in operator.reads:
-                found[tensor].append(index)
-        return tuple(map(tuple, found))
-
-    @cached_property
-    def writers(self) -> dict[int, int]:
-        """The operator that writes each tensor."""
-        return {operator.writes: index for index, operator in enumerate(self.operators)}
-
-    @property
-    def compulsory(self) -> int:
-        """Bytes that cross the DRAM's port in any plan: inputs and outputs, once each."""
-        return sum(self.sizes[tensor] for tensor in (*self.inputs, *self.outputs))
 
 
 def largest_operator(network: Network) -> int:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from benchmarks.exact.cosma.setting import Network, Operator, problem_of
+from benchmarks.exact.cosma.setting import problem_of
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
+from spmilp.policies.cosma.network import Network, Operator
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses

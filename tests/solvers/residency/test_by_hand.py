@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.exact.cosma.setting import Network, Operator, problem_of
+from benchmarks.exact.cosma.setting import problem_of
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
 from spmilp.plan.plan import Plan
+from spmilp.policies.cosma.network import Network, Operator
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.base import SolveOptions, SolveStatus

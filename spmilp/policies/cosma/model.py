@@ -1,11 +1,11 @@
-"""COSMA's exact model, solved with CP-SAT, as a reference.
+"""COSMA's exact model, solved with CP-SAT.
 
 Li, Gupta, Malik, "COSMA", arXiv 2311.18246, equations 1 to 12: at each step one operator runs, and
 each tensor is created, preserved, spilled, retrieved, or away; what is on the chip has an address,
 which stays while the tensor is preserved; the bytes spilled and retrieved are to be few. Two gaps
 are closed that allow more than the text means: at most one operator runs in a step, and nothing is
 preserved or spilled in the first. A network input is created by a step of its own that reads
-nothing.
+nothing; so are weights, where there are any.
 
 The model is COSMA's, its writing is not, and no solution is lost by it: an operator runs no earlier
 than after all before it in the graph, and no later than before all after it; tensors do not exist
@@ -14,6 +14,7 @@ one constraint over optional intervals instead of big-M rows for each pair; and 
 the chip add up to the budget at most, which disjoint addresses imply, is stated for its bound.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -27,7 +28,7 @@ from ortools.sat.python.cp_model import (
     LinearExprT,
 )
 
-from benchmarks.exact.cosma.setting import Network
+from spmilp.policies.cosma.network import Network
 
 STATUS = {OPTIMAL: "optimal", FEASIBLE: "feasible"}
 
@@ -65,23 +66,44 @@ def solve(
     fixed_order
         Whether operators run in the order of the network, as in "COSMA FS".
     """
-    model = CpModel()
-    _Cosma(model, network, budget, addresses=addresses, fixed_order=fixed_order).add_all()
+    model = CosmaModel(network, budget, addresses=addresses, fixed_order=fixed_order)
     solver = CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = workers
-    status = STATUS.get(solver.solve(model), "unknown")
+    status = STATUS.get(solver.solve(model.cp), "unknown")
     found = None if status == "unknown" else round(solver.objective_value)
     return Answer(status=status, extra=found, bound=round(solver.best_objective_bound))
 
 
-class _Cosma:
-    """The model. Its tensors are those of the network, and so are its producers, one for each."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CosmaStep:
+    """What happens at a step, in this order: spills, retrievals, and one tensor is created."""
+
+    spilled: tuple[int, ...]
+    retrieved: tuple[int, ...]
+    created: int
+
+
+class CosmaModel:
+    """The model. Its tensors are those of the network, and so are its producers, one for each.
+
+    Parameters
+    ----------
+    outside
+        Tensors that lie in DRAM in any case, so that their spills move nothing and are free.
+    """
 
     def __init__(
-        self, model: CpModel, network: Network, budget: int, *, addresses: bool, fixed_order: bool
+        self,
+        network: Network,
+        budget: int,
+        *,
+        addresses: bool = True,
+        fixed_order: bool = False,
+        outside: frozenset[int] = frozenset(),
     ) -> None:
-        self._model = model
+        self.cp = self._model = CpModel()
+        self._outside = outside
         self._sizes = network.sizes
         self._budget = budget
         self._addresses = addresses
@@ -99,8 +121,20 @@ class _Cosma:
         self._preserved = self._booleans(self._lives)
         self._spilled = self._booleans(self._lives)
         self._retrieved = self._booleans(self._lives)
+        self._add_all()
 
-    def add_all(self) -> None:
+    def read(self, value: Callable[[IntVar], int]) -> Iterator[CosmaStep]:
+        """Yield what a solution does at each step; ``value`` gives the value of a variable."""
+        for step in range(len(self._order)):
+            living = self._living(step)
+            created = (t for t in living if (t, step) in self._created)
+            yield CosmaStep(
+                spilled=tuple(t for t in living if value(self._spilled[t, step])),
+                retrieved=tuple(t for t in living if value(self._retrieved[t, step])),
+                created=next(t for t in created if value(self._created[t, step])),
+            )
+
+    def _add_all(self) -> None:
         """Add the equations; the numbers are the paper's."""
         self._a_tensor_is_in_one_state()
         self._what_is_preserved_or_spilled_was_there()
@@ -110,9 +144,9 @@ class _Cosma:
         self._bytes_on_the_chip_are_within_the_budget()
         if self._addresses:
             self._addresses_are_disjoint_and_stay()
-        moved = [
-            (self._sizes[t], v) for (t, _), v in (*self._spilled.items(), *self._retrieved.items())
-        ]
+        spills = [(t, v) for (t, _), v in self._spilled.items() if t not in self._outside]
+        retrievals = [(t, v) for (t, _), v in self._retrieved.items()]
+        moved = [(self._sizes[t], v) for t, v in (*spills, *retrievals)]
         self._model.minimize(LinearExpr.weighted_sum([v for _, v in moved], [s for s, _ in moved]))
 
     def _booleans(self, steps: dict[int, range]) -> dict[tuple[int, int], IntVar]:
@@ -120,19 +154,19 @@ class _Cosma:
 
     def _resident(self, tensor: int, step: int) -> LinearExprT:
         kinds = (self._created, self._preserved, self._retrieved)
-        return sum(kind.get((tensor, step), 0) for kind in kinds)
+        return LinearExpr.sum([kind.get((tensor, step), 0) for kind in kinds])
 
     def _a_tensor_is_in_one_state(self) -> None:
         """Equation 1."""
         for tensor, step in self._preserved:
             spilled = self._spilled[tensor, step]
-            self._model.add(self._resident(tensor, step) + spilled <= 1)
+            self._model.add(LinearExpr.sum([self._resident(tensor, step), spilled]) <= 1)
 
     def _what_is_preserved_or_spilled_was_there(self) -> None:
         """Equations 2 and 3; at a tensor's first step there is nothing before."""
         for tensor, step in self._preserved:
             before = (tensor, step - 1)
-            new = sum(kind.get(before, 0) for kind in (self._created, self._preserved))
+            new = LinearExpr.sum([kind.get(before, 0) for kind in (self._created, self._preserved)])
             self._model.add(self._preserved[tensor, step] <= self._resident(*before))
             self._model.add(self._spilled[tensor, step] <= new)
 
@@ -163,8 +197,10 @@ class _Cosma:
     def _bytes_on_the_chip_are_within_the_budget(self) -> None:
         """Implied by equations 9 and 10."""
         for step in range(len(self._order)):
-            used = [self._sizes[t] * self._resident(t, step) for t in self._living(step)]
-            self._model.add(sum(used) <= self._budget)
+            living = self._living(step)
+            resident = [self._resident(t, step) for t in living]
+            used = LinearExpr.weighted_sum(resident, [self._sizes[t] for t in living])
+            self._model.add(used <= self._budget)
 
     def _addresses_are_disjoint_and_stay(self) -> None:
         """Equations 9 to 11."""
