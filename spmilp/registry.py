@@ -1,10 +1,33 @@
-"""Solvers by name; each is imported only when it is asked for, for their libraries load slowly."""
+"""Solvers by name, and what each is; their libraries load slowly, so only what is asked for is."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.common.solver import Solver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolverDescription:
+    """What a solver or policy is, in a few words each.
+
+    Parameters
+    ----------
+    name
+        Words in capitals stand for others: ``milp:NAME``.
+    source
+        The publication of which it is the idea; ``own`` where it is none's alone.
+    decides
+        What it chooses; the rest follows.
+    limits
+        What it does not take or is not for.
+    """
+
+    name: str
+    source: str
+    decides: str
+    limits: str
 
 
 def _auto() -> Solver:
@@ -137,3 +160,90 @@ def find_solver(name: str) -> Solver:
     if name not in solvers:
         raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(solvers)}")
     return solvers[name]()
+
+
+ONSRAM = "Pal et al., OnSRAM, ACM TECS 2022, doi 10.1145/3530909"
+ONE_DRAM = "one DRAM, where all data begins and ends; one transfer between it and a scratchpad"
+
+
+def list_solvers() -> tuple[SolverDescription, ...]:
+    """Return a description of every solver and policy; families of names have one."""
+    return tuple(
+        SolverDescription(name=name, source=source, decides=decides, limits=limits)
+        for name, source, decides, limits in (
+            (
+                "auto",
+                "own",
+                "which of the others take part, in turn, each from the best plan so far",
+                "those of its members",
+            ),
+            (
+                "list",
+                "own; fused bands after Alwani et al., MICRO 2016",
+                "cores, order, addresses and times, task by task, by many rules",
+                "no multicast, no remote reads",
+            ),
+            (
+                "search",
+                "own",
+                "order, cores and prefetched loads, each change scheduled by the list scheduler",
+                "no multicast, no remote reads",
+            ),
+            (
+                "lns",
+                "own",
+                "times, addresses and cores of a plan anew, window by window",
+                "the makespan only",
+            ),
+            (
+                "residency",
+                "own",
+                "what stays in which memory, and the order of the tasks",
+                "DRAM traffic or energy; one DRAM; no multicast, no remote reads",
+            ),
+            ("peak", "own", "everything, in scratchpads that are cut shorter", "the peak only"),
+            (
+                "cpsat",
+                "own",
+                "everything at once, with a proof",
+                "for up to about a hundred tasks",
+            ),
+            ("bruteforce", "own", "everything, by trying all plans", "three or four tasks"),
+            (
+                "milp",
+                "own",
+                "everything at once, as a mixed-integer program solved by HiGHS",
+                "about ten tasks; 16 on one core",
+            ),
+            (
+                "milp:NAME",
+                "own",
+                f"the same, solved by NAME: {', '.join(BACKENDS)}",
+                "as milp; NAME has to be installed",
+            ),
+            (
+                "onsram",
+                ONSRAM,
+                "which buffers are pinned for their whole lives, by a figure of merit; the order",
+                ONE_DRAM,
+            ),
+            (
+                "onsram:exact",
+                ONSRAM,
+                "which buffers are pinned for their whole lives, by a 0/1 program; the order",
+                ONE_DRAM,
+            ),
+            (
+                "cosma",
+                "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
+                "order, addresses and spills, at once",
+                "DRAM traffic; one core; one result for each task; no scratch; up to 400 buffers",
+            ),
+            (
+                "greedy:ASSIGNMENT/ORDER",
+                "list scheduling in one pass",
+                "cores, order, addresses and times, by one rule of each kind",
+                "no multicast, no remote reads",
+            ),
+        )
+    )

@@ -27,6 +27,7 @@ from spmilp.cli import (
     replay,
     report,
     solve,
+    solvers,
     sweep,
 )
 from spmilp.cli.failures import FailuresGroup
@@ -75,6 +76,7 @@ app.command("convert", epilog=EXIT_CODES)(convert.convert)
 app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("pack", epilog=f"{pack.EXAMPLES}\n\n{EXIT_CODES}")(pack.pack)
 app.command("machines", epilog=EXIT_CODES)(machines.machines)
+app.command("solvers", epilog=EXIT_CODES)(solvers.solvers)
 
 
 def print_version(wanted: bool) -> None:

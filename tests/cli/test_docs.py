@@ -12,7 +12,7 @@ from spmilp.machine.read import read_machine
 
 VERBS = (
     *("solve", "check", "compare", "bench", "bound", "convert"),
-    *("export", "replay", "inspect", "pack", "machines", "report", "plot", "sweep"),
+    *("export", "replay", "inspect", "pack", "machines", "report", "plot", "sweep", "solvers"),
 )
 DOCS = Path(__file__).parents[2] / "docs"
 
