@@ -39,6 +39,17 @@ def explain(
             show_default="20s",
         ),
     ] = 20.0,
+    what_if: Annotated[
+        float | None,
+        typer.Option(
+            "--what-if",
+            parser=read.duration,
+            metavar="DURATION",
+            help="Of a plan: search so long, with a little more of each of what binds it, for what "
+            "that saves.",
+            show_default="no search",
+        ),
+    ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Say why a plan takes its cycles; or why there is none, and which changes help.
@@ -49,13 +60,13 @@ def explain(
 
     Exit code 4 or 5 without a plan, as of solve; 7 when a plan is invalid.
     """
-    if _is_plan(source):
-        said = read_valid_plan(Path(source), problem, None).explain()
-    else:
-        from spmilp.explanation.explain import explain as explained
+    from spmilp.explanation.explain import explain as explained
 
+    if _is_plan(source):
+        said = explained(read_valid_plan(Path(source), problem, None), what_if=what_if)
+    else:
         dimensions = read.dimensions(dim or ())
-        said = explained(source, machine, dim=dimensions, time_limit=time_limit)
+        said = explained(source, machine, dim=dimensions, time_limit=time_limit, what_if=what_if)
     if as_json:
         out.print_json(said.data)
     else:

@@ -3,6 +3,8 @@
     explain   the front door: a result, a problem or a model in, text and data out
     misfit    what of a problem cannot be on its machine, proven without solving
     remedies  changes of the machine that make it fit, each tried by solving
+    what_if   what a little more of what binds a plan saves, solved again
+    alike     parts of a machine that are changed together
     words     why it does not fit, as text and data
 Why a plan is slow is found by :mod:`spmilp.analysis` and said by :mod:`spmilp.report.slowness`.
 """

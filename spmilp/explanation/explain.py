@@ -9,6 +9,7 @@ from spmilp.amounts import duration
 from spmilp.errors import DoesNotFitError
 from spmilp.explanation.misfit import Cause, Misfit, misfit_of, of_shortage
 from spmilp.explanation.remedies import Trials, remedies_for
+from spmilp.explanation.what_if import what_if as answers_for
 from spmilp.explanation.words import why_it_does_not_fit
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
@@ -29,6 +30,7 @@ def explain(
     *,
     dim: Mapping[str, int] | None = None,
     time_limit: str | float = 20.0,
+    what_if: str | float | None = None,
 ) -> Explanation:
     """Say why a plan is as slow as it is; or why a problem or a model has none, and what helps.
 
@@ -42,6 +44,9 @@ def explain(
         For a model, as :func:`spmilp.solve` has them.
     time_limit
         After which no further change is tried: ``"60s"``, or seconds.
+    what_if
+        Also search for so long for what a little more of what binds a plan saves, and as long on
+        the machine as it is.
 
     Returns
     -------
@@ -57,26 +62,32 @@ def explain(
     --------
     >>> spmilp.explain("net.onnx", "gap8")
     """
+    seconds = duration(time_limit)
     if isinstance(source, Result):
-        return _of_result(source, duration(time_limit))
+        return _of_result(source, seconds, what_if)
     if isinstance(source, Problem) or str(source).endswith(".json"):
         tiled, _ = pipeline.tiled_problem(source, machine, dim=dim)
-        return _of_problem(tiled.problem, duration(time_limit))
-    return _of_model(str(source), as_machine_file(machine or "mesh4x4"), dim, duration(time_limit))
+        return _of_problem(tiled.problem, seconds, what_if)
+    file = as_machine_file(machine or pipeline.DEFAULT_MACHINE)
+    return _of_model(str(source), file, dim, seconds, what_if)
 
 
-def _of_result(result: Result, seconds: float) -> Explanation:
-    if result.plan is not None or result.violations:
-        return result.explain()
-    return _of_problem(result.problem, seconds)
+def _of_result(result: Result, seconds: float, searched: str | float | None) -> Explanation:
+    if result.plan is None and not result.violations:
+        return _of_problem(result.problem, seconds, searched)
+    said = result.explain()
+    if searched is None or result.plan is None:
+        return said
+    answers = answers_for(result.problem, result.plan, duration(searched))
+    return said.with_part("what_if", answers.text(), answers.data())
 
 
-def _of_problem(problem: Problem, seconds: float) -> Explanation:
+def _of_problem(problem: Problem, seconds: float, searched: str | float | None) -> Explanation:
     misfit = misfit_of(problem)
     if misfit is None:
         result = _listed(problem)
         if result.plan is not None:
-            return result.explain()
+            return _of_result(result, seconds, searched)
         misfit = Misfit(cause=Cause.OTHER, what=network_name(problem), said=result.reason)
 
     def plan_on(machine: Machine) -> Cycles | None:
@@ -88,7 +99,11 @@ def _of_problem(problem: Problem, seconds: float) -> Explanation:
 
 
 def _of_model(
-    model: str, file: MachineFile, dim: Mapping[str, int] | None, seconds: float
+    model: str,
+    file: MachineFile,
+    dim: Mapping[str, int] | None,
+    seconds: float,
+    searched: str | float | None,
 ) -> Explanation:
     network, _ = pipeline.load(model, file, dim=dim)
 
@@ -108,7 +123,7 @@ def _of_model(
     else:
         result = _listed(problem)
         if result.plan is not None:
-            return result.explain()
+            return _of_result(result, seconds, searched)
         known = Misfit(cause=Cause.OTHER, what=network.name, said=result.reason)
         misfit = misfit_of(problem) or known
     return _with_remedies(network.name, file.machine, misfit, plan_on, seconds)

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from spmilp import amounts
 from spmilp.errors import SpmilpError
+from spmilp.explanation.alike import alike_memories, of_all
 from spmilp.explanation.misfit import Cause, Misfit, gaps_of
 from spmilp.machine.machine import ByteRange, Core, Link, Machine, Memory, MemoryKind
 from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
@@ -126,16 +127,6 @@ def with_memory(machine: Machine, memories: dict[MemoryIdx, Memory]) -> Machine:
     return replace(machine, memories=changed)
 
 
-def alike(machine: Machine, memory: MemoryIdx) -> list[Memory]:
-    """Return the memories of the same kind, size and reserved bytes as one, which is among them."""
-    like = machine.memories[memory]
-    return [
-        each
-        for each in machine.memories
-        if (each.kind, each.size, each.reserved) == (like.kind, like.size, like.reserved)
-    ]
-
-
 def _larger(
     machine: Machine, memory: MemoryIdx, misfit: Misfit, trials: Trials
 ) -> Iterator[Remedy]:
@@ -146,7 +137,7 @@ def _larger(
     is_proven = short > 0 and misfit.cause is not Cause.TILE
     step = like.alignment
     least = short if misfit.cause is not Cause.OTHER else max(step, usable // 8)
-    every = alike(machine, memory)
+    every = alike_memories(machine, memory)
 
     def grown(some: list[Memory]) -> Callable[[Bytes], Machine]:
         return lambda more: with_memory(
@@ -158,7 +149,7 @@ def _larger(
         more, makespan = found
         is_least = is_proven and more < short + step
         larger = f"({amounts.shown_bytes(size + more)})"
-        whose = like.name if len(every) == 1 else f"each of {_like(every, like)}"
+        whose = of_all(like.name, len(every), "memories")
         yield Remedy(
             change=f"{more:,} B more in {whose} {larger}",
             makespan=makespan,
@@ -177,17 +168,13 @@ def _larger(
         freed = [replace(each, reserved=_shrunk(each, short)) for each in every]
         freer = trials.plan_on(with_memory(machine, {each.index: each for each in freed}))
         if freer is not None:
-            whose = _like(every, like)
+            whose = of_all(like.name, len(every), "memories")
             yield Remedy(
                 change=f"{short:,} B fewer reserved in {whose} (of {size - usable:,} B)",
                 makespan=freer,
                 bytes=short,
                 least=is_proven,
             )
-
-
-def _like(every: list[Memory], like: Memory) -> str:
-    return like.name if len(every) == 1 else f"{len(every)} memories like {like.name}"
 
 
 def _shrunk(memory: Memory, less: Bytes) -> tuple[ByteRange, ...]:
@@ -205,14 +192,14 @@ def _together(machine: Machine, memory: MemoryIdx, trials: Trials) -> Iterator[R
     like = machine.memories[memory]
     size = like.size or 0
     total = sum(each.end - each.start for each in like.reserved)
-    every = alike(machine, memory)
+    every = alike_memories(machine, memory)
     for first, where in ((0, "beginning"), (size - total, "end")):
         moved = {
             each.index: replace(each, reserved=(ByteRange(first, first + total),)) for each in every
         }
         makespan = trials.plan_on(with_memory(machine, moved))
         if makespan is not None:
-            whose = _like(every, like)
+            whose = of_all(like.name, len(every), "memories")
             largest = max(gaps_of(moved[memory]), default=0)
             yield Remedy(
                 change=f"the {total:,} reserved bytes side by side at the {where} of {whose} "

@@ -68,8 +68,8 @@ def groups_that_do_not_fit(problem: Problem) -> Mapping[str, str]:
             worst[group] = (
                 over,
                 f"task {task.name}: needs {needed} B at one time, but {name}, the largest memory "
-                f"of a core that can run it, holds {capacity} B: {over} B over; cut group {group} "
-                "into smaller tiles or use a machine with larger scratchpads",
+                f"of a core that can run it, holds {capacity} B: {over} B over; use a machine with "
+                "larger scratchpads (spmilp explain tells how much larger)",
             )
     return {group: reason for group, (_, reason) in worst.items()}
 

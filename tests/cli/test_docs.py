@@ -12,7 +12,8 @@ from spmilp.machine.read import read_machine
 
 VERBS = (
     *("solve", "check", "compare", "bench", "bound", "convert"),
-    *("export", "replay", "inspect", "pack", "machines", "report", "plot", "sweep", "solvers"),
+    *("export", "replay", "inspect", "pack", "machines"),
+    *("report", "explain", "plot", "sweep", "solvers"),
 )
 DOCS = Path(__file__).parents[2] / "docs"
 

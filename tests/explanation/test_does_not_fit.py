@@ -159,8 +159,9 @@ def test_so_many_bytes_more_are_the_fewest() -> None:
 
 def test_fewer_reserved_bytes_help_as_well() -> None:
     said = spmilp.explain(too_much_is_reserved())
-    assert "516 B fewer reserved in 2 memories like spm0 (of 14,384 B)" in said.text.replace(
-        "\n    ", " "
+    assert (
+        "516 B fewer reserved in each of 2 memories like spm0 (of 14,384 B)"
+        in said.text.replace("\n    ", " ")
     )
 
 
