@@ -277,5 +277,6 @@ def test_a_memory_limit_is_for_the_main_thread() -> None:
 
 def test_solve_has_the_arguments_of_the_command_line() -> None:
     cli_only = {"context", "source", "strict_gap", "outdir", "write_model", "as_json"}
+    cli_only |= {"json_lines", "logged", "quiet"}
     of_command = set(signature(command).parameters) - cli_only
     assert of_command == set(signature(spmilp.solve).parameters) - {"model", "observer"}
