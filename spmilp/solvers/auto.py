@@ -73,7 +73,7 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
                 if number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS:
                     early = (replace(start, until=0.05), replace(some, until=0.1))
                     turn = replace(orders, until=0.25, make=_first_orders)
-                    return (*early, turn, replace(exact, until=0.45), orders, rest)
+                    return (*early, turn, replace(exact, until=0.35), orders, rest)
                 return (start, replace(some, until=0.2), replace(exact, until=0.7), orders, rest)
             return (start, some, exact, rest)
         if moves_little:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
+from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.positions.model import PositionModel
@@ -116,6 +118,31 @@ def test_a_number_of_programs_is_kept_and_what_they_prove_counts() -> None:
     assert again == some
     assert some.plan is not None
     assert check(problem, some.plan) == ()
+
+
+def test_a_second_search_goes_on_where_the_first_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_problem(INSTANCES / "attention-8t-1c-verytight-balanced-peakspm.json")
+    problem = replace(problem, objective=Objective.of(Quantity.MAKESPAN))
+    begun: list[tuple[int, ...]] = []
+    start_of = PositionModel.__init__
+
+    def noted(self: PositionModel, *given: Any) -> None:
+        begun.append(tuple(given[1]))
+        start_of(self, *given)
+
+    monkeypatch.setattr(PositionModel, "__init__", noted)
+    context = SearchContext(problem, SolveOptions())
+    first = MilpSolver(replace(BY_POSITION, most_orders=5)).search(context.member(None, None))
+    of_first = len(begun)
+    last = MilpSolver(BY_POSITION).search(context.member(None, first.plan))
+    of_last = len(begun) - of_first
+    alone = MilpSolver(BY_POSITION).solve(problem, SolveOptions(), first.plan)
+
+    assert (last.status, last.bound) == (alone.status, alone.bound)
+    assert last.status is SolveStatus.OPTIMAL
+    assert first.bound < last.bound
+    # Besides the one that is no better than its own plan, what was left undone is begun again.
+    assert of_last < len(begun) - of_first - of_last
 
 
 def test_both_formulations_together_prove_what_positions_alone_cannot() -> None:

@@ -1,6 +1,7 @@
 """Best-first search over the orders of the tasks, with a program for each beginning of an order."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -18,6 +19,28 @@ Offer: TypeAlias = Callable[[PositionModel, list[float]], Cycles]
 """Takes the solution of a whole order, and returns the makespan of the best plan."""
 
 
+@dataclass(slots=True)
+class KnownOrders:
+    """What programs have proven of the orders of one problem, for a search that goes on later.
+
+    Parameters
+    ----------
+    open
+        Orders begun, least bound first: a bound, minus the number of tasks, the order. Every order
+        of all tasks begins with one of them, or no better plan has it.
+    improved
+        Whole orders in which a better plan has been looked for.
+    """
+
+    open: list[tuple[Cycles, int, Order]] = field(default_factory=lambda: [(0, 0, ())])
+    improved: set[Order] = field(default_factory=set)
+
+    def forget(self) -> None:
+        """Believe nothing of it any more."""
+        self.open[:] = [(0, 0, ())]
+        self.improved.clear()
+
+
 class OrderSearch:
     """Finds the least makespan of the programs of all orders, or as high a bound as it can.
 
@@ -31,34 +54,52 @@ class OrderSearch:
         No plan is below.
     best
         The makespan of a known plan; only better ones are looked for.
+    known
+        What searches before have proven; goes on from there, and adds to it.
     """
 
     def __init__(
-        self, tables: PositionTables, floor: Cycles, best: Cycles, solve: Solve, offer: Offer
+        self,
+        tables: PositionTables,
+        floor: Cycles,
+        best: Cycles,
+        solve: Solve,
+        offer: Offer,
+        known: KnownOrders,
     ) -> None:
         self._tables = tables
+        self._floor = floor
         self._best = best
         self._solve = solve
         self._offer = offer
-        self._open: list[tuple[Cycles, int, Order]] = [(floor, 0, ())]
+        self._known = known
+        self._open = known.open
+        self._whole: set[Order] = set()
 
     @property
     def bound(self) -> Cycles:
         """What no plan is below."""
-        return min(self._best, self._open[0][0]) if self._open else self._best
+        least = self._open[0][0] if self._open else self._best
+        return min(self._best, max(self._floor, least))
 
     def improve(self, order: Order) -> None:
         """Look for a better plan with a whole order, so that there is less to look for in others.
 
-        It is not known to be of use to the bound: others may have better plans.
+        It is not known to be of use to the bound: others may have better plans. Not done again.
         """
+        if order in self._known.improved:
+            return
         model = PositionModel(self._tables, order, self.bound, self._best - 1)
         outcome = self._solve(model)
         if outcome is not None and outcome.values is not None:
             self._best = min(self._best, self._offer(model, outcome.values))
+        if outcome is not None:
+            self._known.improved.add(order)
 
     def run(self, on_bound: Callable[[Cycles], None]) -> None:
-        """Search until nothing is open, the least bound belongs to a whole order, or time is over.
+        """Search until nothing is open, time is over, or the least bound belongs to a whole order.
+
+        Such an order has been given all the time there was, if not by a search before this one.
 
         Parameters
         ----------
@@ -67,21 +108,21 @@ class OrderSearch:
         """
         while self._open and self._open[0][0] < self._best:
             _, _, order = self._open[0]
-            if len(order) == len(self._tables.before):
-                return
-            if not self._continue(order):
+            if order in self._whole or not self._continue(order):
                 return
             on_bound(self.bound)
 
     def _continue(self, order: Order) -> bool:
         """Replace an order begun by those that go on from it; say whether there was time."""
-        floor = self._open[0][0]
+        floor = max(self._floor, self._open[0][0])
         found = []
         for longer in self._longer(order):
             model = PositionModel(self._tables, longer, floor, self._best - 1)
             outcome = self._solve(model)
             if outcome is None:
                 return False
+            if len(longer) == len(self._tables.before):
+                self._whole.add(longer)
             found.append((self._concluded(model, outcome, floor), -len(longer), longer))
         heappop(self._open)
         for one in found:
@@ -96,6 +137,9 @@ class OrderSearch:
         return max(floor, outcome.bound or 0)
 
     def _longer(self, order: Order) -> Iterator[Order]:
+        """Yield orders that go on from one, up to where there is a choice; a whole one again."""
+        if len(order) == len(self._tables.before):
+            yield order
         for task in self._next(order):
             longer = (*order, task)
             able = self._next(longer)

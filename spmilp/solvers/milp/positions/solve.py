@@ -1,8 +1,9 @@
 """The search over orders within a solve: its time, its bound, and the plans that it finds."""
 
+from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.positions.model import PositionModel
-from spmilp.solvers.milp.positions.search import OrderSearch
+from spmilp.solvers.milp.positions.search import KnownOrders, OrderSearch
 from spmilp.solvers.milp.positions.tables import PositionTables
 from spmilp.solvers.milp.positions.timing import decisions_of
 from spmilp.solvers.milp.process import run
@@ -35,21 +36,30 @@ class PositionSearch:
         self._left = most
 
     def run(self) -> None:
-        """Search; a problem without a plan is left to others."""
+        """Search, from where the last search of this solve has ended.
+
+        A problem without a plan is left to others.
+        """
         plan = self._incumbent.plan
         if plan is None or self._incumbent.value is None:
             return
+        known = self._context.shared(_known_orders)
         search = OrderSearch(
             PositionTables(self._context.problem),
             self._incumbent.bound.value,
             self._incumbent.value,
             self._solve,
             self._offer,
+            known,
         )
         runs = sorted(plan.placements, key=lambda placement: placement.start)
         search.improve(tuple(placement.task for placement in runs))
-        search.run(self._prove)
-        self._prove(search.bound)
+        try:
+            search.run(self._prove)
+            self._prove(search.bound)
+        finally:
+            if not self._search.is_believed:
+                known.forget()
 
     def _prove(self, bound: Cycles) -> None:
         if self._search.is_believed:
@@ -80,3 +90,7 @@ class PositionSearch:
         if decisions is not None:
             self._search.take(decisions)
         return self._incumbent.value or model.ceiling + 1
+
+
+def _known_orders(context: SearchContext) -> KnownOrders:
+    return KnownOrders()
