@@ -103,6 +103,12 @@ def _cosma() -> Solver:
     return Cosma()
 
 
+def _rammer() -> Solver:
+    from spmilp.policies.rammer import Rammer
+
+    return Rammer()
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -120,6 +126,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "onsram": _onsram(exact=False),
     "onsram:exact": _onsram(exact=True),
     "cosma": _cosma,
+    "rammer": _rammer,
 }
 
 
@@ -238,6 +245,12 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
                 "order, addresses and spills, at once",
                 "DRAM traffic; one core; one result for each task; no scratch; up to 400 buffers",
+            ),
+            (
+                "rammer",
+                "Ma et al., Rammer, OSDI 2020",
+                "waves of operators; the core of each task, by cycles of tasks alone",
+                "no multicast, no remote reads",
             ),
             (
                 "greedy:ASSIGNMENT/ORDER",

@@ -20,6 +20,7 @@ from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
 from spmilp.policies.cosma.solver import Cosma
 from spmilp.policies.onsram.solver import OnSram
+from spmilp.policies.rammer import Rammer
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
@@ -98,6 +99,7 @@ def steps(count: int) -> LocalSearch:
     Case(solver=BruteForce(), problem=lambda: tiny_problem(101)),
     Case(solver=Cosma(), problem=lambda: largest_fits(12, 3)),
     Case(solver=OnSram(), problem=lambda: SHORT_CHAIN),
+    Case(solver=Rammer(), problem=lambda: SHORT_CHAIN),
     Case(solver=OnSram(exact=True), problem=lambda: SHORT_CHAIN),
 )
 def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case: Case) -> None:
@@ -236,7 +238,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
     [
         *(ListScheduler(), ListScheduler(("earliest_finish", "layer_by_layer")), LocalSearch()),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
-        *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma()),
+        *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
     ],
     ids=lambda solver: solver.name,
 )

@@ -1,0 +1,85 @@
+"""RAMMER: tasks of all operators of a wave appended to virtual execution units, with waits.
+
+Ma et al., "Rammer: Enabling Holistic Deep Learning Compiler Optimizations with rTasks", OSDI 2020.
+
+What is taken: operators that depend on nothing outstanding form a wave; the tasks of a wave
+(rTasks) are appended, one by one, to the virtual execution unit on which they end first, and wait
+for what they read; operators of one wave so run beside each other.
+
+What the paper leaves open, or has otherwise, and what is done here: a virtual execution unit is a
+core. Times for the choice of a unit are cycles of tasks alone, as profiles of kernels would give
+them; transfers, addresses and what is evicted are then found by serial schedule generation in the
+order of the appends, for RAMMER knows no scratchpads. Tiles are the problem's: there is no choice
+between fast and efficient kernels.
+
+Not taken: machines that stage through more than one memory, and tasks that find no room beside what
+must stay (the reason names the task).
+"""
+
+from spmilp.errors import SpmilpError
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.kernels.records import numbers
+from spmilp.solvers.kernels.schedule_state import Stop, Weights
+from spmilp.solvers.kernels.serial.extract import plan_of
+from spmilp.solvers.kernels.serial.run import Runner
+from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
+from spmilp.units import CoreIdx, Cycles, TaskIdx
+
+
+class Rammer(Solver):
+    """Appends the tasks of each wave to the cores on which they end first."""
+
+    name = "rammer"
+
+    def search(self, context: SearchContext) -> SolverResult:
+        """Return the one plan of the policy."""
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        problem = context.problem
+        appended = appended_tasks(problem)
+        order = numbers([task for task, _ in appended])
+        cores = numbers([core for _, core in sorted(appended)])
+        try:
+            runner = Runner(problem, context.routes)
+            stop, state = runner.run(order, cores, Weights())
+            if stop is not Stop.DONE:
+                return context.unknown(runner.why_it_stopped(stop, state))
+            plan = plan_of(problem, context.routes, state, context.bound, self.name, ())
+        except SpmilpError as error:
+            return context.unknown(str(error))
+        context.report(context.values(plan)[0], context.bound.value, self.name)
+        return context.found(plan)
+
+
+def waves_of(problem: Problem) -> list[int]:
+    """Return the wave of each task: the most operators that come before it on any chain."""
+    operators, before = operators_of(problem).tolist(), problem.predecessors()
+    waves = [0] * len(problem.tasks)
+    for task in problem.topological_order():
+        waves[task] = max(
+            (waves[one] + (operators[one] != operators[task]) for one in before[task]), default=0
+        )
+    return waves
+
+
+def appended_tasks(problem: Problem) -> list[tuple[TaskIdx, CoreIdx]]:
+    """Return the tasks with their cores, in the order in which they are appended."""
+    machine, before = problem.machine, problem.predecessors()
+    free: list[Cycles] = [0] * len(machine.cores)
+    ends: list[Cycles] = [0] * len(problem.tasks)
+    appended = []
+    for task in by_priority(before, list(map(float, waves_of(problem)))).tolist():
+        waits = max((ends[one] for one in before[task]), default=0)
+        cycles = problem.tasks[task].cycles
+        able = [
+            (max(free[core.index], waits) + taken, core.index)
+            for core in machine.cores
+            if (taken := cycles[core.kind]) is not None
+        ]
+        ends[task], core = min(able)
+        free[core] = ends[task]
+        appended.append((task, core))
+    return appended
