@@ -85,15 +85,15 @@ def test_a_dram_that_its_spills_do_not_fit_proves_nothing() -> None:
     assert f"> {needed} B" in result.reason
 
 
-def test_a_working_set_that_cannot_fit_is_reported_with_task_and_both_numbers() -> None:
+def test_the_largest_working_set_that_cannot_fit_is_reported_with_task_and_both_numbers() -> None:
     problem = chain(star(4, 800), layers=2, strips=4)
 
     result = solve(problem)
 
     assert result.status is SolveStatus.INFEASIBLE
-    assert "conv0[0]" in result.reason
-    assert "832 B > 800 B" in result.reason
-    assert "32 B over" in result.reason
+    assert "conv0[1]" in result.reason
+    assert "896 B > 800 B" in result.reason
+    assert "96 B over" in result.reason
 
 
 def test_with_ample_memory_only_halo_rows_are_read_from_dram_twice() -> None:
