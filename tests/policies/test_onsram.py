@@ -11,10 +11,11 @@ from spmilp.policies.cosma.network import Network, Operator
 from spmilp.policies.one_after_another import the_dram
 from spmilp.policies.onsram.exact import PinningProgram
 from spmilp.policies.onsram.merit import by_merit, filled_up, pinned_in_turn
-from spmilp.policies.onsram.order import breadth_or_depth_first
+from spmilp.policies.onsram.order import breadth_or_depth_first, task_classes
 from spmilp.policies.onsram.solver import OnSram, cores_of, structures_of
 from spmilp.policies.onsram.structure import Pins
 from spmilp.policies.onsram.structures import Structures
+from spmilp.policies.onsram.task_structures import TaskStructures
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
@@ -61,7 +62,7 @@ def in_this_order(problem: Problem) -> Structures:
     """Return the structures of the tasks one after another, as they are numbered."""
     tasks = range(len(problem.tasks))
     sequence = TaskSequence(tuple(tasks), (0,) * len(tasks))
-    return Structures(ProblemTables(problem), sequence, 0)
+    return TaskStructures(ProblemTables(problem), sequence, 0)
 
 
 def buffers(structures: Structures, pins: Pins) -> set[int]:
@@ -170,7 +171,9 @@ def test_an_operand_that_is_read_again_is_not_overwritten_while_it_is_pinned() -
 
 
 def order_of(problem: Problem) -> tuple[int, ...]:
-    return breadth_or_depth_first(ProblemTables(problem), (0,) * len(problem.tasks), 0)
+    tables = ProblemTables(problem)
+    classes = task_classes(tables, (0,) * len(problem.tasks), 0)
+    return breadth_or_depth_first(tables.predecessors, classes)
 
 
 def test_tasks_that_activations_limit_come_next_and_others_last() -> None:

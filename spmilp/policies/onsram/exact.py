@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from spmilp.policies.onsram.structure import Overwrite, Pins
 from spmilp.policies.onsram.structures import Structures
-from spmilp.problem.objective import Quantity
 from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.process import backend_name, run
 from spmilp.solvers.milp.program import Linear, Program, total
@@ -34,7 +33,7 @@ class PinningProgram:
             self._memories_suffice(step)
         for some in apart:
             self.program.at_most(total(self._pinned[one] for one in some), len(some) - 1)
-        if structures.tables.problem.objective.first is Quantity.MAKESPAN:
+        if structures.is_of_time:
             self._minimise_node_time()
         else:
             self._minimise_traffic()
@@ -73,6 +72,8 @@ class PinningProgram:
             partners["result", one.buffer].append(happens)
             if one.unless is not None:
                 self.program.at_most(happens + self._pinned[one.unless], 1)
+            for needed in one.only_if:
+                self.program.at_most(happens - self._pinned[needed], 0)
             parts.append(one.blocks * happens)
         for some in partners.values():
             self.program.at_most(total(some), 1)

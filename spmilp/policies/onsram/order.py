@@ -1,7 +1,7 @@
 """The breadth- or depth-first order: which task runs next is a matter of what limits it."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from spmilp.policies.one_after_another import quickest_transfer
@@ -18,8 +18,23 @@ class NodeClass(StrEnum):
     WEIGHT = "weight"
 
 
-def node_class(tables: ProblemTables, task: TaskIdx, pool: int, dram: MemoryIdx) -> NodeClass:
-    """Return the class of a task, with each operand loaded and each result stored once."""
+def node_class(work: Cycles, weights: Cycles, activations: Cycles) -> NodeClass:
+    """Return the class of a task from its cycles and those of its transfers."""
+    if work >= max(weights, activations):
+        return NodeClass.COMPUTE
+    return NodeClass.WEIGHT if weights > activations else NodeClass.ACTIVATION
+
+
+def task_classes(
+    tables: ProblemTables, pools: Sequence[int], dram: MemoryIdx
+) -> tuple[NodeClass, ...]:
+    """Return the class of each task, with each operand loaded and each result stored once."""
+    return tuple(
+        _task_class(tables, task.index, pools[task.index], dram) for task in tables.problem.tasks
+    )
+
+
+def _task_class(tables: ProblemTables, task: TaskIdx, pool: int, dram: MemoryIdx) -> NodeClass:
     problem, memory = tables.problem, tables.pools[pool].memory
     moving: dict[bool, Cycles] = {True: 0, False: 0}
     for read in problem.tasks[task].reads:
@@ -28,10 +43,7 @@ def node_class(tables: ProblemTables, task: TaskIdx, pool: int, dram: MemoryIdx)
         moving[is_weight] += _cycles(tables, read, dram, memory)
     for written in problem.tasks[task].writes:
         moving[False] += _cycles(tables, written, memory, dram)
-    work = tables.cycles_on(task, pool)
-    if work >= max(moving.values()):
-        return NodeClass.COMPUTE
-    return NodeClass.WEIGHT if moving[True] > moving[False] else NodeClass.ACTIVATION
+    return node_class(tables.cycles_on(task, pool), moving[True], moving[False])
 
 
 def _cycles(tables: ProblemTables, slice_: int, source: MemoryIdx, to: MemoryIdx) -> Cycles:
@@ -41,7 +53,7 @@ def _cycles(tables: ProblemTables, slice_: int, source: MemoryIdx, to: MemoryIdx
 
 
 def breadth_or_depth_first(
-    tables: ProblemTables, pools: Sequence[int], dram: MemoryIdx
+    before: Sequence[Collection[TaskIdx]], classes: Sequence[NodeClass]
 ) -> tuple[TaskIdx, ...]:
     """Return the tasks in an order in which each follows its predecessors.
 
@@ -49,7 +61,6 @@ def breadth_or_depth_first(
     only waited for it join: at the head if activations limit them, so that what was just written is
     read soon; at the tail if not.
     """
-    before = tables.predecessors
     followers: list[list[TaskIdx]] = [[] for _ in before]
     waiting = [len(some) for some in before]
     for task, some in enumerate(before):
@@ -65,7 +76,7 @@ def breadth_or_depth_first(
             waiting[later] -= 1
             if waiting[later] == 0:
                 ready.append(later)
-        near = [t for t in ready if node_class(tables, t, pools[t], dram) is NodeClass.ACTIVATION]
+        near = [task for task in ready if classes[task] is NodeClass.ACTIVATION]
         queue.extendleft(reversed(near))
         queue.extend(task for task in ready if task not in near)
     return tuple(order)

@@ -12,9 +12,9 @@ from spmilp.policies.one_after_another import (
 )
 from spmilp.policies.onsram.exact import PinningProgram
 from spmilp.policies.onsram.merit import by_merit, filled_up, pinned_in_turn
-from spmilp.policies.onsram.order import breadth_or_depth_first
+from spmilp.policies.onsram.order import breadth_or_depth_first, task_classes
 from spmilp.policies.onsram.structure import Pins
-from spmilp.policies.onsram.structures import Structures
+from spmilp.policies.onsram.task_structures import TaskStructures
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
@@ -199,20 +199,22 @@ def _able_core(tables: ProblemTables, task: TaskIdx, chosen: CoreIdx) -> CoreIdx
     return chosen if chosen in able else able[0]
 
 
-def structures_of(tables: ProblemTables, cores: Sequence[CoreIdx], dram: MemoryIdx) -> Structures:
+def structures_of(
+    tables: ProblemTables, cores: Sequence[CoreIdx], dram: MemoryIdx
+) -> TaskStructures:
     """Return the structures of the policy's own order, each task on its core."""
     pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
     pools = tuple(pool_of[core] for core in cores)
-    order = breadth_or_depth_first(tables, pools, dram)
-    return Structures(tables, TaskSequence(order, pools), dram)
+    order = breadth_or_depth_first(tables.predecessors, task_classes(tables, pools, dram))
+    return TaskStructures(tables, TaskSequence(order, pools), dram)
 
 
-def what_has_no_room(structures: Structures) -> str:
+def what_has_no_room(structures: TaskStructures) -> str:
     """Return which task does not fit its memory with nothing pinned; empty if all do."""
     return next(_misfits(structures), "")
 
 
-def _misfits(structures: Structures) -> Iterator[str]:
+def _misfits(structures: TaskStructures) -> Iterator[str]:
     problem: Problem = structures.tables.problem
     for number, step in enumerate(structures.steps):
         capacity, used = structures.capacity(number), structures.used(number, frozenset())

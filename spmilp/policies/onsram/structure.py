@@ -60,12 +60,15 @@ class Overwrite(NamedTuple):
         That both share.
     unless
         The structure whose pinning forbids it; ``None`` if none does.
+    only_if
+        Structures that have to be pinned for it.
     """
 
     position: int
     buffer: BufferIdx
     blocks: int
     unless: int | None
+    only_if: Pins = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
