@@ -109,6 +109,15 @@ def _rammer() -> Solver:
     return Rammer()
 
 
+def _cdm(*, exact: bool) -> Callable[[], Solver]:
+    def make() -> Solver:
+        from spmilp.policies.cdm.solver import Cdm
+
+        return Cdm(exact=exact)
+
+    return make
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -127,6 +136,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "onsram:exact": _onsram(exact=True),
     "cosma": _cosma,
     "rammer": _rammer,
+    "cdm:ilp": _cdm(exact=True),
+    "cdm:iterative": _cdm(exact=False),
 }
 
 
@@ -170,6 +181,7 @@ def find_solver(name: str) -> Solver:
 
 
 ONSRAM = "Pal et al., OnSRAM, ACM TECS 2022, doi 10.1145/3530909"
+CDM = "Venkataramani, Chan and Mitra, CDM, ACM TECS 2019, doi 10.1145/3301308"
 ONE_DRAM = "one DRAM, where all data begins and ends; one transfer between it and a scratchpad"
 
 
@@ -252,6 +264,13 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "waves of operators; the core of each task, by cycles of tasks alone",
                 "no multicast, no remote reads",
             ),
+            (
+                "cdm:ilp",
+                CDM,
+                "where buffers have homes and replicas, or stay in DRAM, by a 0/1 program",
+                f"{ONE_DRAM}; up to 20,000 variables",
+            ),
+            ("cdm:iterative", CDM, "the same, move by move", ONE_DRAM),
             (
                 "greedy:ASSIGNMENT/ORDER",
                 "list scheduling in one pass",

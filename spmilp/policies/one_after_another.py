@@ -102,9 +102,16 @@ class OneAfterAnother:
 
     def load(self, slice_: SliceIdx, memory: MemoryIdx) -> CandidateResidency:
         """Copy a slice out of its buffer in DRAM, next; return where it lies then."""
+        buffer = self._tables.problem.slices[slice_].buffer
+        return self.copy(self.in_dram(buffer), slice_, memory)
+
+    def copy(
+        self, held: CandidateResidency, slice_: SliceIdx, memory: MemoryIdx
+    ) -> CandidateResidency:
+        """Copy a slice out of what holds it to a scratchpad, next; return where it lies then."""
         self._loads[slice_, memory] += 1
         found = CandidateResidency(slice_, memory, self._loads[slice_, memory])
-        self._move(self.in_dram(self._tables.problem.slices[slice_].buffer), found)
+        self._move(held, found)
         return found
 
     def run(
@@ -151,14 +158,15 @@ class OneAfterAnother:
         ends = (source.memory, target.memory)
         option = quickest_transfer(self._tables, target.slice, source.slice, *ends)
         if option is None:
-            raise _no_way(self._tables.problem, target.slice, ends)
+            raise no_way(self._tables.problem, target.slice, ends)
         self._fills[target] = Fill(
             start=self._now, source=source, engine=option.engine, root=target
         )
         self._now += option.cycles
 
 
-def _no_way(problem: Problem, slice_: SliceIdx, ends: tuple[MemoryIdx, MemoryIdx]) -> NotTakenError:
+def no_way(problem: Problem, slice_: SliceIdx, ends: tuple[MemoryIdx, MemoryIdx]) -> NotTakenError:
+    """Return that no engine moves a slice between two memories."""
     names = [problem.machine.memories[memory].name for memory in ends]
     buffer = problem.buffers[problem.slices[slice_].buffer].name
     size = problem.slices[slice_].bytes
