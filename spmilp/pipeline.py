@@ -6,6 +6,7 @@ Each step is one function from one frozen value to the next.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from spmilp.amounts import byte_count, duration, share
 from spmilp.errors import ArgumentError, NoPlanError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
+from spmilp.lowering.learned import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.memory_limit import memory_watched, why_it_ends
@@ -88,6 +90,8 @@ class Observer:
     on_log
         Called with what is better than all before it, be it from the search for tiles or from a
         solver.
+    on_warning
+        Called with what a user should know of the problem.
     """
 
     on_stage: Callable[[Stage], None] = lambda stage: None
@@ -95,6 +99,7 @@ class Observer:
     on_problem: Callable[[Problem], None] = lambda problem: None
     on_progress: Callable[[Progress], None] | None = None
     on_log: Callable[[LogEntry], None] = lambda entry: None
+    on_warning: Callable[[str], None] = warnings.warn
 
 
 SILENT = Observer()
@@ -113,6 +118,7 @@ def solve(
     gap: str | float = 0.0,
     seed: int = 0,
     workers: int = 1,
+    cost_model: str | Path | None = None,
     observer: Observer = SILENT,
 ) -> Result:
     """Map a network onto a machine: load, choose tiles, solve, check.
@@ -151,6 +157,9 @@ def solve(
         Of the search.
     workers
         Threads; 1 makes runs repeatable.
+    cost_model
+        A file of ``spmilp calibrate``: cycles of tiles as learned from measurements; those of tiles
+        outside of these are the machine's, which a warning says.
     observer
         Hears how it gets on.
 
@@ -180,6 +189,8 @@ def solve(
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
+    if cost_model is not None:
+        machine = _measured_machine(model, machine, cost_model)
     clock, search = Clock(None if math.isinf(limit) else limit, perf_counter), None
     log = SearchLog(lambda: clock.seconds_gone, observer.on_log)
     with _within_memory(memory_limit, _logged(observer, log)) as heard:
@@ -202,6 +213,11 @@ def solve(
             clock=clock,
             on_stage=heard.on_stage,
         )
+        if origin is not None and cost_model is not None:
+            from spmilp.calibration.coverage import what_lies_outside
+
+            for warning in what_lies_outside(origin.network, tiled.problem, str(cost_model)):
+                heard.on_warning(warning)
         if has_time_for_roofline(origin, limit):
             clock.reserve(_seconds_for_roofline(origin))
         answer = _answer(tiled, solver, options, clock, heard)
@@ -281,6 +297,23 @@ def load(
     return load_network(find_model(str(model)), dim or {}, target.machine.kinds), target
 
 
+def _measured_machine(
+    model: str | Path | Problem,
+    machine: str | Path | MachineFile | Machine | None,
+    cost_model: str | Path,
+) -> MachineFile:
+    """Return the machine with cycles of tiles from a cost model."""
+    if isinstance(model, Problem) or str(model).endswith(".json"):
+        name = model.name if isinstance(model, Problem) else model
+        raise ArgumentError(
+            f"{name} is a problem, which carries its cycles; leave the cost model out, or give the "
+            "ONNX model"
+        )
+    target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
+    learned, sha256 = read_cost_model(cost_model)
+    return replace(target, machine=learned.on(target.machine, str(cost_model), sha256))
+
+
 def lower_network(
     network: Network,
     target: MachineFile,
@@ -297,11 +330,16 @@ def lower_network(
     """
     clock = clock or Clock(None)
     refuse_too_many_tiles(network, target.machine)
+    learned = {kind.measured.sha256 for kind in target.machine.kinds if kind.measured is not None}
     subject = NetworkOnMachine(
         network=network,
         machine=target.machine,
         objective=Objective.of(objective),
-        sources=(("model", network.sha256), ("machine", target.sha256)),
+        sources=(
+            ("model", network.sha256),
+            ("machine", target.sha256),
+            *(("cost model", sha256) for sha256 in sorted(learned)),
+        ),
     )
     quick: TiledProblem | None = None
     quickest = CoarseTilings(network, target.machine)

@@ -174,8 +174,11 @@ class Result:
 
     @cached_property
     def roofline(self) -> "Roofline | None":
-        """A lower bound on the makespan for every tiling; ``None`` without a model."""
-        if self.origin is None:
+        """A lower bound on the makespan for every tiling; ``None`` without a model.
+
+        Also where cycles were learned from measurements: it knows the machine's rates alone.
+        """
+        if self.origin is None or any(kind.measured for kind in self.problem.machine.kinds):
             return None
         from spmilp.bounds.roofline import roofline
 

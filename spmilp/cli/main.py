@@ -15,6 +15,7 @@ import spmilp
 from spmilp.cli import (
     bench,
     bound,
+    calibrate,
     check,
     compare,
     convert,
@@ -73,6 +74,7 @@ app.command("bench", epilog=EXIT_CODES)(bench.bench)
 app.command("sweep", epilog=EXIT_CODES)(sweep.sweep)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)
 app.command("convert", epilog=EXIT_CODES)(convert.convert)
+app.command("calibrate", epilog=EXIT_CODES)(calibrate.calibrate)
 app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("pack", epilog=f"{pack.EXAMPLES}\n\n{EXIT_CODES}")(pack.pack)
 app.command("machines", epilog=EXIT_CODES)(machines.machines)

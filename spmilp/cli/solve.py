@@ -57,6 +57,16 @@ def solve(
     ] = False,
     seed: arguments.Seed = 0,
     workers: arguments.Workers = 1,
+    cost_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--cost-model",
+            metavar="FILE",
+            dir_okay=False,
+            help="Cycles of tiles as spmilp calibrate has learned them.",
+            show_default="none: by the machine's rates",
+        ),
+    ] = None,
     outdir: Annotated[
         Path | None,
         typer.Option(
@@ -168,12 +178,14 @@ def solve(
                 gap=gap,
                 seed=seed,
                 workers=workers,
+                cost_model=cost_model,
                 observer=pipeline.Observer(
                     on_stage=on_stage,
                     on_tiles=on_tiles,
                     on_problem=on_problem,
                     on_progress=on_progress,
                     on_log=log.entry,
+                    on_warning=out.print_warning,
                 ),
             )
             folder, began = folder_for(result.problem), time.perf_counter()

@@ -1,4 +1,4 @@
-"""Cycles and energy of a tile on a kind of core: an analytic model."""
+"""Cycles and energy of a tile on a kind of core: an analytic model, or what was measured."""
 
 from collections.abc import Sequence
 from math import prod
@@ -82,7 +82,19 @@ def cycles_by_kind(
     group: Group, work: Work, kinds: Sequence[CoreKind]
 ) -> tuple[Cycles | None, ...]:
     """Return the cycles of a tile's work on each kind of core, ``None`` where it cannot run."""
-    return tuple(task_cycles(work, kind) if can_run(kind, group) else None for kind in kinds)
+    operator = group.operators[group.anchor].kind
+    return tuple(
+        _measured_or_by_rule(operator, work, kind) if can_run(kind, group) else None
+        for kind in kinds
+    )
+
+
+def _measured_or_by_rule(operator: str, work: Work, kind: CoreKind) -> Cycles | None:
+    rule = task_cycles(work, kind)
+    if rule is None or kind.measured is None:
+        return rule
+    measured = kind.measured.cycles(operator, work.dtype, work.loops, work.vector, rule)
+    return rule if measured is None else measured
 
 
 def energy_by_kind(

@@ -203,7 +203,12 @@ def _fields(model: BaseModel) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return an object as JSON data."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        # What has no part in comparisons is no part of the machine's description either.
+        return {
+            field.name: _plain(getattr(value, field.name))
+            for field in fields(value)
+            if field.compare
+        }
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, tuple):

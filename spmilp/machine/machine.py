@@ -1,9 +1,10 @@
 """The hardware: memories, cores, links, DMA engines. Integers and exact fractions only."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from typing import Protocol
 
 from spmilp.machine.controllers import CONTROLLERS
 from spmilp.units import (
@@ -115,6 +116,36 @@ class MacArray:
     unroll: tuple[tuple[str, int], ...]
 
 
+class MeasuredCycles(Protocol):
+    """Knows cycles of tiles from measurements on the machine."""
+
+    @property
+    def sha256(self) -> str:
+        """Of the file that it was read from."""
+        ...
+
+    def cycles(
+        self,
+        operator: str,
+        dtype: str,
+        loops: tuple[tuple[str, int], ...],
+        vector: int,
+        rule: Cycles,
+    ) -> Cycles | None:
+        """Return the cycles of a tile; ``None`` where it lies outside of what was measured.
+
+        Parameters
+        ----------
+        operator
+            The ONNX type of the operator that a group is built around.
+        dtype, loops, vector
+            The tile's work: data type, trips of the loops of its MACs, element operations.
+        rule
+            Cycles by arrays, lanes and launch.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreKind:
     """Capabilities and speed of equal cores.
@@ -131,6 +162,8 @@ class CoreKind:
         ONNX operator types that it can run; ``None`` for all.
     mac_energy
         ``(dtype, femtojoules per MAC)`` where known.
+    measured
+        What is known from measurements, in place of arrays, lanes and launch; no part of a file.
     """
 
     index: KindIdx
@@ -140,6 +173,7 @@ class CoreKind:
     launch: Cycles = 0
     operators: frozenset[str] | None = None
     mac_energy: tuple[tuple[str, Femtojoules], ...] = ()
+    measured: MeasuredCycles | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from spmilp.machine.read import read_machine
 VERBS = (
     *("solve", "check", "compare", "bench", "bound", "convert"),
     *("export", "replay", "inspect", "pack", "machines"),
-    *("report", "explain", "plot", "sweep", "solvers"),
+    *("report", "explain", "plot", "sweep", "solvers", "calibrate"),
 )
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -1,0 +1,290 @@
+"""Cost models: what they learn, where they answer, and that their files hold numbers only."""
+
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spmilp import pipeline
+from spmilp.calibration import boosting
+from spmilp.calibration.measurements import (
+    Measurement,
+    as_csv,
+    read_measurements,
+    tiles_worth_measuring,
+)
+from spmilp.errors import ArgumentError, FileError, SpmilpError
+from spmilp.frontend.operators.family import Work
+from spmilp.lowering.learned import (
+    FEATURES,
+    LEAF,
+    CostModel,
+    FamilyModel,
+    Quality,
+    Trees,
+    rates_of,
+    read_cost_model,
+    write_cost_model,
+)
+from spmilp.lowering.tasks import tile_group
+from spmilp.machine.machine import Machine
+from spmilp.machine.read import load_machine
+from spmilp.tile_selection.first_choice import choose_tilings
+
+MODEL = Path(__file__).parents[2] / "models" / "ds_cnn_int8.onnx"
+GREEDY = "greedy:round_robin/round_robin"
+GOOD = Quality(error=0.1, rank=0.9)
+STUMP = Trees(
+    roots=(0, 0),
+    feature=(2, LEAF, LEAF),
+    threshold=(5.0, 0.0, 0.0),
+    left=(1, LEAF, LEAF),
+    right=(2, LEAF, LEAF),
+    value=(0.0, 0.0, float(np.log(2))),
+)
+"""Two times the same tree: four times as long where there is more than 2^5 of vector work."""
+
+
+def model_of_convolutions(machine: Machine, trees: Trees = STUMP, high: float = 40.0) -> CostModel:
+    """Return a model that knows of int8 convolutions only."""
+    kind = machine.kinds[0]
+    family = FamilyModel(
+        kind=kind.name,
+        operator="Conv",
+        dtype="int8",
+        rows=30,
+        low=(-1.0,) * len(FEATURES),
+        high=(high,) * len(FEATURES),
+        offset=0.0,
+        trees=trees,
+        learned=GOOD,
+        by_rule=GOOD,
+    )
+    return CostModel(
+        objective="error",
+        seed=0,
+        measured="",
+        kinds=((kind.name, rates_of(kind)),),
+        families=(family,),
+    )
+
+
+@pytest.fixture
+def edge() -> Machine:
+    return load_machine("edge16").machine
+
+
+def test_held_out_errors_are_at_most_a_tenth_and_a_third_of_the_analytic_models() -> None:
+    pytest.importorskip("sklearn")
+    from benchmarks.tiles.calibration import measure
+
+    found = measure(450, "error")
+
+    assert found.learned.error <= 0.1
+    assert found.learned.error <= found.by_rule.error / 3
+    assert found.learned.rank > found.by_rule.rank
+
+
+def test_the_rank_objective_orders_tiles_of_workloads_whose_speed_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(boosting, "TREES", 100)
+    from benchmarks.tiles.calibration import measure
+
+    found = measure(240, "rank", workloads=12)
+
+    assert found.learned.rank > found.by_rule.rank + 0.02
+
+
+OBJECTIVES = ("error", "rank")
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_same_rows_give_the_same_bytes_and_the_reader_what_was_fitted(
+    objective: str, edge: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(boosting, "TREES", 60)
+    from benchmarks.tiles.calibration import simulated
+    from spmilp.calibration.fit import calibrate
+
+    rows = tuple(simulated(edge, 60, 0))
+    for name in ("first", "second"):
+        write_cost_model(calibrate(rows, edge, objective=objective).model, tmp_path / name)
+
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+    read, sha256 = read_cost_model(tmp_path / "first")
+    kind = read.on(edge, "first", sha256).kinds[0]
+    told = [
+        kind.measured.cycles(row.operator, "int8", row.work.loops, row.work.vector, row.rule)
+        for row in rows
+    ]
+    errors = [abs(one / row.cycles - 1) for one, row in zip(told, rows, strict=True)]
+    assert np.mean(errors) < 0.2
+
+
+def test_the_trees_say_what_scikit_learn_says() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    from spmilp.calibration.boosting import DEPTH, RATE, TREES, Examples, boosted_for_error
+
+    rng = np.random.default_rng(0)
+    features = rng.integers(0, 9, (50, len(FEATURES))).astype(np.float32).astype(float)
+    measured = rng.random(50)
+    examples = Examples(
+        features=features,
+        rule=np.zeros(50),
+        measured=measured,
+        workload=np.zeros(50, dtype=np.int64),
+    )
+    theirs = ensemble.GradientBoostingRegressor(
+        n_estimators=TREES,
+        learning_rate=RATE,
+        max_depth=DEPTH,
+        min_samples_leaf=2,
+        subsample=0.7,
+        random_state=3,
+    ).fit(features, measured)
+
+    offset, trees = boosted_for_error(examples, seed=3)
+
+    assert [offset + trees.sum(row) for row in features] == pytest.approx(theirs.predict(features))
+
+
+def test_a_family_that_no_model_predicts_better_keeps_the_analytic_one(edge: Machine) -> None:
+    pytest.importorskip("sklearn")
+    from benchmarks.tiles.calibration import simulated
+    from spmilp.calibration.fit import calibrate
+
+    exact = tuple(replace(row, cycles=row.rule) for row in simulated(edge, 30, 0))
+    with pytest.raises(SpmilpError, match="no better than the analytic model"):
+        calibrate(exact, edge)
+    with pytest.raises(SpmilpError, match="24 rows, fewer than 25"):
+        calibrate(exact[:24], edge)
+
+
+def test_tasks_get_learned_cycles_and_analytic_ones_outside_with_a_warning(
+    edge: Machine, tmp_path: Path
+) -> None:
+    file = tmp_path / "cost.model"
+    write_cost_model(model_of_convolutions(edge), file)
+
+    def cycles(cost_model: Path | None) -> dict[str, list[int]]:
+        result = pipeline.solve(MODEL, "edge16", solver=GREEDY, cost_model=cost_model)
+        assert result.violations == ()
+        assert (result.roofline is None) == (cost_model is not None)
+        kinds = {group.name: group for group in result.origin.network.groups}
+        found: dict[str, list[int]] = {}
+        for task in result.problem.tasks:
+            group = kinds[task.tile.of]
+            operator = group.operators[group.anchor].kind
+            found.setdefault(operator, []).append(task.cycles[0])
+        return found
+
+    by_rule = cycles(None)
+    with pytest.warns(UserWarning, match=r"AveragePool int8: nothing learned"):
+        learned = cycles(file)
+
+    assert sum(learned["Conv"]) > 3 * sum(by_rule["Conv"])
+    assert learned["AveragePool"] == by_rule["AveragePool"]
+
+    write_cost_model(model_of_convolutions(edge, high=3.0), file)
+    with pytest.warns(UserWarning, match=r"Conv int8: rule [\d,]+, measured from 0 to 8"):
+        assert cycles(file) == by_rule
+
+
+def test_a_model_is_for_the_cores_that_it_was_made_for(edge: Machine, tmp_path: Path) -> None:
+    file = tmp_path / "cost.model"
+    write_cost_model(model_of_convolutions(edge), file)
+    faster = replace(edge, kinds=(replace(edge.kinds[0], launch=7),))
+    model, sha256 = read_cost_model(file)
+
+    with pytest.raises(FileError, match=r"launch 50.*launch 7.*calibrate again"):
+        model.on(faster, "cost.model", sha256)
+    with pytest.raises(FileError, match="was made for cores tile, and gap9 has"):
+        pipeline.solve(MODEL, "gap9", cost_model=file)
+    problem = pipeline.problem_of(MODEL, "edge16")
+    with pytest.raises(ArgumentError, match="carries its cycles"):
+        pipeline.solve(problem, cost_model=file)
+
+
+class _Harm:
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (Path("harm"),)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda trees: trees | {"left": [0, LEAF, LEAF]}, "children"),
+        (lambda trees: trees | {"feature": [99, LEAF, LEAF]}, "no feature 99"),
+        (lambda trees: trees | {"roots": [3]}, "a root is none"),
+        (lambda trees: trees | {"value": [0.0, 1e999, 0.0]}, "finite"),
+        (lambda trees: trees | {"value": [0.0]}, "columns"),
+    ],
+)
+def test_a_broken_model_is_refused(
+    change: object, message: str, edge: Machine, tmp_path: Path
+) -> None:
+    file = tmp_path / "cost.model"
+    write_cost_model(model_of_convolutions(edge), file)
+    content = json.loads(file.read_text())
+    content["families"][0]["trees"] = change(content["families"][0]["trees"])
+    file.write_text(json.dumps(content))
+
+    with pytest.raises(FileError, match=message):
+        read_cost_model(file)
+
+
+def test_a_pickle_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cost.model").write_bytes(pickle.dumps(_Harm()))
+
+    with pytest.raises(FileError, match="no spmilp-cost-model file"):
+        read_cost_model("cost.model")
+    assert not Path("harm").exists()
+
+
+def test_measurements_are_read_as_they_were_written(edge: Machine, tmp_path: Path) -> None:
+    work = Work(loops=(("K", 32), ("C", 64), ("X", 7)), vector=9, dtype="int8")
+    row = Measurement(kind="tile", operator="Conv", work=work, cycles=99, rule=65, workload="a,b")
+    file = tmp_path / "measured.csv"
+    file.write_text(as_csv([row]))
+
+    assert read_measurements(file, edge)[0] == (row,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no column kind"),
+        ("kind,operator,dtype,cycle\n", "no column cycles; did you mean cycle"),
+        ("kind,operator,dtype,cycles,k\n", "unknown column 'k'"),
+        ("kind,operator,dtype,cycles\n", "no row"),
+        ("kind,operator,dtype,cycles\ntile,Conv,int8,0\n", "line 2: cycles: '0'"),
+        ("kind,operator,dtype,cycles\ntile,Conv,int8,1,2\n", "line 2: has another number"),
+        ("kind,operator,dtype,cycles\npe,Conv,int8,1\n", "line 2: kind: edge16 has no cores 'pe'"),
+        ("kind,operator,dtype,cycles,K\ntile,Conv,int8,1,-2\n", "line 2: K: '-2'"),
+        (b"kind,operator,dtype,cycles\n\xff", "no CSV in UTF-8"),
+    ],
+)
+def test_bad_measurements_name_the_line(
+    text: str | bytes, message: str, edge: Machine, tmp_path: Path
+) -> None:
+    file = tmp_path / "measured.csv"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    with pytest.raises(FileError, match=message):
+        read_measurements(file, edge)
+
+
+def test_the_tiles_worth_measuring_cover_those_of_the_first_choice(edge: Machine) -> None:
+    network, target = pipeline.load(MODEL, "edge16")
+    listed = {row.work for row in tiles_worth_measuring(network, target.machine)}
+    tilings = choose_tilings(network, target.machine)
+    tiled = [tile_group(network, group, tilings[group.index]) for group in network.groups]
+
+    assert {task.work for group in tiled for task in group.tasks} <= listed
