@@ -67,6 +67,20 @@ class Comparison:
         """Whether the checker accepts every plan and no bound is contradicted."""
         return not self.defects and all(run.status != REJECTED for run in self.all_runs)
 
+    def sign_test(self, solver: str) -> "pd.DataFrame":
+        """Count how often a solver wins, ties and loses, with the sign test.
+
+        A row per other solver; see :func:`~spmilp.comparison.table.sign_test_frame`.
+
+        Raises
+        ------
+        ValueError
+            If it has no run.
+        """
+        from spmilp.comparison.table import sign_test_frame
+
+        return sign_test_frame(self.runs, solver)
+
     def profile(self, column: str = "ratio_to_best") -> "Figure":
         """Draw how often each solver is within a factor of the best.
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from spmilp.comparison.run import Run
+from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
 from spmilp.report.plots.figures import grid_of_axes
 
@@ -37,6 +38,8 @@ def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
         What this solver proved itself.
     seconds, seconds_to_best
         Wall seconds of the run, and until its last improvement.
+    transfers, busy, dram_ratio
+        Of the plan, as in :class:`~spmilp.comparison.run.Run`.
     reason
         Why there is no plan.
     """
@@ -67,12 +70,13 @@ def csv_of(frame: pd.DataFrame) -> str:
 
 COLUMNS = [
     *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
-    *("own_bound", "own_source", "seconds", "seconds_to_best", "reason"),
+    *("own_bound", "own_source", "seconds", "seconds_to_best"),
+    *("transfers", "busy", "dram_ratio", "reason"),
 ]
 ORDER = [
     *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
     *("bound", "bound_source", "gap", "ratio_to_bound", "ratio_to_best"),
-    *("own_bound", "seconds", "seconds_to_best", "reason"),
+    *("own_bound", "seconds", "seconds_to_best", "transfers", "busy", "dram_ratio", "reason"),
 ]
 
 
@@ -90,6 +94,9 @@ def _row(run: Run) -> tuple[object, ...]:
         run.bound_source,
         run.seconds,
         pd.NA if run.seconds_to_best is None else run.seconds_to_best,
+        pd.NA if run.transfers is None else run.transfers,
+        pd.NA if run.busy is None else run.busy,
+        pd.NA if run.dram_ratio is None else run.dram_ratio,
         run.reason,
     )
 
@@ -133,6 +140,62 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def sign_test_frame(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return how often a solver wins against, ties with and loses to each of the others.
+
+    The sign test asks how likely it is that so many of the runs that are no tie fall to one side
+    when either side is as likely as the other (binomial, two-sided). No plan loses to any plan.
+
+    Parameters
+    ----------
+    frame
+        A :func:`run_frame`; runs are paired by instance and seed.
+    reference
+        The solver whose wins are counted.
+
+    Returns
+    -------
+    DataFrame
+        A row per other solver: ``solver``, ``wins``, ``ties`` and ``losses`` of the reference,
+        ``p_value`` (1 where all are ties), and ``ratio``, the geometric mean of the other's
+        objective over the reference's where both have a plan.
+
+    Raises
+    ------
+    ValueError
+        If the reference has no run.
+    """
+    from scipy.stats import binomtest
+
+    by_run = (
+        frame.set_index(["instance", "seed", "solver"])["objective"].astype("Float64").unstack()
+    )
+    if reference not in by_run:
+        there = ", ".join(map(str, by_run.columns))
+        raise ArgumentError(f"solver {reference}: has no run here; there are {there}")
+    none = by_run.isna()
+    values = by_run.astype(float).fillna(np.inf)
+    rows = []
+    for solver in frame["solver"].drop_duplicates():
+        if solver == reference:
+            continue
+        wins = int((values[reference] < values[solver]).sum())
+        losses = int((values[reference] > values[solver]).sum())
+        both = ~none[reference] & ~none[solver]
+        ratios = _ratio(by_run.loc[both, solver], by_run.loc[both, reference])
+        rows.append(
+            {
+                "solver": solver,
+                "wins": wins,
+                "ties": len(values) - wins - losses,
+                "losses": losses,
+                "p_value": binomtest(wins, wins + losses).pvalue if wins + losses else 1.0,
+                "ratio": geometric_mean(ratios),
+            }
+        )
+    return pd.DataFrame(rows, columns=["solver", "wins", "ties", "losses", "p_value", "ratio"])
 
 
 def geometric_mean(values: pd.Series) -> float:

@@ -13,8 +13,10 @@ from spmilp.comparison.table import (
     performance_profile,
     profile_figure,
     run_frame,
+    sign_test_frame,
     summary_frame,
 )
+from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
 
 
@@ -119,3 +121,26 @@ def test_no_name_is_a_formula_in_a_csv_file(name: str) -> None:
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
     assert row["instance"] == f"'{name}"
     assert row["objective"] == "100"
+
+
+def test_the_sign_test_counts_wins_ties_and_losses_and_says_how_likely_they_are() -> None:
+    runs = [
+        *(run(name, "good", 100, 50) for name in "abcdef"),
+        *(run(name, "bad", 110, 50) for name in "abcd"),
+        run("e", "bad", None, 50),
+        run("f", "bad", 100, 50),
+        *(run(name, "same", 100, 50) for name in "abcdef"),
+    ]
+
+    found = sign_test_frame(run_frame(runs), "good").set_index("solver")
+
+    assert list(found.loc["bad", ["wins", "ties", "losses"]]) == [5, 1, 0]
+    # Five of five on one side: 2 / 2^5.
+    assert found.loc["bad", "p_value"] == pytest.approx(2 / 32)
+    assert found.loc["bad", "ratio"] == pytest.approx(1.1 ** (4 / 5))
+    assert list(found.loc["same", ["wins", "ties", "losses", "p_value"]]) == [0, 6, 0, 1]
+
+
+def test_the_sign_test_of_a_solver_that_did_not_run_names_those_that_did() -> None:
+    with pytest.raises(ArgumentError, match="solver rough: has no run here; there are exact, qu"):
+        sign_test_frame(run_frame(RUNS), "rough")
