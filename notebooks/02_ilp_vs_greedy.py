@@ -14,16 +14,26 @@
 # %% [markdown]
 # # ILP against greedy rules
 #
-# The instances in `instances/problems` are pieces of real networks, cut into tiles, on small
-# machines. Here they are solved by one-pass greedy rules, by the list scheduler (all rules, several
-# weights), by CP-SAT and, where they are small enough, by a MILP. Every plan is checked, and every
-# ratio is against the best bound that any of the solvers proved.
+# What does exact optimisation buy, and where? First on pieces of real networks
+# (`instances/problems`: cut into tiles, on small machines), then on whole networks. The same
+# problem is solved by
+#
+# - 30 one-pass **greedy rules**, each a rule for cores with a rule for the order; `best greedy`
+#   takes the best of them on each instance with hindsight, which no greedy compiler has;
+# - the **policies** of published systems ([what each takes over](../docs/policies.md));
+# - `list`, the list scheduler with all its rules;
+# - two exact programs: `milp` (a MILP through PuLP, solved by HiGHS) and `cpsat` (OR-Tools CP-SAT);
+# - `auto`, the portfolio that ends in exact programs where these are small enough.
+#
+# Every plan is checked by the independent checker. A ratio to the bound is to the best bound that
+# any of the solvers has proven.
 #
 # | variable | meaning | without it |
 # |---|---|---|
-# | `SPMILP_INSTANCES` | instances whose name contains one of these words | up to 60 tasks |
+# | `SPMILP_INSTANCES` | instances whose name contains one of these words | up to 80 tasks |
+# | `SPMILP_NETWORKS` | how many of the whole networks | all |
 # | `SPMILP_SECONDS` | time limit of each run, in seconds | 60 |
-# | `SPMILP_WORKERS` | threads of each run | 2 |
+# | `SPMILP_WORKERS` | threads of each run | 1 |
 
 # %%
 import os
@@ -32,6 +42,7 @@ from pathlib import Path
 import pandas as pd
 
 import spmilp
+from spmilp.registry import list_solvers, solver_names
 
 # %matplotlib inline
 
@@ -39,21 +50,21 @@ FOLDER = Path("../instances/problems")
 WORDS = os.environ.get("SPMILP_INSTANCES", "").split()
 LIMITS = {
     "time_limit": float(os.environ.get("SPMILP_SECONDS", "60")),
-    "workers": int(os.environ.get("SPMILP_WORKERS", "2")),
+    "workers": int(os.environ.get("SPMILP_WORKERS", "1")),
 }
-GREEDY = [
-    "greedy:contiguous/layer_by_layer",
-    "greedy:round_robin/layer_by_layer",
-    "greedy:earliest_finish/critical_path",
-]
-SOLVERS = [*GREEDY, "list", "cpsat"]
-MOST_TASKS, MOST_TASKS_OF_MILP = 60, 8
+MOST_TASKS = 80
+
+GREEDY = [name for name in solver_names() if name.startswith("greedy:")]
+POLICIES = [each.name for each in list_solvers() if each.is_policy]
+OWN = ["list", "milp", "cpsat", "auto"]
+SHOWN = ["best greedy", *POLICIES, *OWN]
 
 # %% [markdown]
 # ## The instances
 #
 # The names say what an instance is: piece, tasks, cores and how they are connected, how tight the
-# scratchpads are (`ample`, `tight`, `verytight`, `exact`), and whether computing or the DRAM binds.
+# scratchpads are (`ample`, `tight`, `verytight`, `exact`), and whether computing or the DRAM
+# binds.
 
 # %%
 problems = {file.stem: spmilp.load_problem(file) for file in sorted(FOLDER.glob("*.json"))}
@@ -63,127 +74,171 @@ problems = {
     if problem.objective.first == "makespan"
     and (any(word in name for word in WORDS) if WORDS else len(problem.tasks) <= MOST_TASKS)
 }
-
-
-def word_of(name, words, default="none"):
-    """Return which of the words a name holds."""
-    return next((word for word in words if word in name.split("-")), default)
-
-
 features = pd.DataFrame(
-    {
-        "instance": name,
-        "tasks": len(problem.tasks),
-        "cores": len(problem.machine.cores),
-        "memory": word_of(name, ("ample", "tight", "verytight", "exact")),
-        "load": word_of(name, ("compute", "balanced", "traffic")),
-    }
-    for name, problem in problems.items()
-)
-features.set_index("instance")
+    {"tasks": len(problem.tasks), "cores": len(problem.machine.cores)}
+    for problem in problems.values()
+).set_index(pd.Index(problems, name="instance"))
+names = features.index.to_series()
+features["memory"] = names.str.extract("-(ample|tight|verytight|exact)", expand=False)
+features["load"] = names.str.extract("-(compute|balanced|traffic)", expand=False)
+features.fillna("not named").groupby(["memory", "load"])["tasks"].agg(["count", "min", "max"])
 
 # %% [markdown]
 # ## The runs
+#
+# Geometric means are over the runs with a plan; `plans` says how many these are, for policies
+# refuse what their publication does not have.
 
 # %%
-small = {
-    name: problem for name, problem in problems.items() if len(problem.tasks) <= MOST_TASKS_OF_MILP
-}
-common = spmilp.compare(problems, solvers=SOLVERS, **LIMITS)
-everything = common + spmilp.compare(small, solvers=["milp"], **LIMITS)
-table = everything.runs
-table.pivot(index="instance", columns="solver", values="ratio_to_bound").astype(float).round(3)
+runs = spmilp.compare(problems, solvers=[*GREEDY, *POLICIES, *OWN], **LIMITS)
+runs = runs.with_best("greedy:", "best greedy")
+assert runs.is_sound, runs.defects
+runs.summary.set_index("solver").loc[SHOWN].round(3)
 
 # %% [markdown]
-# Geometric means, over the runs that have a plan (the MILP takes part in the small instances only):
+# The greedy rules one by one, best first. None of them is good everywhere: compare the worst
+# ratios with that of `best greedy` above.
 
 # %%
-everything.summary.round(3)
-
-# %% [markdown]
-# The best greedy rule is another one from instance to instance; `best greedy` takes it with
-# hindsight, which no greedy compiler has.
-
-# %%
-ratios = table.pivot(index="instance", columns="solver", values="ratio_to_best").astype(float)
-ratios.insert(0, "best greedy", ratios[GREEDY].min(axis=1))
-ratios.agg(["mean", "max"]).round(3)
+one_by_one = ["plans", "ratio_to_best", "worst_ratio_to_best", "median_gap"]
+runs.summary.set_index("solver").loc[GREEDY, one_by_one].sort_values("ratio_to_best").round(3)
 
 # %% [markdown]
 # ## Performance profiles
 #
-# How large a share of the instances each solver solves within a factor of the best plan known
-# (left), and which part of them is proven to be near the bound (right end of the second figure).
+# The share of the instances on which a solver's plan is within a factor of the best plan known:
+# at the left edge, how often it is the best; where a line ends below 1, the rest has no plan from
+# it.
 
 # %%
-common.profile()
+runs.profile(solvers=SHOWN)
+
+# %% [markdown]
+# The same against the bound: at the left edge is what is proven to be optimal.
 
 # %%
-common.profile("ratio_to_bound")
+runs.profile("ratio_to_bound", solvers=SHOWN)
+
+# %% [markdown]
+# ## Wins, ties and losses
+#
+# How often `cpsat`, an exact program alone, is better than the others; then `auto`. The p-value
+# is the sign test's: how likely so lopsided a count is if either were as likely to win. `ratio`
+# is the other's objective over this one's.
+
+# %%
+others = [name for name in SHOWN if name != "cpsat"]
+runs.sign_test("cpsat").set_index("solver").loc[others].round(4)
+
+# %%
+others = [name for name in SHOWN if name != "auto"]
+runs.sign_test("auto").set_index("solver").loc[others].round(4)
 
 # %% [markdown]
 # ## Where greedy loses
 #
-# The mean ratio to the best plan by tightness of the scratchpads and by what binds.
+# The mean ratio to the best plan, by tightness of the scratchpads and by what binds.
 
 # %%
-joined = common.runs.merge(features[["instance", "memory", "load"]], on="instance")
-joined["ratio_to_best"] = joined["ratio_to_best"].astype(float)
-joined.pivot_table(
+table = runs.runs.astype({"ratio_to_best": float}).join(features[["memory", "load"]], on="instance")
+table[table["solver"].isin(["best greedy", *OWN])].pivot_table(
     index=["memory", "load"], columns="solver", values="ratio_to_best", aggfunc="mean"
 ).round(3)
 
 # %% [markdown]
 # ## Why greedy loses
 #
-# The instance on which the best greedy plan is furthest from the best plan. Both plans compute the
-# same tiles; they differ in bytes moved, in how evenly the cores work, and in waiting.
+# All plans of an instance compute the same tiles. They differ in the bytes that they move to and
+# from DRAM, over those that no plan avoids, and in what cores wait for. The instances with the
+# largest losses:
 
 # %%
-worst = ratios["best greedy"].idxmax()
-rule = ratios.loc[worst, GREEDY].idxmin()
-exact = ratios.loc[worst, ["list", "cpsat"]].idxmin()
-answers = {
-    solver: spmilp.solve(problems[worst], solver=solver, **LIMITS)
-    for solver in dict.fromkeys((rule, exact))
-}
-
-
-def figures_of(result):
-    """Return what a plan does with its cycles and bytes."""
-    return {
-        "makespan": result.makespan,
-        "busiest core, cycles": result.cores["busy"].max(),
-        "mean utilisation": result.cores["utilisation"].mean(),
-        "avoidable DRAM traffic, B": result.dram_traffic - result.summary.compulsory_dram_traffic,
-        "transfers": len(result.transfers),
-        "first task starts": result.tasks["start"].min(),
-        "last task ends": result.tasks["end"].max(),
-    }
-
-
-print(worst)
-pd.DataFrame({solver: figures_of(answer) for solver, answer in answers.items()}).round(3)
-
-# %%
-answers[rule].timeline()
-
-# %%
-answers[exact].timeline()
+compared = table[table["solver"].isin(["best greedy", "auto"])].pivot(
+    index="instance", columns="solver", values=["objective", "dram_ratio", "transfers"]
+)
+compared = compared.dropna().astype(float)
+compared.columns = [f"{column}, {solver}" for column, solver in compared.columns]
+compared["loss"] = compared["objective, best greedy"] / compared["objective, auto"]
+compared.sort_values("loss", ascending=False).head(10).round(2)
 
 # %% [markdown]
-# Over all instances: what the best greedy plan wastes, beside how much it loses.
+# What cores wait for in the best greedy plan and in that of `auto`, as shares of all cycles of
+# all cores: first where greedy loses 5 % and more, then elsewhere.
 
 # %%
-rows = []
-for name, problem in problems.items():
-    greedy = spmilp.solve(problem, solver=ratios.loc[name, GREEDY].idxmin(), **LIMITS)
-    rows.append(
-        {
-            "instance": name,
-            "ratio to best": ratios.loc[name, "best greedy"],
-            **figures_of(greedy),
-        }
+first = runs.runs.dropna(subset="objective").sort_values("objective", kind="stable")
+rules = first[first["solver"].isin(GREEDY)].groupby("instance")["solver"].first()
+waits = []
+for name in compared.index:
+    for solver in (rules[name], "auto"):
+        result = spmilp.solve(problems[name], solver=solver, **LIMITS)
+        idle = pd.DataFrame([core["idle"] for core in result.explain().data["cores"]]).sum()
+        waits.append(
+            {
+                "greedy loses": "5 % and more" if compared.loc[name, "loss"] >= 1.05 else "less",
+                "solver": "auto" if solver == "auto" else "best greedy",
+                **idle / len(result.cores) / result.makespan,
+            }
+        )
+pd.DataFrame(waits).groupby(["greedy loses", "solver"]).mean().T.round(3)
+
+# %% [markdown]
+# The instance with the largest loss, both plans on one axis of cycles, with their critical
+# chains:
+
+# %%
+worst = compared["loss"].idxmax()
+greedy, exact = (
+    spmilp.solve(problems[worst], solver=name, **LIMITS) for name in (rules[worst], "auto")
+)
+print(worst, rules[worst], sep="\n")
+greedy.timeline(beside=[exact], chain=True)
+
+# %% [markdown]
+# What binds each of them:
+
+# %%
+print(greedy.explain())
+
+# %%
+print(exact.explain())
+
+# %% [markdown]
+# ## Whole networks
+#
+# Here nothing proves an optimum, and the exact programs decide about windows of the plan inside
+# `auto`. All solvers get the tiles of the first estimate, so that they have the same problem.
+
+# %%
+NETWORKS = {
+    "ResNet-8, 32 KiB, mesh4x4": ("resnet8_int8", "mesh4x4", {"spm": "32KiB", "dram_rate": 8}),
+    "DS-CNN, gap9": ("ds_cnn_int8", "gap9", {}),
+    "ResNet-8, gap9": ("resnet8_int8", "gap9", {"spm": "64KiB"}),
+    "MobileNetV1, xdna1": ("mobilenetv1_025_int8", "xdna1", {}),
+    "GPT-2 block, mesh4x4": ("gpt2_block_f32", "mesh4x4", {"spm": "256KiB"}),
+    "LSTM, mesh4x4": ("tiny_lstm_f32", "mesh4x4", {"dram_rate": 8}),
+    "ResNet-18, edge16": ("resnet18_f32", "edge16", {}),
+    "MobileNetV2, mesh4x4": ("mobilenetv2_f32", "mesh4x4", {"spm": "256KiB", "dram_rate": 8}),
+}
+chosen = list(NETWORKS.items())[: int(os.environ.get("SPMILP_NETWORKS", len(NETWORKS)))]
+networks = spmilp.compare((), solvers=["auto"])
+for name, (model, machine, changes) in chosen:
+    networks += spmilp.compare(
+        {name: f"../models/{model}.onnx"},
+        spmilp.load_machine(machine).replace(**changes),
+        solvers=[*GREEDY, *POLICIES, "list", "auto"],
+        **LIMITS,
     )
-losses = pd.DataFrame(rows).set_index("instance")
-losses.sort_values("ratio to best", ascending=False).round(3)
+networks = networks.with_best("greedy:", "best greedy")
+assert networks.is_sound, networks.defects
+whole = networks.runs
+whole[~whole["solver"].isin(GREEDY)].pivot(
+    index="instance", columns="solver", values="ratio_to_bound"
+).astype(float).round(2)
+
+# %%
+networks.sign_test("auto").set_index("solver").drop(GREEDY).round(4)
+
+# %% [markdown]
+# `spmilp.solve` also chooses the tiles, which is worth more than all that was compared here
+# ([tiles](../docs/tiles.md)); `docs/benchmarks.md` has its figures.

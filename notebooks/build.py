@@ -2,7 +2,8 @@
 
     python notebooks/build.py [NAME ...]
 
-The second notebook takes hours; ``SPMILP_INSTANCES`` and ``SPMILP_SECONDS`` make it short.
+The second notebook takes hours; ``SPMILP_INSTANCES``, ``SPMILP_NETWORKS`` and ``SPMILP_SECONDS``
+make it short.
 """
 
 import sys

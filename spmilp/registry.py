@@ -29,6 +29,11 @@ class SolverDescription:
     decides: str
     limits: str
 
+    @property
+    def is_policy(self) -> bool:
+        """Whether it does what one publication describes."""
+        return self.name in SOLVERS and not self.source.startswith("own")
+
 
 def _auto() -> Solver:
     from spmilp.solvers.auto import Auto

@@ -1,7 +1,7 @@
 """Solvers side by side on the same problems."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -81,13 +81,40 @@ class Comparison:
 
         return sign_test_frame(self.runs, solver)
 
-    def profile(self, column: str = "ratio_to_best") -> "Figure":
+    def with_best(self, family: str, name: str) -> "Comparison":
+        """Return these runs and the best run of a family on each instance as one more solver's.
+
+        It is a baseline that is only known afterwards, for no single solver of the family has all
+        of these plans. Among equals the first one counts.
+
+        Parameters
+        ----------
+        family
+            How the solvers' names begin, ``greedy:`` for example.
+        name
+            What the new solver is called.
+        """
+        best: dict[tuple[str, int], Run] = {}
+        for run in self.all_runs:
+            if run.solver.startswith(family) and run.objective is not None:
+                key = run.instance, run.seed
+                before = best.setdefault(key, run).objective
+                if before is not None and run.objective < before:
+                    best[key] = run
+        named = tuple(replace(run, solver=name) for run in best.values())
+        return replace(self, all_runs=self.all_runs + named)
+
+    def profile(
+        self, column: str = "ratio_to_best", solvers: Iterable[str] | None = None
+    ) -> "Figure":
         """Draw how often each solver is within a factor of the best.
 
         Parameters
         ----------
         column
             ``ratio_to_best`` or ``ratio_to_bound``.
+        solvers
+            Those that are drawn; all by default. The best is always that of all.
 
         Raises
         ------
@@ -96,7 +123,8 @@ class Comparison:
         """
         from spmilp.comparison.table import performance_profile, profile_figure
 
-        return profile_figure(performance_profile(self.runs, column))
+        profile = performance_profile(self.runs, column)
+        return profile_figure(profile if solvers is None else profile[list(solvers)])
 
     def __add__(self, other: "Comparison") -> "Comparison":
         """Return both, each run compared with all runs of its instance in either."""

@@ -9,6 +9,7 @@ import pandas as pd
 from spmilp.comparison.run import Run
 from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
+from spmilp.report.palette import CONTRASTING
 from spmilp.report.plots.figures import grid_of_axes
 
 if TYPE_CHECKING:
@@ -245,6 +246,10 @@ def performance_profile(frame: pd.DataFrame, column: str = "ratio_to_best") -> p
     return pd.DataFrame(shares, index=pd.Index(taus, name=column))
 
 
+RATIO_TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
+LINE_STYLES = ("-", "--", ":", "-.")
+
+
 def profile_figure(profile: pd.DataFrame) -> "Figure":
     """Draw a :func:`performance_profile` as one staircase per solver.
 
@@ -253,12 +258,24 @@ def profile_figure(profile: pd.DataFrame) -> "Figure":
     MissingExtraError
         If matplotlib is not installed.
     """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
     figure, (axes,) = grid_of_axes(1, 1, (4.0,))
     last = profile.index[-1] * 1.02
-    for solver in profile.columns:
-        shares = [*profile[solver], profile[solver].iloc[-1]]
-        axes.step([*profile.index, last], shares, where="post", label=str(solver))
+    for place, solver in enumerate(profile.columns):
+        again, colour = divmod(place, len(CONTRASTING))
+        axes.step(
+            [*profile.index, last],
+            [*profile[solver], profile[solver].iloc[-1]],
+            where="post",
+            label=str(solver),
+            color=CONTRASTING[colour],
+            linestyle=LINE_STYLES[again % len(LINE_STYLES)],
+        )
     ratio = str(profile.index.name).replace("_", " ")
-    axes.set(xlabel=ratio, ylabel="share of runs", ylim=(0, 1.02), xlim=(1, last))
-    axes.legend(loc="lower right")
+    axes.set(xlabel=ratio, ylabel="share of runs", ylim=(0, 1.02), xscale="log", xlim=(1, last))
+    axes.xaxis.set_major_locator(FixedLocator([tick for tick in RATIO_TICKS if tick <= last]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, place: f"{ratio:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure

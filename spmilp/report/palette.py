@@ -22,6 +22,9 @@ KIND_COLOURS: dict[str, str] = {
 }
 """A colour for each kind of buffer, and for scratch bytes."""
 
+CONTRASTING = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+"""Colours of Okabe and Ito for lines, which are thin."""
+
 OPERATOR_COLOURS = (
     *("#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#BBCC33", "#99DDFF", "#AAAA00"),
 )

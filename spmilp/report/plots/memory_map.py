@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spmilp.amounts import size
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Plan, Residency
@@ -72,7 +73,7 @@ def memory_map(
         _draw_usage(axis, here, peak)
         axis.set_title(without_markup(_caption(memory, peak)), fontsize="small", loc="left")
         if position % columns == 0:
-            axis.set_ylabel("address [KiB]")
+            axis.set_ylabel("address")
         if position + columns >= len(drawn):
             axis.set_xlabel("cycle")
     shown = {
@@ -105,14 +106,14 @@ def _chosen(
 
 def _scale_addresses(axis: "Axes", top: Bytes) -> None:
     axis.set_ylim(0, top * 1.06)
-    axis.set_yticks([0, top / 2, top], labels=["0", kib(top // 2), kib(top)])
+    axis.set_yticks([0, top / 2, top], labels=["0", size(top // 2), size(top)])
 
 
 def _caption(memory: Memory, peak: Bytes) -> str:
     if memory.size is None:
-        return f"{memory.name}: peak {kib(peak)} KiB"
+        return f"{memory.name}: peak {size(peak)}"
     share = peak / memory.size
-    return f"{memory.name}: peak {kib(peak)} of {kib(memory.size)} KiB, {share:.0%}"
+    return f"{memory.name}: peak {size(peak)} of {size(memory.size)}, {share:.0%}"
 
 
 def _draw_limits(axis: "Axes", memory: Memory) -> None:
@@ -182,8 +183,3 @@ def _name_of(problem: Problem, residency: Residency) -> str:
     if residency.slice is None:
         return SCRATCH
     return problem.buffers[problem.slices[residency.slice].buffer].name
-
-
-def kib(size: Bytes) -> str:
-    """Return bytes in KiB, with one decimal unless it is a whole number."""
-    return f"{size / 1024:.1f}".removesuffix(".0")
