@@ -123,6 +123,12 @@ def _cdm(*, exact: bool) -> Callable[[], Solver]:
     return make
 
 
+def _set() -> Solver:
+    from spmilp.policies.set.solver import Set
+
+    return Set()
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -143,6 +149,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "rammer": _rammer,
     "cdm:ilp": _cdm(exact=True),
     "cdm:iterative": _cdm(exact=False),
+    "set": _set,
 }
 
 
@@ -276,6 +283,12 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 f"{ONE_DRAM}; up to 20,000 variables",
             ),
             ("cdm:iterative", CDM, "the same, move by move", ONE_DRAM),
+            (
+                "set",
+                "Cai et al., SET, ISCA 2023, doi 10.1145/3579371.3589048",
+                "cores and order of layers by a tree of cuts in time and space, by annealing",
+                "no multicast, no remote reads",
+            ),
             (
                 "greedy:ASSIGNMENT/ORDER",
                 "list scheduling in one pass",

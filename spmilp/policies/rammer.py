@@ -17,14 +17,12 @@ must stay (the reason names the task).
 """
 
 from spmilp.errors import SpmilpError
+from spmilp.policies.scheduled import Schedules
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.records import numbers
-from spmilp.solvers.kernels.schedule_state import Stop, Weights
-from spmilp.solvers.kernels.serial.extract import plan_of
-from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
 from spmilp.units import CoreIdx, Cycles, TaskIdx
 
@@ -38,20 +36,13 @@ class Rammer(Solver):
         """Return the one plan of the policy."""
         if context.misfit:
             return context.infeasible(context.misfit)
-        problem = context.problem
-        appended = appended_tasks(problem)
+        schedules, appended = Schedules(context), appended_tasks(context.problem)
         order = numbers([task for task, _ in appended])
         cores = numbers([core for _, core in sorted(appended)])
         try:
-            runner = Runner(problem, context.routes)
-            stop, state = runner.run(order, cores, Weights())
-            if stop is not Stop.DONE:
-                return context.unknown(runner.why_it_stopped(stop, state))
-            plan = plan_of(problem, context.routes, state, context.bound, self.name, ())
+            return schedules.result(schedules.make(order, cores), self.name)
         except SpmilpError as error:
             return context.unknown(str(error))
-        context.report(context.values(plan)[0], context.bound.value, self.name)
-        return context.found(plan)
 
 
 def waves_of(problem: Problem) -> list[int]:

@@ -168,16 +168,16 @@ def contiguous(problem: Problem) -> Ints:
     ranges of output channels where it is split over channels; neighbours on the chip hold
     neighbouring tiles.
     """
-    cores = _along_the_chip(problem)
-    return _by_operator(problem, lambda units: _shares(problem, units, cores))
+    cores = along_the_chip(problem)
+    return _by_operator(problem, lambda units: in_shares(problem, units, cores))
 
 
 def rotating_contiguous(problem: Problem) -> Ints:
     """Like :func:`contiguous`, but each operator begins at the core after the last one's."""
-    cores = deque(_along_the_chip(problem))
+    cores = deque(along_the_chip(problem))
 
     def shares(units: Sequence[Unit]) -> list[CoreIdx]:
-        chosen = _shares(problem, units, list(cores))
+        chosen = in_shares(problem, units, list(cores))
         cores.rotate(-len(units))
         return chosen
 
@@ -186,7 +186,7 @@ def rotating_contiguous(problem: Problem) -> Ints:
 
 def round_robin(problem: Problem) -> Ints:
     """Give each operator's tiles to the cores in turn."""
-    cores = _along_the_chip(problem)
+    cores = along_the_chip(problem)
     return _by_operator(problem, lambda units: cycle(_able(problem, units[0], cores)))
 
 
@@ -196,7 +196,7 @@ def locality(problem: Problem) -> Ints:
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
     work stays balanced.
     """
-    along = _along_the_chip(problem)
+    along = along_the_chip(problem)
     buffers = numbers(slice_.buffer for slice_ in problem.slices)
     sizes = numbers(slice_.bytes for slice_ in problem.slices)
     touched = sum(len(task.reads) + len(task.writes) for task in problem.tasks)
@@ -206,7 +206,7 @@ def locality(problem: Problem) -> Ints:
         able = _able(problem, units[0], along)
         share = -(-len(units) // len(able))
         found = np.zeros(len(units), np.int64)
-        tiles = _tiles(units, _shares(problem, units, along))
+        tiles = _tiles(units, in_shares(problem, units, along))
         nearest_cores(tiles, holders, idle_cores(able, len(along)), buffers, sizes, share, found)
         return found.tolist()
 
@@ -221,14 +221,14 @@ def earliest_finish(problem: Problem) -> Ints:
 def _by_operator(problem: Problem, choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]]) -> Ints:
     """Return the core of each task, as chosen for the units of one operator after another."""
     cores = np.full(len(problem.tasks), NONE, np.int64)
-    for units in _operators(problem):
+    for units in units_of_operators(problem):
         for unit, core in zip(units, choose(units), strict=False):
             for task in unit.tasks:
                 cores[task.index] = core
     return cores
 
 
-def _operators(problem: Problem) -> Iterator[list[Unit]]:
+def units_of_operators(problem: Problem) -> Iterator[list[Unit]]:
     """Yield the units of each operator, in order; tasks without origin are operators alone."""
     for _, tasks in groupby(problem.tasks, operator_of):
         yield [
@@ -249,7 +249,7 @@ def _unit(problem: Problem, tasks: tuple[Task, ...]) -> Unit:
     return Unit(tasks, tuple(cycles))
 
 
-def _shares(problem: Problem, units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
+def in_shares(problem: Problem, units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
     """Cut the units into runs so that each core's run takes about as long as the others'."""
     able = _able(problem, units[0], cores)
     work = [min((c for c in unit.cycles if c is not None), default=1) for unit in units]
@@ -277,7 +277,7 @@ def _speed(problem: Problem, unit: Unit, core: CoreIdx) -> float:
     return 1.0 if cycles is None else 1.0 / cycles
 
 
-def _along_the_chip(problem: Problem) -> list[CoreIdx]:
+def along_the_chip(problem: Problem) -> list[CoreIdx]:
     """Return the cores row by row, every other row backwards, so that neighbours are near."""
 
     def place(core: CoreIdx) -> tuple[int, int, int]:

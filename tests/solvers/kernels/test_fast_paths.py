@@ -19,12 +19,12 @@ from spmilp.solvers.kernels.serial.transfers import (
 )
 from spmilp.solvers.list_scheduler.assignments import (
     _able,
-    _along_the_chip,
-    _operators,
-    _shares,
+    along_the_chip,
     earliest_finish,
+    in_shares,
     locality,
     round_robin,
+    units_of_operators,
 )
 from spmilp.solvers.list_scheduler.orders import layer_by_layer
 
@@ -33,13 +33,13 @@ PROBLEMS = [generated_problem(90, 4, 1), generated_problem(150, 9, 2), generated
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_each_tile_goes_to_the_core_that_touched_most_of_its_bytes(problem: Problem) -> None:
-    along = _along_the_chip(problem)
+    along = along_the_chip(problem)
     touched: list[set[int]] = [set() for _ in problem.slices]
     expected = np.full(len(problem.tasks), NONE)
-    for units in _operators(problem):
+    for units in units_of_operators(problem):
         able = _able(problem, units[0], along)
         taken = dict.fromkeys(able, 0)
-        for unit, default in zip(units, _shares(problem, units, along), strict=True):
+        for unit, default in zip(units, in_shares(problem, units, along), strict=True):
             near = dict.fromkeys(able, 0)
             for read in (problem.slices[r] for task in unit.tasks for r in task.reads):
                 for core in touched[read.index] | touched[read.buffer]:

@@ -1,0 +1,124 @@
+"""SET: trees of cuts, the cores and the order that they give, moves, and plans that pass."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.plan.write import plan_text
+from spmilp.policies.scheduled import Layers, Schedules
+from spmilp.policies.set.moves import MOST_ROUNDS, neighbour_of
+from spmilp.policies.set.solver import Set, first_trees
+from spmilp.policies.set.tree import Cut, Tree, cuts_in, layers_in, shared_out, tasks_of
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.list_scheduler.assignments import along_the_chip
+from tests.policies.small_instances import SMALL, small_instance
+from tests.solvers.chains import chain, star
+
+CHAIN = chain(star(4, 8192), layers=3, strips=8)
+
+
+def placed(problem: Problem, tree: Tree) -> list[tuple[int, int]]:
+    return [tuple(one) for one in tasks_of(tree, Layers(problem), along_the_chip(problem))]
+
+
+def test_a_cut_in_time_gives_each_layer_all_cores_one_after_another() -> None:
+    tasks = placed(CHAIN, Cut(False, 1, (0, 1, 2)))
+
+    assert [task // 8 for task, _ in tasks] == [0] * 8 + [1] * 8 + [2] * 8
+    assert all({core for task, core in tasks if task // 8 == n} == {0, 1, 2, 3} for n in range(3))
+
+
+def test_a_cut_in_space_gives_each_layer_cores_of_its_own() -> None:
+    tasks = placed(CHAIN, Cut(True, 1, (0, Cut(False, 1, (1, 2)))))
+
+    sets = [{core for task, core in tasks if task // 8 == layer} for layer in range(3)]
+    assert sets[1] == sets[2]
+    assert sets[0].isdisjoint(sets[1])
+    assert (len(sets[0]), len(sets[1])) == (1, 3)
+
+
+def test_sub_batches_take_turns() -> None:
+    tasks = placed(CHAIN, Cut(True, 4, (0, 1, 2)))
+
+    assert [task // 8 for task, _ in tasks] == [0, 0, 1, 1, 2, 2] * 4
+    assert sorted(task for task, _ in tasks) == list(range(24))
+
+
+@pytest.mark.parametrize(
+    ("cores", "work", "sizes"),
+    [
+        (8, (1, 1), [4, 4]),
+        (8, (3, 1), [5, 3]),
+        (4, (0, 0, 9), [1, 1, 2]),
+        (2, (1, 1, 1), [1, 1, 1]),
+    ],
+)
+def test_cores_are_shared_out_by_work(cores: int, work: tuple[int, ...], sizes: list[int]) -> None:
+    runs = shared_out(range(cores), work)
+
+    assert [len(run) for run in runs] == sizes
+    assert {core for run in runs for core in run} == set(range(cores))
+
+
+def test_moves_keep_all_layers_and_make_well_formed_trees() -> None:
+    random, tree = np.random.default_rng(1), next(first_trees(9))
+    seen = {tree}
+    for _ in range(2000):
+        tree = neighbour_of(tree, random)
+        assert sorted(layers_in(tree)) == list(range(9))
+        cuts = [cut for _, cut in cuts_in(tree)]
+        assert all(len(cut.children) > 1 and 1 <= cut.rounds <= MOST_ROUNDS for cut in cuts)
+        seen.add(tree)
+
+    assert len(seen) > 1000
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_plan_passes_the_checker_and_is_no_worse_than_the_first_trees(name: str) -> None:
+    problem = small_instance(name)
+    result = Set(steps=20).solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.plan.solver == "set"
+
+    context, layers = SearchContext(problem, SolveOptions()), Layers(problem)
+    order, cores = layers.in_order(placed_all(problem, layers))
+    first = Schedules(context).make(order, cores)
+    assert first is not None
+    assert context.values(result.plan) <= first.score
+
+
+def placed_all(problem: Problem, layers: Layers) -> list[tuple[int, int]]:
+    return tasks_of(next(first_trees(len(layers.work))), layers, along_the_chip(problem))
+
+
+def test_more_steps_are_never_worse_and_a_seed_gives_its_plan_again() -> None:
+    problem = small_instance("mlp-24t-4c-ring-tight-balanced")
+    plans = [Set(steps).solve(problem, SolveOptions(seed=3)).plan for steps in (0, 0, 200, 200)]
+
+    texts = [plan_text(plan, problem) for plan in plans if plan is not None]
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
+    spans = [plan.claim.makespan for plan in plans if plan is not None]
+    assert all(later <= sooner for sooner, later in pairwise(spans))
+    assert spans[-1] < spans[0]
+
+
+def test_a_limit_that_is_over_leaves_the_first_tree() -> None:
+    result = Set().solve(CHAIN, SolveOptions(time_limit=0.0))
+
+    assert result.plan is not None
+    assert dict(result.plan.options)["trees"] == "1"
+
+
+def test_a_task_without_room_is_refused_by_its_name() -> None:
+    result = Set().solve(chain(star(2, 700), layers=1, strips=2), SolveOptions())
+
+    assert result.plan is None
+    assert result.status in (SolveStatus.INFEASIBLE, SolveStatus.UNKNOWN)
+    assert "conv0[" in result.reason
