@@ -20,6 +20,7 @@ from spmilp.amounts import byte_count, duration, share
 from spmilp.errors import ArgumentError, NoPlanError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
+from spmilp.hint import Hint, HintedTiles, read_hint, tiles_of
 from spmilp.lowering.learned import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
@@ -28,12 +29,12 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.registry import find_solver, solver_names
+from spmilp.registry import find_solver, hint_takers, solver_names
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Clock, Step
-from spmilp.solvers.common.context import rows_of
+from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import refuse_too_many_tiles
@@ -91,7 +92,7 @@ class Observer:
         Called with what is better than all before it, be it from the search for tiles or from a
         solver.
     on_warning
-        Called with what a user should know of the problem.
+        Called with what a user should know of the problem or the hint.
     """
 
     on_stage: Callable[[Stage], None] = lambda stage: None
@@ -113,6 +114,7 @@ def solve(
     solver: str = DEFAULT_SOLVER,
     tiles: str | None = None,
     objective: str | None = None,
+    hint: str | Path | Plan | Result | None = None,
     time_limit: str | float | None = 60.0,
     memory_limit: str | int | None = None,
     gap: str | float = 0.0,
@@ -146,6 +148,9 @@ def solve(
     objective
         What to make small: ``makespan`` (the default), ``dram_traffic``, ``energy``, ``peak_spm``;
         the others break ties. A problem has its own, which this replaces.
+    hint
+        A plan to begin with: its file or folder, or a result, also of another machine or objective;
+        for a model its tiles are tried, too. The answer is never worse, for the first quantity.
     time_limit
         ``"60s"``, ``"5m"``, ``"1h"``, seconds, or ``None`` for no limit.
     memory_limit
@@ -186,6 +191,7 @@ def solve(
     if solver not in solver_names():
         known = ", ".join(solver_names())
         raise ArgumentError(f"solver {solver}: there are {known}", is_option=True)
+    from_before = None if hint is None else _hint_for(solver, hint)
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
@@ -210,8 +216,9 @@ def solve(
             dim=dim,
             objective=objective,
             tile_search=search,
+            hint=from_before,
             clock=clock,
-            on_stage=heard.on_stage,
+            observer=heard,
         )
         if origin is not None and cost_model is not None:
             from spmilp.calibration.coverage import what_lies_outside
@@ -253,8 +260,9 @@ def tiled_problem(
     dim: Mapping[str, int] | None = None,
     objective: str | None = None,
     tile_search: TileSearch | None = None,
+    hint: Hint | None = None,
     clock: Clock | None = None,
-    on_stage: Callable[[Stage], None] = lambda stage: None,
+    observer: Observer = SILENT,
 ) -> tuple[TiledProblem, Origin | None]:
     """Return the problem to solve, and the model that it was made from if there is one.
 
@@ -271,15 +279,20 @@ def tiled_problem(
                 f"{name} is a problem, which carries its machine and its sizes; leave machine and "
                 "dim out, or give the ONNX model"
             )
-        on_stage(Stage.READING)
+        observer.on_stage(Stage.READING)
         problem = model if isinstance(model, Problem) else read_problem(model)
         if wanted is not None:
             problem = replace(problem, objective=Objective.of(wanted))
-        return TiledProblem(problem=problem), None
-    on_stage(Stage.READING)
+        plan = None if hint is None else hint.plan_of(problem)
+        return TiledProblem(problem=problem, known=plan), None
+    observer.on_stage(Stage.READING)
     network, target = load(model, machine, dim=dim)
-    on_stage(Stage.TILING)
-    tiled = lower_network(network, target, wanted or Quantity.MAKESPAN, tile_search, clock)
+    observer.on_stage(Stage.TILING)
+    first = wanted or Quantity.MAKESPAN
+    tiles = None if hint is None else tiles_of(hint, _subject(network, target, first), target)
+    if tiles is not None and tiles.reason:
+        observer.on_warning(f"{tiles.reason}; its tiles alone are tried")
+    tiled = lower_network(network, target, first, tile_search, clock, tiles)
     return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
 
 
@@ -320,6 +333,7 @@ def lower_network(
     objective: Quantity = Quantity.MAKESPAN,
     tile_search: TileSearch | None = None,
     clock: Clock | None = None,
+    hint: HintedTiles | None = None,
 ) -> TiledProblem:
     """Choose tile sizes and lower to a problem that carries the hashes of both files.
 
@@ -330,8 +344,28 @@ def lower_network(
     """
     clock = clock or Clock(None)
     refuse_too_many_tiles(network, target.machine)
+    subject = _subject(network, target, objective)
+    quick, start = (None, None) if hint is None else (hint.tiled, hint.tilings)
+    quickest = CoarseTilings(network, target.machine)
+    try:
+        if tile_search is not None:
+            quick = quick or fast_initial_problem(subject, tile_search)
+        first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
+    except KeyboardInterrupt:
+        if quick is None:
+            raise
+        return replace(quick, interrupted=True)
+    if first is None:
+        return quick or coarse_problem(subject, quickest, tile_search)
+    if tile_search is None and quick is None and start is None:
+        return TiledProblem(problem=first.lower(first.tilings))
+    limits = tile_search or TileSearch(problems=1 if start is None else 2)
+    return search_tilings(first, limits, quick, clock, start)
+
+
+def _subject(network: Network, target: MachineFile, objective: Quantity) -> NetworkOnMachine:
     learned = {kind.measured.sha256 for kind in target.machine.kinds if kind.measured is not None}
-    subject = NetworkOnMachine(
+    return NetworkOnMachine(
         network=network,
         machine=target.machine,
         objective=Objective.of(objective),
@@ -341,21 +375,6 @@ def lower_network(
             *(("cost model", sha256) for sha256 in sorted(learned)),
         ),
     )
-    quick: TiledProblem | None = None
-    quickest = CoarseTilings(network, target.machine)
-    try:
-        if tile_search is not None:
-            quick = fast_initial_problem(subject, tile_search)
-        first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
-    except KeyboardInterrupt:
-        if quick is None:
-            raise
-        return replace(quick, interrupted=True)
-    if first is None:
-        return quick or coarse_problem(subject, quickest, tile_search)
-    if tile_search is None:
-        return TiledProblem(problem=first.lower(first.tilings))
-    return search_tilings(first, tile_search, quick, clock)
 
 
 def has_time_for_roofline(origin: Origin | None, time_limit: float) -> bool:
@@ -397,14 +416,35 @@ def _answer(
             clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began)
             tiled.schedule.release()
         observer.on_stage(Stage.SOLVING)
+        if tiled.known is not None and observer.on_progress is not None:
+            bound = tiled.known.claim.bound
+            observer.on_progress(Progress(incumbent=tiled.value, bound=bound, source="hint"))
         seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left()
         limited = replace(options, time_limit=seconds)
-        return solve_problem(tiled.problem, solver, limited, hint)
+        answer = solve_problem(tiled.problem, solver, limited, hint)
+        return answer if tiled.known is None else _no_worse(tiled.problem, answer, tiled.known)
     except (KeyboardInterrupt, MemoryError):
         known = tiled.result(hint)
         if known is None:
             raise
         return known
+
+
+def _no_worse(problem: Problem, answer: SolverResult, plan: Plan) -> SolverResult:
+    """Return a plan that the checker has accepted where a solver has found none as good."""
+    context = SearchContext(problem, SolveOptions())
+    if answer.plan is not None and context.values(answer.plan) <= context.values(plan):
+        return answer
+    return context.better(answer, context.found(plan, context.fast_bound))
+
+
+def _hint_for(solver: str, given: str | Path | Plan | Result) -> Hint:
+    if solver not in hint_takers():
+        takers = ", ".join(hint_takers())
+        raise ArgumentError(
+            f"hint: solver {solver} begins with no plan; these do: {takers}", is_option=True
+        )
+    return read_hint(given)
 
 
 @dataclass

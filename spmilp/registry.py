@@ -178,6 +178,12 @@ def solver_names() -> tuple[str, ...]:
     return tuple(_all_solvers())
 
 
+def hint_takers() -> tuple[str, ...]:
+    """Return the names of the solvers that can begin with a plan."""
+    milp = (name for name in SOLVERS if name.partition(":")[0] == "milp")
+    return ("auto", "search", "lns", "residency", "peak", "cpsat", *milp)
+
+
 def find_solver(name: str) -> Solver:
     """Return the solver of that name (``auto`` takes the best that there is for the problem).
 

@@ -29,6 +29,16 @@ Objective: TypeAlias = Annotated[
         help="What to make small.", show_default="makespan, or what the problem file says"
     ),
 ]
+Hint: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--hint",
+        metavar="PLAN.json|OUTDIR",
+        help="Begin with this plan, also of another machine or objective; for a model with its "
+        "problem.json beside it, whose tiles are tried, too.",
+        show_default="none",
+    ),
+]
 TimeLimit: TypeAlias = Annotated[
     float,
     typer.Option(

@@ -7,9 +7,8 @@ from spmilp import amounts
 from spmilp.analysis.analyse import analyse
 from spmilp.analysis.binding import Binding, Holder, Reason, cycles_by_binding, steps_of
 from spmilp.bounds.best import best_bound
-from spmilp.checker.check import check
-from spmilp.errors import DoesNotFitError
 from spmilp.explanation.alike import alike_engines, alike_links, alike_memories, of_all
+from spmilp.handing_on import carried_over, handed_on, on_machine
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import as_machine_file
 from spmilp.pipeline import solve_problem
@@ -18,11 +17,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report.explanation import paragraph, section
 from spmilp.result import checked
-from spmilp.sizing.handing_on import handed_on, on_machine
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.partial_order.context import context_of
-from spmilp.solvers.partial_order.forward import forward_pass
-from spmilp.solvers.partial_order.to_plan import plan_of
 from spmilp.units import Cycles
 
 SOLVER = "auto"
@@ -99,7 +94,8 @@ def what_if(problem: Problem, plan: Plan, seconds: float) -> Answers:
     found = []
     for change, machine in _changes(problem, plan):
         target = on_machine(problem, as_machine_file(machine))
-        best_there, hint = (_carried_over(target, each) for each in (best, start))
+        bound = best_bound(target)
+        best_there, hint = (carried_over(target, each, bound) for each in (best, start))
         again = checked(target, solve_problem(target, SOLVER, options, hint))
         plans = [each for each in (best_there, again.plan) if each is not None]
         makespans = [each.claim.makespan for each in plans]
@@ -108,26 +104,6 @@ def what_if(problem: Problem, plan: Plan, seconds: float) -> Answers:
             saved = best.claim.makespan - makespan
             found.append(Answer(change=change, makespan=makespan, saved=saved))
     return Answers(seconds=seconds, unchanged=best.claim.makespan, changes=tuple(found))
-
-
-def _carried_over(target: Problem, plan: Plan) -> Plan | None:
-    """Return a plan of another machine as one of this, if there is one that the checker accepts.
-
-    Where it does not hold with the times that it has, its order is kept and each start found anew.
-    """
-    bound = best_bound(target)
-    moved = handed_on(target, plan, bound)
-    if not check(target, moved):
-        return moved
-    context, first = context_of(
-        target, moved, drops_transfers=False, bypasses_dram=False, changes_cores=False
-    )
-    try:
-        timed = forward_pass(first, context.with_addresses_of(first))
-        moved = handed_on(target, plan_of(context, timed), bound)
-    except DoesNotFitError:
-        return None
-    return None if check(target, moved) else moved
 
 
 def _changes(problem: Problem, plan: Plan) -> Iterator[tuple[str, Machine]]:

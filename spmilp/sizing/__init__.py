@@ -5,7 +5,6 @@ grid, read      the points of a sweep; sweeps in YAML
 store           rows of a folder, each durable as soon as it is finished
 process, worker each point solved in a process of its own
 engine, cluster points one after another, or on Dask workers
-handing_on      plans of smaller machines as starts on larger ones
 run, target     a whole sweep; the smallest value that meets a target
 table, figure   frames, files, what is not dominated, and a picture of it
 sweep           ``spmilp.sweep``

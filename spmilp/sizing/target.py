@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from spmilp.errors import ArgumentError
+from spmilp.handing_on import is_valid_on
 from spmilp.machine.read import MachineFile
 from spmilp.plan.read import open_pair
 from spmilp.problem.objective import Quantity
 from spmilp.sizing.grid import Point, with_values
-from spmilp.sizing.handing_on import is_valid_on
 from spmilp.sizing.run import Rows
 from spmilp.sizing.store import Row
 from spmilp.sizing.table import SHORT

@@ -6,16 +6,22 @@ It gets its request and answers as :mod:`spmilp.bench.worker` does.
 from dataclasses import asdict
 
 from spmilp.bench.worker import Send, serve
+from spmilp.bounds.best import best_bound
+from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, NoPlanError, SpmilpError
-from spmilp.files import sha256_of
+from spmilp.files import sha256_of, write_together
 from spmilp.frontend.find import find_model
-from spmilp.pipeline import Observer, Stage, has_time_for_roofline, solve
+from spmilp.handing_on import handed_on, on_machine
+from spmilp.pipeline import Observer, Stage, has_time_for_roofline, solve, solve_problem
+from spmilp.plan.plan import Plan
+from spmilp.plan.read import open_pair
 from spmilp.plan.write import write_pair
-from spmilp.result import Result
-from spmilp.sizing.grid import code_version
-from spmilp.sizing.handing_on import improved, opened
+from spmilp.problem.problem import Problem
+from spmilp.result import Result, checked
+from spmilp.sizing.grid import Point, code_version
 from spmilp.sizing.process import PointRequest
-from spmilp.solvers.base import SolveStatus
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.context import SearchContext
 
 
 def main() -> None:
@@ -56,8 +62,9 @@ def solve_point(request: PointRequest, send: Send) -> None:
 def _result(request: PointRequest, observer: Observer) -> Result:
     point = request.point
     if request.start is not None:
-        problem, plan = opened(request.start, request.folder / "start")
-        return improved(problem, plan, point, search=request.improve)
+        start = request.folder / "start"
+        write_together(start, request.start)
+        return improved(*open_pair(start), point, search=request.improve)
     here = sha256_of(find_model(point.model))
     if here != point.model_sha256:
         raise SpmilpError(
@@ -67,6 +74,41 @@ def _result(request: PointRequest, observer: Observer) -> Result:
     options = asdict(point.options)
     options["memory_limit"] = options["memory_limit"] or request.memory
     return solve(point.model, point.machine, dim=dict(point.dim), observer=observer, **options)
+
+
+def improved(problem: Problem, plan: Plan, point: Point, *, search: bool) -> Result:
+    """Return the best plan of a point's machine that a search finds from a plan of another.
+
+    Parameters
+    ----------
+    problem, plan
+        Of the other machine; the result has the same tiles.
+    search
+        Search for a better one; else the plan itself is the result.
+
+    Raises
+    ------
+    NoPlanError
+        If the checker does not accept the plan on this machine.
+    """
+    target, options = on_machine(problem, point.machine), point.options
+    bound = best_bound(target)
+    start = handed_on(target, plan, bound)
+    violations = check(target, start)
+    if violations:
+        first = violations[0]
+        raise NoPlanError(f"{problem.machine.name}'s plan does not hold here: {first.message}")
+    limits = SolveOptions(
+        time_limit=options.time_limit,
+        gap=options.gap,
+        seed=options.seed,
+        workers=options.workers,
+    )
+    context = SearchContext(target, limits)
+    answer = context.found(start, bound)
+    if search and answer.status is not SolveStatus.OPTIMAL:
+        answer = context.better(solve_problem(target, options.solver, limits, start), answer)
+    return checked(target, answer, asked=options.solver)
 
 
 if __name__ == "__main__":

@@ -45,12 +45,15 @@ class TileSearch:
         the clock only where it ends before ``tasks`` does.
     tasks
         Tasks of all problems that are evaluated, together, once for each of the evaluator's rules.
+    problems
+        So many are evaluated at most; ``None`` without limit.
     on_better
         Called with each better value of the objective and the tasks of its problem.
     """
 
     seconds: float | None = None
     tasks: int = MOST_TASKS_EVALUATED
+    problems: int | None = None
     on_better: Callable[[int, int], None] = lambda value, tasks: None
 
 
@@ -165,6 +168,7 @@ def search_tilings(
     limits: TileSearch,
     known: TiledProblem | None = None,
     clock: Clock | None = None,
+    start: Tilings | None = None,
 ) -> TiledProblem:
     """Return a problem with tilings that the evaluator finds at least as good as the first ones.
 
@@ -177,6 +181,8 @@ def search_tilings(
     clock
         Of the whole solve. Once there is a schedule nothing is begun that would take too long, and
         what does take too long is given up.
+    start
+        Other tilings, which are evaluated before the first ones.
     """
     counts = PieceCounts(first.subject.network, first.subject.machine)
     evaluation = _Evaluation(counts, limits, known, clock or Clock(None))
@@ -185,6 +191,8 @@ def search_tilings(
         tilings = refine_tilings(
             first,
             evaluation.value_of,
+            start=start,
+            budget=limits.problems,
             is_over=evaluation.is_over,
             affords=evaluation.affords,
             delays=evaluation.delays,
@@ -215,6 +223,7 @@ class _Evaluation:
         self.interrupted = False
         self._least: dict[Rule, int] = {}
         self.best = known
+        self._scheduled = None if known is None or known.schedule is None else known
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
@@ -267,11 +276,12 @@ class _Evaluation:
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
-        if self.best is None or self.best.schedule is None:
+        best = self._scheduled
+        if best is None or best.schedule is None:
             return {}
-        tasks = self.best.problem.tasks
+        tasks = best.problem.tasks
         groups = {task.tile.of: None for task in tasks if task.tile is not None}
-        advances = advances_of(operators_of(self.best.problem), self.best.schedule.state)
+        advances = advances_of(operators_of(best.problem), best.schedule.state)
         return dict(zip(groups, advances.tolist(), strict=True))
 
     def _rules_worth_asking(self) -> list[Rule]:
@@ -284,7 +294,13 @@ class _Evaluation:
         self._least[rule] = min(value, self._least.get(rule, value))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
-        best = None if self.best is None else self.best.value
-        if tiled.value is not None and (best is None or tiled.value < best):
+        if _is_better(tiled, self._scheduled):
+            self._scheduled = tiled
+        if tiled.value is not None and _is_better(tiled, self.best):
             self.best = tiled
             self._limits.on_better(tiled.value, len(tiled.problem.tasks))
+
+
+def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:
+    least = None if other is None else other.value
+    return least is None or (one.value is not None and one.value < least)

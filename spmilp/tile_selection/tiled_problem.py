@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from spmilp.bounds.best import fast_bound
 from spmilp.errors import DoesNotFitError
+from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
@@ -21,24 +22,31 @@ class TiledProblem:
     schedule
         The best one that its tile sizes were evaluated by; ``None`` where they were not searched
         for, and where there is no schedule.
+    known
+        A plan from before, in place of a schedule.
     interrupted
         Whether a ``KeyboardInterrupt`` has cut the search for tile sizes short.
     """
 
     problem: Problem
     schedule: Found | None = None
+    known: Plan | None = None
     interrupted: bool = False
 
     @property
     def value(self) -> int | None:
-        """Value of the problem's first objective in the schedule."""
-        return None if self.schedule is None else self.schedule.score[0]
+        """Value of the problem's first objective in the schedule, or the known plan."""
+        if self.schedule is not None:
+            return self.schedule.score[0]
+        if self.known is not None:
+            return claimed(self.known.claim).of(self.problem.objective.first)
+        return None
 
     @collector_paused()
     def plan(self) -> Plan | None:
-        """Return the schedule as a plan; its bound is one that takes next to no time."""
+        """Return the known plan, or the schedule as one, whose bound takes next to no time."""
         if self.schedule is None:
-            return None
+            return self.known
         try:
             bound = fast_bound(self.problem)
             return TilingEvaluator(self.problem.machine).plan(self.problem, self.schedule, bound)
@@ -46,7 +54,7 @@ class TiledProblem:
             return None
 
     def result(self, plan: Plan | None = None) -> SolverResult | None:
-        """Return the schedule as the answer to an interrupt; ``None`` without a schedule.
+        """Return :meth:`plan` as the answer to an interrupt; ``None`` where there is none.
 
         Parameters
         ----------

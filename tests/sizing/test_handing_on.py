@@ -7,9 +7,9 @@ import pytest
 import spmilp
 from sizing.here import Here
 from spmilp.checker.check import check
+from spmilp.handing_on import handed_on, is_valid_on, on_machine
 from spmilp.machine.read import MachineFile
 from spmilp.sizing.grid import Grid, Options, fields_of
-from spmilp.sizing.handing_on import handed_on, is_valid_on, on_machine
 from spmilp.sizing.run import Rows
 from spmilp.sizing.store import Store
 

@@ -165,8 +165,7 @@ class Search:
         """Return what the initial solutions promise; each is justified and offered."""
         found: list[Candidate] = []
         options: OptionTables | None = None
-        hints = [] if self._hint is None else [self._hint]
-        for plan in (*hints, *self._initial.plans()):
+        for plan in self._plans_to_begin_with():
             if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
                 break
             if found and not self._settings.several_initial_solutions:
@@ -187,6 +186,19 @@ class Search:
             self._offer(candidate, "justified")
             found.append(candidate)
         return found
+
+    def _plans_to_begin_with(self) -> Iterator[Plan]:
+        """Yield the hint, and the list scheduler's plans; first the hint unless those are better.
+
+        So a bad hint takes the place of something better only where it leads to less than that.
+        """
+        plans, hint = self._initial.plans(), self._hint
+        best = next(plans, None)
+        if hint is None or best is None:
+            yield from (plan for plan in (hint, best) if plan is not None)
+        else:
+            yield from sorted((hint, best), key=lambda plan: plan.claim.makespan)
+        yield from plans
 
     def _repack(self, one: Candidate) -> None:
         for found in repacked(one.context, one.addressed, one.fill, self._clock, one.opened):

@@ -34,6 +34,7 @@ SHARE_OF_PORTFOLIO = 0.3
 MOST_KEPT = 4
 TASKS_KEPT = 8_000
 """Of all candidates that are tried with prefetched loads."""
+FROM_HINT = "search hint"
 SHARES = (0.15, 0.3, 0.5, 0.7, -0.15, -0.3, -0.5)
 
 
@@ -54,9 +55,13 @@ class InitialSolutions:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """Candidates of the portfolio, the best first; weights apart no two are equal."""
+        """Candidates of the portfolio, the best first; weights apart no two are equal.
+
+        The hint is one of them only where it beats all others: a bad one takes nobody's place.
+        """
         ranked = sorted(self._first, key=lambda start: start[:2])
-        return tuple(candidate for _, _, candidate in ranked)
+        kept = [one for at, one in enumerate(ranked) if at == 0 or one[1] != FROM_HINT]
+        return tuple(candidate for _, _, candidate in kept)
 
     def __iter__(self) -> Iterator[Evaluated | None]:
         """Evaluate them one by one."""
@@ -78,10 +83,9 @@ class InitialSolutions:
                     yield self._evaluator.evaluate(prefetching, f"search prefetch {share}")
 
     def _from_hint(self, candidate: Candidate) -> Evaluated | None:
-        source = "search hint"
-        evaluated = self._evaluator.evaluate(candidate, source)
+        evaluated = self._evaluator.evaluate(candidate, FROM_HINT)
         if evaluated is not None:
-            self._first.append((evaluated.score, source, candidate))
+            self._first.append((evaluated.score, FROM_HINT, candidate))
         return evaluated
 
     def _from_portfolio(self, found: Found) -> Evaluated:

@@ -1,0 +1,172 @@
+"""A plan from before as a hint: never worse with it, its tiles tried, bad ones refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import spmilp
+from cli.running import Run
+from sizing.small import write_files
+from spmilp.checker.check import check
+from spmilp.errors import ArgumentError, FileError
+from spmilp.frontend.load import load_network
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.read import MachineFile
+from spmilp.pipeline import Observer
+from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver, hint_takers, solver_names
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.cpsat.options import CpSatOptions
+from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.lns.solver import LnsSolver
+from spmilp.solvers.local_search.run import RunOptions
+from spmilp.solvers.local_search.solver import LocalSearch
+from spmilp.tile_selection.initial import Tilings
+from spmilp.tile_selection.recovered import tilings_of
+
+INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
+SMALL = INSTANCES / "mlp-8t-4c-bus-shared4-tight-compute.json"
+QUICK_CPSAT = CpSatSolver(CpSatOptions(deterministic_limit=0.05))
+GREEDY = ("greedy:contiguous/depth_first", "greedy:earliest_finish/critical_path")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
+    model, machine = write_files(tmp_path_factory.mktemp("small"))
+    return model, spmilp.load_machine(machine)
+
+
+@pytest.mark.parametrize(
+    ("solver", "name"),
+    [
+        (LnsSolver(), "branch-6t-3c-crossbar-ample-traffic"),
+        (LnsSolver(), "gru-12t-2c-crossbar-ample-balanced"),
+        (LnsSolver(), "layers-20t-3c"),
+        (LocalSearch(RunOptions(steps=20)), "branch-15t-4c-mesh2x2-remote-tight-balanced"),
+        (
+            CpSatSolver(CpSatOptions(deterministic_limit=0.05)),
+            "mlp-8t-4c-bus-shared4-tight-compute",
+        ),
+    ],
+)
+def test_a_greedy_hint_ends_no_worse_than_none(solver: Solver, name: str) -> None:
+    problem = read_problem(INSTANCES / f"{name}.json")
+    alone = solver.solve(problem, SolveOptions()).plan
+    assert alone is not None
+    for greedy in GREEDY:
+        hint = find_solver(greedy).solve(problem, SolveOptions()).plan
+        assert hint is not None
+        found = solver.solve(problem, SolveOptions(), hint).plan
+        assert found is not None
+        assert found.claim.makespan <= alone.claim.makespan
+
+
+def test_the_answer_is_never_worse_than_the_hint_which_is_told_at_once() -> None:
+    good = spmilp.solve(SMALL, solver="lns", time_limit=None)
+    told: list[tuple[int | None, str]] = []
+    watching = Observer(on_progress=lambda news: told.append((news.incumbent, news.source)))
+    again = spmilp.solve(SMALL, solver="search", hint=good, time_limit=0.01, observer=watching)
+    assert told[0] == (good.makespan, "hint")
+    assert again.makespan <= good.makespan
+
+
+def test_a_hint_may_be_of_another_objective() -> None:
+    good = spmilp.solve(SMALL, solver="lns", time_limit=None)
+    found = spmilp.solve(
+        SMALL, solver="residency", objective="dram_traffic", hint=good, time_limit=1.0
+    )
+    assert found.violations == ()
+    assert found.dram_traffic <= good.dram_traffic
+
+
+@pytest.mark.parametrize(
+    ("tilings", "is_better"),
+    [
+        ({0: Tiling(counts=(2, 3)), 1: Tiling(counts=(1, 4), parts=2)}, False),
+        ({0: Tiling(counts=(1, 8)), 1: Tiling(counts=(1, 8))}, True),
+    ],
+)
+def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
+    tilings: Tilings, is_better: bool, files: tuple[Path, MachineFile], tmp_path: Path
+) -> None:
+    model, machine = files
+    network = load_network(model, {}, machine.machine.kinds)
+    sources = (("model", network.sha256), ("machine", machine.sha256))
+    problem = lower(network, machine.machine, tilings, sources=sources)
+    assert tilings_of(problem, network) == tilings
+
+    own = spmilp.solve(problem, solver="lns", time_limit=None)
+    first = spmilp.solve(model, machine, solver="lns", time_limit=None)
+    assert (own.makespan < first.makespan) == is_better
+    own.save(tmp_path)
+    again = spmilp.solve(model, machine, solver="lns", hint=tmp_path, time_limit=None)
+    assert again.problem == (own.problem if is_better else first.problem)
+    assert again.makespan == min(own.makespan, first.makespan)
+
+
+def test_a_plan_of_a_smaller_machine_is_one_of_a_larger(
+    files: tuple[Path, MachineFile],
+) -> None:
+    model, machine = files
+    small = spmilp.solve(model, machine.replace(spm="4KiB"), solver="list")
+    larger = machine.replace(spm="16KiB")
+    found = spmilp.solve(model, larger, solver="lns", hint=small, time_limit=None)
+    assert found.problem.machine == larger.machine
+    assert check(found.problem, found.plan) == ()
+    assert found.makespan <= small.makespan
+
+
+def test_on_other_cores_the_tiles_alone_are_tried(files: tuple[Path, MachineFile]) -> None:
+    model, machine = files
+    slow = spmilp.solve(model, machine, solver="list")
+    warnings: list[str] = []
+    quick = machine.replace(fields={"core_kinds.core.arrays.0.K": 8})
+    found = spmilp.solve(
+        model,
+        quick,
+        solver="lns",
+        hint=slow,
+        time_limit=None,
+        observer=Observer(on_warning=warnings.append),
+    )
+    assert [text.partition(";")[0] for text in warnings] == [
+        f"hint: its cores are not those of {quick.machine.name}"
+    ]
+    assert found.violations == ()
+
+
+def test_bad_hints_are_refused_with_what_is_wrong(
+    files: tuple[Path, MachineFile], run: Run, tmp_path: Path
+) -> None:
+    model = files[0]
+    good = spmilp.solve(SMALL, solver="list")
+    good.save(tmp_path / "good")
+    assert good.plan is not None
+
+    def refused(source: object, hint: object, *machine: object) -> str:
+        ended = run("solve", source, *machine, "--hint", hint, "-o", "never", "-q")
+        assert (ended.code, ended.out) == (3, "")
+        assert not Path("never").exists()
+        return ended.err
+
+    other = INSTANCES / "gru-12t-2c-crossbar-ample-balanced.json"
+    assert "it is for a machine of 2 memories, not of 3" in refused(other, tmp_path / "good")
+    assert "the plan was made for another model" in refused(model, tmp_path / "good")
+    text = json.loads((tmp_path / "good" / "plan.json").read_text())
+    text["tasks"][0]["start"] += 1
+    (tmp_path / "good" / "plan.json").write_text(json.dumps(text))
+    assert "the checker rejects this plan: " in refused(SMALL, tmp_path / "good")
+    (tmp_path / "good" / "plan.json").write_text("{")
+    assert "plan.json" in refused(SMALL, tmp_path / "good" / "plan.json")
+    with pytest.raises(FileError, match="another problem"):
+        spmilp.solve(other, hint=replace(good.plan, problem_sha256="0" * 64))
+
+
+def test_solvers_that_begin_with_no_plan_say_so() -> None:
+    assert set(hint_takers()) <= set(solver_names())
+    with pytest.raises(ArgumentError, match=r"hint: solver list begins with no plan; .* lns,"):
+        spmilp.solve(SMALL, solver="list", hint="any.json")
