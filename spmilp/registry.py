@@ -129,6 +129,12 @@ def _set() -> Solver:
     return Set()
 
 
+def _stream() -> Solver:
+    from spmilp.policies.stream import Stream
+
+    return Stream()
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -150,6 +156,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "cdm:ilp": _cdm(exact=True),
     "cdm:iterative": _cdm(exact=False),
     "set": _set,
+    "stream": _stream,
 }
 
 
@@ -293,6 +300,12 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "set",
                 "Cai et al., SET, ISCA 2023, doi 10.1145/3579371.3589048",
                 "cores and order of layers by a tree of cuts in time and space, by annealing",
+                "no multicast, no remote reads",
+            ),
+            (
+                "stream",
+                "Symons et al., Stream, IEEE TC 2025, arXiv 2212.10612",
+                "the set of cores of each layer, fused or not, by a genetic algorithm",
                 "no multicast, no remote reads",
             ),
             (

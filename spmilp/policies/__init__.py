@@ -5,6 +5,7 @@ cosma              order, addresses and spills of one scratchpad in one exact mo
 rammer             tasks of a wave of operators appended to the cores where they end first
 cdm                homes and replicas of buffers in scratchpads, with the contention of links
 set                layers on parts of the chip by a tree of cuts, by simulated annealing
+stream             each layer on one set of cores, by a genetic algorithm
 scheduled          from cores and an order to a plan, by serial schedule generation
 one_after_another  from what a policy does, step by step, to a plan with addresses and short times
 

@@ -1,0 +1,77 @@
+"""Stream: sets of cores, allocations of whole layers, both orders, and plans that pass."""
+
+from itertools import pairwise
+
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.plan.plan import Plan
+from spmilp.plan.write import plan_text
+from spmilp.policies.scheduled import Layers
+from spmilp.policies.stream import Stream, core_sets
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.list_scheduler.orders import operators_of
+from tests.policies.small_instances import SMALL, small_instance
+from tests.solvers.chains import chain, star
+
+CHAIN = chain(star(4, 8192), layers=3, strips=8)
+
+
+def plan_with(problem: Problem, generations: int, seed: int = 0) -> Plan:
+    plan = Stream(generations).solve(problem, SolveOptions(seed=seed)).plan
+    assert plan is not None
+    return plan
+
+
+def test_core_sets_are_all_cores_and_neighbours_down_to_single_ones() -> None:
+    assert core_sets(CHAIN) == ((0, 1, 2, 3), (0, 1), (2, 3), (0,), (1,), (2,), (3,))
+
+
+def test_each_layer_lies_on_one_set_of_cores() -> None:
+    plan = plan_with(CHAIN, generations=5)
+    layers, sets = operators_of(CHAIN).tolist(), core_sets(CHAIN)
+    for layer in range(3):
+        used = {one.core for one in plan.placements if layers[one.task] == layer}
+        assert used in [set(cores) for cores in sets]
+
+
+def test_tiles_of_a_layer_are_spread_in_runs_over_its_cores() -> None:
+    spread = Layers(CHAIN).spread(1, (2, 0))
+
+    assert sorted(task for task, core in spread if core == 2) == [8, 9, 10, 11]
+    assert sorted(task for task, core in spread if core == 0) == [12, 13, 14, 15]
+    assert Layers(CHAIN).spread(1, (2, 0), 0.5) == [(14, 0), (12, 2), (15, 0), (13, 2)]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_plan_passes_the_checker(name: str) -> None:
+    problem = small_instance(name)
+    plan = plan_with(problem, generations=1)
+
+    assert check(problem, plan) == ()
+    assert plan.solver == "stream"
+
+
+def test_more_generations_are_never_worse_and_a_seed_gives_its_plan_again() -> None:
+    problem = small_instance("mlp-24t-4c-ring-tight-balanced")
+    plans = [plan_with(problem, generations, seed=5) for generations in (0, 8, 16, 16)]
+
+    assert plan_text(plans[2], problem) == plan_text(plans[3], problem)
+    spans = [plan.claim.makespan for plan in plans]
+    assert all(later <= sooner for sooner, later in pairwise(spans))
+    assert spans[-1] < spans[0]
+
+
+def test_a_limit_that_is_over_leaves_the_first_allocation() -> None:
+    plan = Stream().solve(CHAIN, SolveOptions(time_limit=0.0)).plan
+
+    assert plan is not None
+    assert dict(plan.options)["allocations"] == "1"
+
+
+def test_a_task_without_room_is_refused_by_its_name() -> None:
+    result = Stream().solve(chain(star(2, 700), layers=1, strips=2), SolveOptions())
+
+    assert (result.status, result.plan) == (SolveStatus.INFEASIBLE, None)
+    assert "conv0[" in result.reason
