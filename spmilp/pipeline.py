@@ -46,6 +46,7 @@ from spmilp.tile_selection.search import (
     first_choice_in_time,
     search_tilings,
 )
+from spmilp.tile_selection.smaug_problem import smaug_problem
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.units import Bytes
 
@@ -144,7 +145,8 @@ def solve(
         or another one that ``docs/cli.md`` names.
     tiles
         ``first``: tile sizes by a first estimate; ``search``: by a search that takes up to 40 % of
-        the time. By default ``search`` with the solver ``auto``, else ``first``.
+        the time; ``smaug``: the largest that fit, as a published system has them. By default
+        ``search`` with the solver ``auto``, else ``first``.
     objective
         What to make small: ``makespan`` (the default), ``dram_traffic``, ``energy``, ``peak_spm``;
         the others break ties. A problem has its own, which this replaces.
@@ -195,9 +197,12 @@ def solve(
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
+    if how is Tiles.SMAUG and hint is not None:
+        raise ArgumentError("tiles smaug: a hint has its own tiles; leave one of the two out")
     if cost_model is not None:
         machine = _measured_machine(model, machine, cost_model)
-    clock, search = Clock(None if math.isinf(limit) else limit, perf_counter), None
+    clock = Clock(None if math.isinf(limit) else limit, perf_counter)
+    search: TileSearch | Tiles = how
     log = SearchLog(lambda: clock.seconds_gone, observer.on_log)
     with _within_memory(memory_limit, _logged(observer, log)) as heard:
         options = SolveOptions(
@@ -240,14 +245,14 @@ def problem_of(
     *,
     dim: Mapping[str, int] | None = None,
     objective: str | None = None,
-    tile_search: TileSearch | None = None,
+    tile_search: TileSearch | Tiles = Tiles.FIRST,
 ) -> Problem:
     """Return the problem that :func:`solve` would solve; see there for the arguments.
 
     Parameters
     ----------
     tile_search
-        Limits of a search for tile sizes; ``None`` for the first estimate.
+        Limits of a search for tile sizes, or another way to choose them.
     """
     tiled, _ = tiled_problem(model, machine, dim=dim, objective=objective, tile_search=tile_search)
     return tiled.problem
@@ -259,7 +264,7 @@ def tiled_problem(
     *,
     dim: Mapping[str, int] | None = None,
     objective: str | None = None,
-    tile_search: TileSearch | None = None,
+    tile_search: TileSearch | Tiles = Tiles.FIRST,
     hint: Hint | None = None,
     clock: Clock | None = None,
     observer: Observer = SILENT,
@@ -331,7 +336,7 @@ def lower_network(
     network: Network,
     target: MachineFile,
     objective: Quantity = Quantity.MAKESPAN,
-    tile_search: TileSearch | None = None,
+    tile_search: TileSearch | Tiles = Tiles.FIRST,
     clock: Clock | None = None,
     hint: HintedTiles | None = None,
 ) -> TiledProblem:
@@ -345,21 +350,26 @@ def lower_network(
     clock = clock or Clock(None)
     refuse_too_many_tiles(network, target.machine)
     subject = _subject(network, target, objective)
+    if tile_search is Tiles.SMAUG:
+        return TiledProblem(problem=smaug_problem(subject))
+    search = tile_search if isinstance(tile_search, TileSearch) else None
+    if tile_search is Tiles.SEARCH:
+        search = TileSearch()
     quick, start = (None, None) if hint is None else (hint.tiled, hint.tilings)
     quickest = CoarseTilings(network, target.machine)
     try:
-        if tile_search is not None:
-            quick = quick or fast_initial_problem(subject, tile_search)
+        if search is not None:
+            quick = quick or fast_initial_problem(subject, search)
         first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
     except KeyboardInterrupt:
         if quick is None:
             raise
         return replace(quick, interrupted=True)
     if first is None:
-        return quick or coarse_problem(subject, quickest, tile_search)
-    if tile_search is None and quick is None and start is None:
+        return quick or coarse_problem(subject, quickest, search)
+    if search is None and quick is None and start is None:
         return TiledProblem(problem=first.lower(first.tilings))
-    limits = tile_search or TileSearch(problems=1 if start is None else 2)
+    limits = search or TileSearch(problems=1 if start is None else 2)
     return search_tilings(first, limits, quick, clock, start)
 
 

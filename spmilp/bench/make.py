@@ -18,8 +18,6 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_text
-from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.search import TileSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +63,12 @@ def make_problem(
     """
     if isinstance(source, ModelOnMachine):
         # The limit of the search is in tasks and not in seconds: the same tiles each time.
-        tile_search = TileSearch() if source.tiles is Tiles.SEARCH else None
         tiled, origin = tiled_problem(
             source.model,
             load_machine(source.machine, source.scale),
             dim=dict(source.dims),
             objective=objective,
-            tile_search=tile_search,
+            tile_search=source.tiles,
         )
         problem = tiled.problem
         if origin is None or problem.objective.first is not Quantity.MAKESPAN:

@@ -34,6 +34,9 @@ class ProblemFile:
         return self.path.stem
 
 
+TILES_IN_NAMES = {Tiles.FIRST: "", Tiles.SEARCH: "-searched", Tiles.SMAUG: "-smaug"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOnMachine:
     """A network that is lowered for a machine.
@@ -57,7 +60,7 @@ class ModelOnMachine:
         """Name of its row: model, machine, and every setting that is not the default."""
         model = Path(self.model.removeprefix("onnx:")).stem
         sizes = "".join(f"-{name}{size}" for name, size in self.dims)
-        tiles = "-searched" if self.tiles is Tiles.SEARCH else ""
+        tiles = TILES_IN_NAMES[self.tiles]
         return f"{model}{sizes}-{Path(self.machine).stem}{self.scale.label}{tiles}"
 
 

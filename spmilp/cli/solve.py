@@ -44,7 +44,8 @@ def solve(
     tiles: Annotated[
         Tiles | None,
         typer.Option(
-            help="Tile sizes by a first estimate, or by a search that takes up to 40% of the time.",
+            help="Tile sizes by a first estimate, by a search that takes up to 40% of the time, "
+            "or the largest that fit, as SMAUG has them.",
             show_default="search with --solver auto, else first",
         ),
     ] = None,

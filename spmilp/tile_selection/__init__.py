@@ -19,7 +19,10 @@
     residence           tensors expected to stay in scratchpads; bands of operators for the others
     cost_parameters     guesses of the estimate, and alternatives to them
 
+    smaug               the largest tiles of a convolution that fit, as SMAUG chooses them
+    smaug_problem       a network in such tiles
+
     tiled_problem       the result: a problem with the schedule that its tiles were evaluated by
-    mode                whether tiles are searched for
+    mode                how tiles are chosen
 The estimate is for choosing among tilings; no bound and no plan rests on it.
 """

@@ -183,7 +183,7 @@ def test_what_a_plan_breaks_is_said(by_hand: spmilp.ProblemBuilder) -> None:
     ("wrong", "said"),
     [
         ({"solver": "slow"}, "solver slow: there are auto, list"),
-        ({"tiles": "none"}, "tiles none: there are first, search"),
+        ({"tiles": "none"}, "tiles none: there are first, search, smaug"),
         ({"objective": "speed"}, "objective speed: there are makespan, dram_traffic"),
         ({"time_limit": "soon"}, "time_limit: 'soon' is no duration"),
         ({"gap": 2}, "gap: '2' is no share"),

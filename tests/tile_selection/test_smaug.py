@@ -1,0 +1,63 @@
+"""SMAUG's tiles: those of its unit tests, the largest that fit, and plans in them that pass."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from benchmarks.published.smaug import UNIT_TESTS
+from spmilp.checker.check import check
+from spmilp.errors import DoesNotFitError
+from spmilp.machine.changed import Scale
+from spmilp.machine.read import load_machine
+from spmilp.pipeline import load, lower_network, problem_of
+from spmilp.registry import find_solver
+from spmilp.solvers.base import SolveOptions
+from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.smaug import Convolution, tile_shapes
+
+MODELS = Path(__file__).parents[2] / "models"
+MOST = 16_384
+
+
+@pytest.mark.parametrize(("convolution", "published"), UNIT_TESTS)
+def test_the_tiles_of_its_unit_tests(convolution: Convolution, published: object) -> None:
+    assert tile_shapes(convolution, MOST) == published
+
+
+def test_a_convolution_that_fits_is_not_cut() -> None:
+    small = Convolution(inputs=(1, 8, 8, 16), weights=(8, 3, 3, 16), results=(1, 8, 8, 8))
+    found = tile_shapes(small, MOST)
+
+    assert found is not None
+    assert (found.inputs, found.weights, found.results) == (
+        small.inputs,
+        small.weights,
+        small.results,
+    )
+
+
+def test_rows_that_are_too_wide_have_no_tiles() -> None:
+    wide = Convolution(inputs=(1, 8, 800, 64), weights=(8, 3, 3, 64), results=(1, 8, 800, 8))
+    assert tile_shapes(wide, MOST) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "machine"), [("ds_cnn_f32", "epiphany3"), ("resnet8_int8", "gap9")]
+)
+def test_plans_in_these_tiles_pass_and_have_fewer_tasks(model: str, machine: str) -> None:
+    path = str(MODELS / f"{model}.onnx")
+    problem = problem_of(path, machine, tile_search=Tiles.SMAUG)
+    result = find_solver("greedy:earliest_finish/critical_path").solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert len(problem.tasks) < len(problem_of(path, machine).tasks)
+
+
+def test_a_scratchpad_that_is_too_small_is_named_with_both_numbers() -> None:
+    target = load_machine("epiphany3", Scale(spm=Fraction(1, 1000)))
+    network, machine = load(str(MODELS / "ds_cnn_f32.onnx"), target)
+
+    with pytest.raises(DoesNotFitError, match=r"needs \d+ B .*> \d+ B"):
+        lower_network(network, machine, tile_search=Tiles.SMAUG)
