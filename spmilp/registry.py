@@ -135,6 +135,15 @@ def _stream() -> Solver:
     return Stream()
 
 
+def _tvm(*, hides: bool) -> Callable[[], Solver]:
+    def make() -> Solver:
+        from spmilp.policies.tvm.solver import Tvm
+
+        return Tvm(hides=hides)
+
+    return make
+
+
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
 """What may solve a MILP instead of HiGHS, when it is installed."""
 
@@ -153,6 +162,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "onsram:exact": _onsram(exact=True),
     "cosma": _cosma,
     "rammer": _rammer,
+    "tvm": _tvm(hides=True),
+    "tvm:serial": _tvm(hides=False),
     "cdm:ilp": _cdm(exact=True),
     "cdm:iterative": _cdm(exact=False),
     "set": _set,
@@ -207,6 +218,7 @@ def find_solver(name: str) -> Solver:
 
 ONSRAM = "Pal et al., OnSRAM, ACM TECS 2022, doi 10.1145/3530909"
 CDM = "Venkataramani, Chan and Mitra, CDM, ACM TECS 2019, doi 10.1145/3301308"
+TVM = "T. Chen et al., TVM, OSDI 2018, latency hiding"
 ONE_DRAM = "one DRAM, where all data begins and ends; one transfer between it and a scratchpad"
 
 
@@ -307,6 +319,18 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "Symons et al., Stream, IEEE TC 2025, arXiv 2212.10612",
                 "the set of cores of each layer, fused or not, by a genetic algorithm",
                 "no multicast, no remote reads",
+            ),
+            (
+                "tvm",
+                TVM,
+                "times of loads, tasks and stores, by tokens between stages of two virtual threads",
+                ONE_DRAM,
+            ),
+            (
+                "tvm:serial",
+                TVM,
+                "the same without latency hiding: one after another on each core",
+                ONE_DRAM,
             ),
             (
                 "greedy:ASSIGNMENT/ORDER",

@@ -29,7 +29,7 @@ def test_the_presets_that_are_promised_exist() -> None:
     assert set(PRESETS) == {
         *("mesh4x4", "epiphany3", "epiphany4", "sw26010_cg", "cell_be", "gap8", "gap9"),
         *("occamy", "wormhole", "ipu_mk2", "xdna1", "coolidge", "edge16", "stream_quad"),
-        "set_8x8",
+        *("set_8x8", "vdla"),
     }
 
 
