@@ -433,6 +433,7 @@ class Result:
         dim: Mapping[str, int] | None = None,
         prefix: str = "spmilp",
         controller: str | Iterable[str] = (),
+        profile: str | None = None,
     ) -> tuple[Path, ...]:
         """Write tables, scripts, descriptors and traces that are made from the plan.
 
@@ -452,6 +453,9 @@ class Result:
         controller
             Kinds of DMA controllers, ``NAME`` for all engines or ``ENGINE=NAME``; by default what
             the machine says.
+        profile
+            What C tables and player keep: ``release`` or ``debug``; by default what suits the
+            machine.
 
         Returns
         -------
@@ -479,6 +483,7 @@ class Result:
             dims=dim,
             prefix=prefix,
             controllers=[controller] if isinstance(controller, str) else controller,
+            profile=profile,
         )
         made = export_plan(self.problem, self._there(), request)
         return write_export(made, Path(folder))

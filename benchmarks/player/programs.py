@@ -42,9 +42,14 @@ def missing(tools: Sequence[str]) -> list[str]:
 def export_player(
     problem: Problem, plan: Plan, network: Network, folder: Path, prefix: str = "spmilp"
 ) -> None:
-    """Write tables and player into a folder."""
+    """Write tables and player of the debug profile into a folder."""
     stamp = stamp_of(problem, plan)
     subject = Subject(problem=problem, plan=plan, stamp=stamp, network=network, prefix=prefix)
+    write_player(subject, folder)
+
+
+def write_player(subject: Subject, folder: Path) -> None:
+    """Write tables and player of the subject's profile, and the binary file, into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     write_export(export(subject, ["player", "bin"]), folder)
 

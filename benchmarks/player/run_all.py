@@ -1,6 +1,7 @@
 """Compile and run the C player for the MLPerf Tiny networks in int8 on several machines.
 
-Usage: python -m benchmarks.player.run_all [--machines A,B] [--models A,B] [--keep DIR]
+Usage: python -m benchmarks.player.run_all [--machines A,B] [--models A,B] [--profile debug]
+           [--keep DIR]
 
 Each plan is built with the address and undefined-behaviour sanitizers (run with threads and in one
 loop), with the thread sanitizer, and without an operating system for an Arm Cortex-M3 (QEMU) where
@@ -18,17 +19,20 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.player import programs
+from spmilp.export.footprint import footprint
+from spmilp.export.subject import Profile, Subject, stamp_of
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.pipeline import solve
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ("resnet8_int8", "ds_cnn_int8", "mobilenetv1_025_int8", "autoencoder_int8")
-MACHINES = ("gap8", "cell_be", "mesh4x4", "xdna1")
+MACHINES = ("gap8", "gap9", "mesh4x4")
 HEAD = (
-    "| network | machine | tasks | transfers | lists | events | threads, ASan+UBSan "
-    "| loop, ASan+UBSan | threads, TSan | Cortex-M3 | text, data B | seconds |\n"
-    "|---|---|--:|--:|--:|--:|---|---|---|---|--:|--:|"
+    "| network | machine | tasks | transfers | lists | events | constants B | tables B "
+    "| threads, ASan+UBSan | loop, ASan+UBSan | threads, TSan | Cortex-M3 | text, data B "
+    "| seconds |\n"
+    "|---|---|--:|--:|--:|--:|--:|--:|---|---|---|---|--:|--:|"
 )
 SAME, LEFT_OUT = "same bits", "not run"
 
@@ -38,6 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--machines", default=",".join(MACHINES))
+    parser.add_argument("--profile", choices=list(Profile), default=Profile.RELEASE)
     parser.add_argument("--keep", type=Path, help="where exports and programs stay")
     arguments = parser.parse_args()
     print(HEAD, flush=True)
@@ -46,24 +51,30 @@ def main() -> int:
         for machine in arguments.machines.split(","):
             with tempfile.TemporaryDirectory() as temporary:
                 folder = arguments.keep or Path(temporary)
-                row = list(cells(model, machine, folder / f"{model}-{machine}"))
+                profile = Profile(arguments.profile)
+                row = list(cells(model, machine, profile, folder / f"{model}-{machine}"))
             print(f"| {' | '.join([model, machine, *row])} |", flush=True)
             wrong += sum(cell.startswith("wrong") for cell in row)
     return 1 if wrong else 0
 
 
-def cells(model: str, machine: str, folder: Path) -> Iterator[str]:
+def cells(model: str, machine: str, profile: Profile, folder: Path) -> Iterator[str]:
     """Yield what the table says of one plan."""
     began = time.monotonic()
     path = ROOT / "models" / f"{model}.onnx"
-    result = solve(path, machine, solver="list", time_limit=20.0)
+    result = solve(path, machine, solver="list", tiles="first")
     if result.plan is None:
         yield f"no plan: {result.status.value}"
         return
     problem, plan = result.problem, result.plan
     network = load_network(path, kinds=problem.machine.kinds)
-    programs.export_player(problem, plan, network, folder)
+    stamp = stamp_of(problem, plan)
+    subject = Subject(problem=problem, plan=plan, stamp=stamp, network=network, profile=profile)
+    programs.write_player(subject, folder)
     yield from sizes(folder)
+    taken = footprint(subject)
+    yield f"{taken.constants:,}"
+    yield f"{taken.tables:,}"
     inputs, wanted = programs.expected_outputs(problem, plan, network)
 
     def judge(found: programs.Arrays) -> str:

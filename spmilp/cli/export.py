@@ -59,6 +59,15 @@ def export(
             show_default="what the machine says",
         ),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What the C tables and the player keep: release (what runs, packed) or debug "
+            "(everything).",
+            show_default="release on small machines with --model, else debug",
+        ),
+    ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Write tables, scripts, descriptors and traces that are made from a plan.
@@ -78,6 +87,7 @@ def export(
         dims=read.dimensions(dim or ()),
         prefix=prefix,
         controllers=controller or (),
+        profile=profile,
     )
     opened, answer = open_pair(plan, problem)
     violations = check(opened, answer)
@@ -96,6 +106,7 @@ def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:
             {
                 "files": [str(file) for file in files],
                 "left_out": [{"format": name, "reason": why} for name, why in made.left_out],
+                "footprint": made.footprint.fields() if made.footprint else None,
             }
         )
         return
@@ -103,3 +114,5 @@ def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:
         out.print_line(f"written: {file}")
     for name, why in made.left_out:
         out.print_line(f"left out: {name}: {why.removeprefix(f'{name}: ')}")
+    for line in made.footprint.lines() if made.footprint else ():
+        out.print_line(line)

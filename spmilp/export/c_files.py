@@ -1,22 +1,24 @@
 """The files of the C export: types, tables, names and constants of one plan, as C99."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from enum import IntEnum
-from typing import Any
+from collections.abc import Iterator
 
-from spmilp.export.c_text import NAME, VERSION, array, guarded, head, linkage, numbers, struct
+from spmilp.export.c_text import (
+    SECTION_MACRO,
+    array,
+    guarded,
+    head,
+    image_declaration,
+    image_files,
+    image_is_in_c,
+    linkage,
+    numbers,
+)
+from spmilp.export.c_types import types_header
 from spmilp.export.names import comment, numbered
-from spmilp.export.subject import Subject
-from spmilp.export.tables import codes, layouts
+from spmilp.export.packed.c_files import packed_c_files
+from spmilp.export.subject import Profile, Subject
 from spmilp.export.tables.all_tables import all_tables
-from spmilp.export.tables.table import NONE, Table, Tables
-
-LARGEST_IMAGE_IN_C = 4 << 20
-"""Bytes of constants that are written as an array of C too; compilers take long over more."""
-
-_ASSERT = """\
-/* C99 has no static assertion; an array of negative size does as well. */
-#define SPMILP_ASSERT(name, condition) typedef char spmilp_assert_##name[(condition) ? 1 : -1]"""
+from spmilp.export.tables.table import Table, Tables
 
 
 def c_files(subject: Subject) -> dict[str, bytes]:
@@ -27,29 +29,19 @@ def c_files(subject: Subject) -> dict[str, bytes]:
     ExportError
         If a number does not fit its field, or an operator cannot be expressed.
     """
+    if subject.profile is Profile.RELEASE:
+        return packed_c_files(subject)
     tables = all_tables(subject)
     prefix = subject.prefix
     has_image = subject.network is not None
-    image_in_c = has_image and len(tables.image) <= LARGEST_IMAGE_IN_C
+    image_in_c = has_image and image_is_in_c(tables.image)
     files = {
         "spmilp_types.h": types_header(subject.stamp.tool).encode(),
         f"{prefix}_plan.h": plan_header(subject, tables, image_in_c=image_in_c).encode(),
         f"{prefix}_plan.c": plan_source(subject, tables).encode(),
         f"{prefix}_names.h": names_header(subject).encode(),
     }
-    if image_in_c:
-        files[f"{prefix}_image.c"] = _image_source(subject, tables).encode()
-    if has_image:
-        files[f"{prefix}_image.bin"] = tables.image
-    return files
-
-
-def _image_source(subject: Subject, tables: Tables) -> str:
-    lines = head(subject.stamp, "Bytes of the constants; the table of segments says where they go.")
-    lines += ["", f'#include "{subject.prefix}_plan.h"', ""]
-    lines += ["#ifndef SPMILP_TABLE", "#define SPMILP_TABLE", "#endif", ""]
-    lines += numbers(f"SPMILP_TABLE {image_declaration(subject, tables)}", tables.image, None)
-    return "\n".join([*lines, ""])
+    return files | (image_files(subject, tables.image) if has_image else {})
 
 
 def names_header(subject: Subject) -> str:
@@ -100,7 +92,7 @@ def plan_header(subject: Subject, tables: Tables, *, image_in_c: bool) -> str:
     declared = [f"extern {_declaration(prefix, table)};" for table in tables.tables]
     declared += [f"extern {each};" for each in _pools(prefix, tables)]
     if image_in_c:
-        declared.append(f"extern {image_declaration(subject, tables)};")
+        declared.append(f"extern {image_declaration(prefix, tables.image)};")
     lines += ["", *linkage(declared), "", *_initialiser(prefix, tables, image_in_c=image_in_c)]
     return guarded(f"{prefix}_plan", lines)
 
@@ -109,9 +101,7 @@ def plan_source(subject: Subject, tables: Tables) -> str:
     """Return ``PREFIX_plan.c``: the tables of one plan as constant arrays."""
     prefix = subject.prefix
     lines = head(subject.stamp, "Tables of a plan.")
-    lines += ["", f'#include "{prefix}_plan.h"', ""]
-    lines += ["/* What comes before each definition, for example a section. */"]
-    lines += ["#ifndef SPMILP_TABLE", "#define SPMILP_TABLE", "#endif"]
+    lines += ["", f'#include "{prefix}_plan.h"', "", *SECTION_MACRO]
     for table in tables.tables:
         columns = ", ".join(column.name for column in table.layout.columns)
         lines += ["", f"/* {columns} */"]
@@ -120,11 +110,6 @@ def plan_source(subject: Subject, tables: Tables) -> str:
     lines += ["", *numbers(f"SPMILP_TABLE {words}", tables.words, "i32")]
     lines += ["", *numbers(f"SPMILP_TABLE {texts}", tables.texts, None), ""]
     return "\n".join(lines)
-
-
-def image_declaration(subject: Subject, tables: Tables) -> str:
-    """Return the declaration of the constants' bytes."""
-    return f"const uint8_t {subject.prefix}_plan_image[{max(1, len(tables.image))}U]"
 
 
 def _declaration(prefix: str, table: Table) -> str:
@@ -178,66 +163,3 @@ def _initialiser(prefix: str, tables: Tables, *, image_in_c: bool) -> list[str]:
     body = [f"        {row}, \\" for row in rows]
     body[-1] = body[-1].replace(", \\", " \\")
     return [f"#define {prefix.upper()}_PLAN_TABLES \\", "    { \\", *body, "    }"]
-
-
-def types_header(tool: str) -> str:
-    """Return ``spmilp_types.h``: structs and codes, the same for every plan of a version."""
-    major, minor = layouts.VERSION
-    lines = ["/*", " * Types of the tables of a plan. Offsets and indices only, no pointers.", " *"]
-    lines += [f" * format: {NAME} {VERSION}", f" * tool: {tool}", " */"]
-    lines += ["", "#include <stdint.h>", ""]
-    lines += [f"#define SPMILP_FORMAT_MAJOR {major}U", f"#define SPMILP_FORMAT_MINOR {minor}U", ""]
-    lines += ["/* An index that says that there is nothing. */"]
-    lines += [f"#define SPMILP_NONE UINT32_C({NONE})", "", *_all_codes(), _ASSERT, ""]
-    lines += ["SPMILP_ASSERT(bytes_have_8_bits, (unsigned char)255 + 1 == 256);", ""]
-    for layout in layouts.LAYOUTS:
-        lines += [*struct(layout), ""]
-    return guarded("spmilp_types", [*lines, *linkage(_tables())])
-
-
-def _tables() -> Iterator[str]:
-    yield "/* All tables of a plan, for code that runs any plan. Counts are rows. */"
-    yield "struct spmilp_tables {"
-    for layout in layouts.LAYOUTS:
-        yield f"    const struct spmilp_{layout.struct} *{layout.table};"
-        yield f"    uint32_t {layout.table}_count;"
-    yield "    const int32_t *words; /* signed integers, and reals as the bits of float32 */"
-    yield "    uint32_t words_count;"
-    yield "    const uint8_t *texts; /* UTF-8, each text with a zero behind it */"
-    yield "    uint32_t texts_count;"
-    yield "    const uint8_t *image; /* bytes of constants; null where it is not in the program */"
-    yield "    uint64_t image_count;"
-    yield "};"
-
-
-def _all_codes() -> Iterator[str]:
-    for prefix, what, names in (
-        ("MEMORY", "Kinds of memories", _of(codes.MEMORY_KINDS)),
-        ("BUFFER", "Kinds of buffers", _of(codes.BUFFER_KINDS)),
-        ("SCHEME", "What a wait does", _of(codes.SCHEMES)),
-        ("FILLED_BY", "What fills a residency", _members(codes.Filler)),
-        ("LIST", "Who runs a command list", _members(codes.ListKind)),
-        ("COMMAND", "What a command does", _members(codes.Operation)),
-        ("PORT", "Sides of the network", _members(codes.Direction)),
-        ("TYPE", "Types of elements (ONNX TensorProto.DataType)", _members(codes.Elements)),
-        ("PART", "Parts of a reduction", _members(codes.Part)),
-        ("LIMIT", "Limits of results: bits", _members(codes.Bound)),
-        ("VALUE", "What the words of an attribute are", _members(codes.AttributeType)),
-        ("OPERATOR", "ONNX operator types", _numbered(codes.OPERATORS)),
-        ("ATTRIBUTE", "Attributes", _numbered(codes.ATTRIBUTES)),
-    ):
-        yield f"/* {what}. */"
-        yield from (f"#define SPMILP_{prefix}_{name} {number}U" for name, number in names)
-        yield ""
-
-
-def _of(numbers: Mapping[Any, int]) -> Iterator[tuple[str, int]]:
-    return ((str(name).upper(), number) for name, number in numbers.items())
-
-
-def _members(numbers: Iterable[IntEnum]) -> Iterator[tuple[str, int]]:
-    return ((member.name, int(member)) for member in numbers)
-
-
-def _numbered(names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    return ((name.upper(), number) for number, name in enumerate(names))

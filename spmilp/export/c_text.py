@@ -3,13 +3,22 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from spmilp.export.names import comment
-from spmilp.export.subject import Stamp
+from spmilp.export.subject import Stamp, Subject
 from spmilp.export.tables import layouts
 from spmilp.export.tables.table import NONE, Layout, Table, Width
 
 NAME, VERSION = "spmilp-c", ".".join(map(str, layouts.VERSION))
 
+LARGEST_IMAGE_IN_C = 4 << 20
+"""Bytes of constants that are written as an array of C too; compilers take long over more."""
+
 TYPES: dict[Width, str] = {"u64": "uint64_t", "u32": "uint32_t", "i32": "int32_t"}
+
+
+SECTION_MACRO = (
+    "/* What comes before each definition, for example a section. */",
+    *("#ifndef SPMILP_TABLE", "#define SPMILP_TABLE", "#endif"),
+)
 
 
 def head(stamp: Stamp, summary: str) -> list[str]:
@@ -75,3 +84,27 @@ def struct(layout: Layout) -> Iterator[str]:
         f"SPMILP_ASSERT({layout.struct}_has_no_padding, "
         f"sizeof(struct spmilp_{layout.struct}) == {layout.stride}U);"
     )
+
+
+def image_is_in_c(image: bytes) -> bool:
+    """Say whether the constants' bytes are written as an array of C too."""
+    return len(image) <= LARGEST_IMAGE_IN_C
+
+
+def image_declaration(prefix: str, image: bytes) -> str:
+    """Return the declaration of the constants' bytes."""
+    return f"const uint8_t {prefix}_plan_image[{max(1, len(image))}U]"
+
+
+def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
+    """Return the files of the constants' bytes: binary, and C where they are few enough."""
+    prefix = subject.prefix
+    if not image_is_in_c(image):
+        return {f"{prefix}_image.bin": image}
+    lines = head(subject.stamp, "Bytes of the constants, as they lie in flash.")
+    lines += ["", f'#include "{prefix}_plan.h"', "", *SECTION_MACRO, ""]
+    lines += numbers(f"SPMILP_TABLE {image_declaration(prefix, image)}", image, None)
+    return {
+        f"{prefix}_image.c": "\n".join([*lines, ""]).encode(),
+        f"{prefix}_image.bin": image,
+    }

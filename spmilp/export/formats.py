@@ -20,6 +20,7 @@ from spmilp.export import (
     tflm,
 )
 from spmilp.export.dma import files as dma_files
+from spmilp.export.footprint import Footprint, footprint
 from spmilp.export.player import files as player_files
 from spmilp.export.subject import Subject
 from spmilp.files import sha256_of, write_together
@@ -130,10 +131,13 @@ class Exported:
         Contents by file name, the manifest included.
     left_out
         ``(format, reason)`` of those that were wanted only if possible, and are not.
+    footprint
+        Of the C tables, if they were made and say what tasks compute.
     """
 
     files: Mapping[str, bytes]
     left_out: tuple[tuple[str, str], ...]
+    footprint: Footprint | None = None
 
 
 def export(
@@ -175,7 +179,9 @@ def export(
         listed += [_entry(name, file, content) for file, content in made.items()]
     manifest = {**subject.stamp.fields("spmilp-export", "1.0"), "files": listed}
     files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
-    return Exported(files=files, left_out=tuple(left_out))
+    has_tables = "c" in asked and "c" not in {name for name, _ in left_out}
+    taken = footprint(subject) if has_tables and subject.network is not None else None
+    return Exported(files=files, left_out=tuple(left_out), footprint=taken)
 
 
 def write_export(exported: Exported, folder: Path) -> tuple[Path, ...]:

@@ -7,14 +7,18 @@ from pathlib import Path
 
 from spmilp.errors import ArgumentError
 from spmilp.export.formats import FORMATS, Exported, export
-from spmilp.export.subject import Subject, stamp_of
+from spmilp.export.subject import Profile, Subject, stamp_of
 from spmilp.files import read_bytes
 from spmilp.frontend.load import load_network_of
 from spmilp.machine.controllers import CONTROLLERS
+from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 
 ALL = "all"
+
+MICROCONTROLLER_BYTES = 16 << 20
+"""Bytes on chip up to which a machine is like a microcontroller: flash is scarce there too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class ExportRequest:
         Beginning of the names of C objects.
     controllers
         ``(pattern of engine names, controller)``; by default those of the machine.
+    profile
+        Of the C tables and the player; ``None`` for that of the machine (:func:`default_profile`).
     """
 
     wanted: tuple[str, ...]
@@ -41,6 +47,7 @@ class ExportRequest:
     dims: Mapping[str, int]
     prefix: str = "spmilp"
     controllers: tuple[tuple[str, str], ...] = ()
+    profile: Profile | None = None
 
     @classmethod
     def of(
@@ -51,6 +58,7 @@ class ExportRequest:
         dims: Mapping[str, int],
         prefix: str,
         controllers: Iterable[str],
+        profile: str | None = None,
     ) -> "ExportRequest":
         """Read a request as users write it.
 
@@ -86,6 +94,7 @@ class ExportRequest:
             dims=dims,
             prefix=prefix,
             controllers=tuple(map(_controller, controllers)),
+            profile=None if profile is None else _profile(profile, has_model=model is not None),
         )
 
 
@@ -111,8 +120,33 @@ def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exporte
         model=content,
         prefix=request.prefix,
         controllers=request.controllers,
+        profile=request.profile or default_profile(problem.machine, has_model=network is not None),
     )
     return export(subject, request.wanted, request.if_possible)
+
+
+def default_profile(machine: Machine, *, has_model: bool) -> Profile:
+    """Return the profile of machines that are like microcontrollers, or that of others.
+
+    Without the model there is nothing to run: then the tables describe the plan.
+    """
+    on_chip = [memory.size or 0 for memory in machine.memories if memory.kind != MemoryKind.DRAM]
+    is_small = sum(on_chip) <= MICROCONTROLLER_BYTES
+    return Profile.RELEASE if is_small and has_model else Profile.DEBUG
+
+
+def _profile(name: str, *, has_model: bool) -> Profile:
+    if name not in list(Profile):
+        raise ArgumentError(
+            f"profile {name}: there are {', '.join(Profile)}",
+            is_option=True,
+        )
+    if name == Profile.RELEASE and not has_model:
+        raise ArgumentError(
+            "profile release keeps what runs, which only the model says: add --model MODEL.onnx",
+            is_option=True,
+        )
+    return Profile(name)
 
 
 def _named(lists: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The subject of an export: a plan, its problem, its origin and, where known, its network."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 from spmilp.commands.build import build_commands
@@ -20,6 +21,19 @@ SCRATCH = "scratch"
 
 UNKNOWN = "0" * 64
 """The SHA-256 of a file that the problem does not name."""
+
+
+class Profile(StrEnum):
+    """What the tables of C keep of a plan.
+
+    ``debug``
+        Everything, in rows of fixed width: names, times, residencies.
+    ``release``
+        What runs, in as few bytes as possible; constants are read from flash.
+    """
+
+    DEBUG = "debug"
+    RELEASE = "release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +109,8 @@ class Subject:
     controllers
         ``(pattern of engine names, controller)`` in place of the machine's; the last one that
         fits counts.
+    profile
+        Of the C tables and the player; ``release`` needs the network.
     """
 
     problem: Problem
@@ -104,6 +120,7 @@ class Subject:
     model: bytes | None = None
     prefix: str = "spmilp"
     controllers: tuple[tuple[str, str], ...] = ()
+    profile: Profile = Profile.DEBUG
 
     @cached_property
     def lists(self) -> CommandLists:

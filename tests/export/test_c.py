@@ -8,7 +8,8 @@ import pytest
 
 from export.subjects import lowered, subject, with_hostile_names
 from spmilp.export.binary import binary
-from spmilp.export.c_files import LARGEST_IMAGE_IN_C, c_files
+from spmilp.export.c_files import c_files
+from spmilp.export.c_text import LARGEST_IMAGE_IN_C
 from spmilp.export.subject import Subject
 from spmilp.export.tables import layouts
 
@@ -134,7 +135,7 @@ def test_a_large_image_is_a_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
     given = lowered("ds_cnn_int8", 5, 1)
     files = c_files(given)
     assert len(files["spmilp_image.bin"]) <= LARGEST_IMAGE_IN_C
-    monkeypatch.setattr("spmilp.export.c_files.LARGEST_IMAGE_IN_C", 100)
+    monkeypatch.setattr("spmilp.export.c_text.LARGEST_IMAGE_IN_C", 100)
     smaller = c_files(given)
     assert "spmilp_image.c" not in smaller
     assert smaller["spmilp_image.bin"] == files["spmilp_image.bin"]

@@ -145,8 +145,7 @@ def test_tables_in_c_run_as_the_binary_file_does(tmp_path: Path) -> None:
 def test_an_image_that_is_not_in_c_is_linked_from_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spmilp.export.c_files.LARGEST_IMAGE_IN_C", 100)
-    monkeypatch.setattr("spmilp.export.player.files.LARGEST_IMAGE_IN_C", 100)
+    monkeypatch.setattr("spmilp.export.c_text.LARGEST_IMAGE_IN_C", 100)
     given = planned("autoencoder_int8", "cell_be")
     given.export(tmp_path)
     assert not (tmp_path / "spmilp_image.c").exists()

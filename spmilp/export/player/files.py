@@ -4,15 +4,15 @@ Operators without a kernel in C are refused.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from spmilp.export.c_files import LARGEST_IMAGE_IN_C
-from spmilp.export.c_text import head
+from spmilp.export.c_text import head, image_is_in_c
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
-from spmilp.export.subject import Stamp, Subject
+from spmilp.export.packed.packed import packed_plan
+from spmilp.export.subject import Profile, Stamp, Subject
 from spmilp.export.tables.all_tables import all_tables
 from spmilp.export.tables.codes import Elements
 from spmilp.export.tables.table import Tables
@@ -23,6 +23,14 @@ NAME, VERSION = "spmilp-player", "1.0"
 _HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmb_play.c"})
 """Sources that the program for bare metal does not need."""
 
+_OF_ONE_PROFILE: Mapping[Profile, frozenset[str]] = {
+    Profile.DEBUG: frozenset(
+        {"spmilp_player.c", "spmilp_tasks.c", "spmilp_blob.c", "spmilp_blob.h", "spmb_play.c"}
+    ),
+    Profile.RELEASE: frozenset({"spmilp_packed.c", "spmilp_packed.h"}),
+}
+"""Sources that the other profile has no use for."""
+
 TYPES = frozenset(
     type_.name.lower()
     for type_ in Elements
@@ -32,6 +40,9 @@ TYPES = frozenset(
 
 RANK, INPUTS, WINDOW_AXES = 8, 32, 3
 """``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources."""
+
+LEAST_INPUTS = 5
+"""What some kernel looks at without counting."""
 
 _WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool"})
 _PER_CHANNEL = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
@@ -52,7 +63,7 @@ def player(subject: Subject) -> dict[str, bytes]:
     require_kernels(subject)
     tables = all_tables(subject)
     prefix = subject.prefix
-    runtime = _sources()
+    runtime = _sources(subject.profile)
     made = {name: _headed(subject.stamp, name, text) for name, text in runtime.items()}
     made |= {
         f"{prefix}_program.h": _stamped(subject, _template(subject, tables, "program.h")),
@@ -64,10 +75,15 @@ def player(subject: Subject) -> dict[str, bytes]:
     return made
 
 
-def _sources() -> dict[str, str]:
-    """Return the files that are the same for every plan, in the order of their names."""
+def _sources(profile: Profile) -> dict[str, str]:
+    """Return the files that are the same for every plan of a profile, in order of their names."""
     folder = files("spmilp.export.player").joinpath("c")
-    found = {item.name: item.read_text("utf-8") for item in folder.iterdir() if item.is_file()}
+    others = frozenset[str]().union(*_OF_ONE_PROFILE.values()) - _OF_ONE_PROFILE[profile]
+    found = {
+        item.name: item.read_text("utf-8")
+        for item in folder.iterdir()
+        if item.is_file() and item.name not in others
+    }
     return dict(sorted(found.items()))
 
 
@@ -93,7 +109,7 @@ def _stamped(subject: Subject, text: str) -> bytes:
 
 
 def _image_in_c(tables: Tables) -> bool:
-    return len(tables.image) <= LARGEST_IMAGE_IN_C
+    return image_is_in_c(tables.image)
 
 
 def _makefile(subject: Subject, tables: Tables, sources: Iterable[str]) -> bytes:
@@ -103,13 +119,24 @@ def _makefile(subject: Subject, tables: Tables, sources: Iterable[str]) -> bytes
     text = text.replace("@RUNTIME@", " ".join(runtime))
     text = text.replace("@IMAGE_SOURCE@", "$(PREFIX)_image.c" if in_c else "")
     text = text.replace("@IMAGE_BINARY@", "" if in_c else "$(PREFIX)_image.bin")
+    text = text.replace("@INPUTS@", str(_most_inputs(subject, tables)))
+    if subject.profile is Profile.DEBUG:
+        text += _template(subject, tables, "blob.mk")
     heading = "".join(f"# {line}\n" for line in subject.stamp.lines(NAME, VERSION))
     return f"{heading}\n{text}".encode()
+
+
+def _most_inputs(subject: Subject, tables: Tables) -> int:
+    """Return how many inputs kernels must be able to take."""
+    if subject.profile is Profile.RELEASE:
+        return max(LEAST_INPUTS, packed_plan(subject).inputs)
+    return max(INPUTS, *(row[2] for row in tables.of("steps").rows))
 
 
 def _program(subject: Subject, tables: Tables) -> list[str]:
     """Return the definitions of memories, workspaces, events and the player."""
     prefix = subject.prefix
+    is_packed = subject.profile is Profile.RELEASE
     upper = prefix.upper()
     memories = range(len(tables.of("memories").rows))
     lists = tables.of("lists").rows
@@ -117,10 +144,17 @@ def _program(subject: Subject, tables: Tables) -> list[str]:
     places = {core: number for number, core in enumerate(running)}
     image = f"_binary_{prefix}_image_bin_start"
     has_image = _image_in_c(tables)
+    where = f"{prefix}_plan_image" if has_image else image
+    packed = f"&{prefix}_plan_packed" if is_packed else "(const struct spmilp_packed *)0"
     return [
         f'#include "{prefix}_plan.h"',
         f'#include "{prefix}_program.h"',
         "",
+        *(
+            []
+            if has_image
+            else [f"/* {prefix}_image.bin */", f"extern const uint8_t {image}[];", ""]
+        ),
         "/* Whole words: every element is aligned where its offset is. SPMILP_MEMORY, if it is",
         "   defined, stands before each definition, for example a section. */",
         "#ifndef SPMILP_MEMORY",
@@ -135,6 +169,7 @@ def _program(subject: Subject, tables: Tables) -> list[str]:
         "",
         "static uint8_t *const memories[] = {",
         *(f"    (uint8_t *)memory{number}," for number in memories),
+        *([f"    (uint8_t *){where}, /* constants, which nothing writes */"] if is_packed else []),
         "};",
         "",
         "/* As many as cores run at the same time. */",
@@ -148,16 +183,11 @@ def _program(subject: Subject, tables: Tables) -> list[str]:
         "};",
         "",
         f"static uint32_t events[{upper}_PLAN_EVENTS + 1U];",
-        f"static uint32_t positions[{upper}_PLAN_LISTS + 1U];",
+        f"static uint32_t positions[{1 + is_packed}U * {upper}_PLAN_LISTS + 1U];",
         f"static {'const ' * has_image}struct spmilp_tables tables = {upper}_PLAN_TABLES;",
         "",
         f"const struct spmilp_player {prefix}_program = {{&tables, memories, workspaces, events,",
-        f"{' ' * 40}positions}};",
-        *(
-            []
-            if has_image
-            else ["", f"/* {prefix}_image.bin */", f"extern const uint8_t {image}[];"]
-        ),
+        f"    positions, {packed}}};",
         "",
         f"const char *{prefix}_program_prepare(void)",
         "{",

@@ -1,6 +1,7 @@
 """All tables of a plan and, where the network is known, the image of its constants."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from spmilp.problem.strides import row_major_strides
 from spmilp.units import align_up
 
 
+@lru_cache(maxsize=1)
 def all_tables(subject: Subject) -> Tables:
     """Return every table; those that need the network are empty where it is not known.
 
@@ -86,7 +88,7 @@ def _network_tables(
 
 
 ALIGNMENT = 16
-"""Of segments in the image."""
+"""Of segments in the image, at least; more where their memory wants more."""
 
 
 class Image:
@@ -173,7 +175,8 @@ class Image:
         self, memory: int, address: int, name: str, values: np.ndarray[tuple[int, ...], np.dtype]
     ) -> None:
         content = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
-        self.data += bytes(align_up(len(self.data), ALIGNMENT) - len(self.data))
+        alignment = max(ALIGNMENT, self._problem.machine.memories[memory].alignment)
+        self.data += bytes(align_up(len(self.data), alignment) - len(self.data))
         self.segments.append((address, len(content), len(self.data), memory, self._texts.add(name)))
         self.segment_names.append(name)
         self.data += content

@@ -56,7 +56,7 @@ static int reserve_and_play(const struct spmilp_tables *tables, int count, char 
     int result = 1;
     if (there) {
         const struct spmilp_player player = {tables, memories.each, workspaces.each, events,
-                                             positions};
+                                             positions, (const struct spmilp_packed *)0};
         result = play(&player, count, arguments);
     } else {
         fprintf(stderr, "plan: there is no memory for it\n");

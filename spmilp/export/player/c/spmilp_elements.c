@@ -224,18 +224,18 @@ void spmilp_store_real(const struct spmilp_box *operand, size_t index, float val
     }
 }
 
-float spmilp_scale_at(const struct spmilp_tables *tables, const struct spmilp_scale *scale,
+float spmilp_scale_at(const int32_t *words, const struct spmilp_scale *scale,
                       int32_t position)
 {
     const uint32_t index = scale->axis < 0 ? 0U : (uint32_t)position;
-    return float_of_bits((uint32_t)tables->words[scale->scales + index]);
+    return float_of_bits((uint32_t)words[scale->scales + index]);
 }
 
-int32_t spmilp_zero_at(const struct spmilp_tables *tables, const struct spmilp_scale *scale,
+int32_t spmilp_zero_at(const int32_t *words, const struct spmilp_scale *scale,
                        int32_t position)
 {
     const uint32_t index = scale->zeros == 1U ? 0U : (uint32_t)position;
-    return tables->words[scale->zero_points + index];
+    return words[scale->zero_points + index];
 }
 
 /* The position that a scale is taken at. */
@@ -253,9 +253,9 @@ float spmilp_real(const struct spmilp_call *call, const struct spmilp_box *opera
         return spmilp_load_real(operand, index);
     }
     const int32_t position = along(scale, at);
-    const int64_t zero = spmilp_zero_at(call->tables, scale, position);
+    const int64_t zero = spmilp_zero_at(call->words, scale, position);
     return (float)(spmilp_load_integer(operand, index) - zero) *
-           spmilp_scale_at(call->tables, scale, position);
+           spmilp_scale_at(call->words, scale, position);
 }
 
 int64_t spmilp_saturate(float rounded, int32_t zero, uint32_t type)
@@ -306,8 +306,8 @@ void spmilp_put(const struct spmilp_call *call, size_t index, const int32_t *at,
         return;
     }
     const int32_t position = along(scale, at);
-    const float scaled = value / spmilp_scale_at(call->tables, scale, position);
-    const int32_t zero = spmilp_zero_at(call->tables, scale, position);
+    const float scaled = value / spmilp_scale_at(call->words, scale, position);
+    const int32_t zero = spmilp_zero_at(call->words, scale, position);
     const int64_t stored = call->step->quantised == SPMILP_ROUNDS_WITH_ZERO
                                ? spmilp_saturate(rintf(scaled + (float)zero), 0, scale->type)
                                : spmilp_saturate(rintf(scaled), zero, scale->type);
@@ -316,7 +316,7 @@ void spmilp_put(const struct spmilp_call *call, size_t index, const int32_t *at,
 
 const struct spmilp_attribute *spmilp_attribute(const struct spmilp_call *call, uint32_t name)
 {
-    const struct spmilp_attribute *rows = &call->tables->attributes[call->step->first_attribute];
+    const struct spmilp_attribute *rows = call->attributes;
     for (uint32_t i = 0; i < call->step->attributes; i++) {
         if (rows[i].name == name) {
             return &rows[i];
@@ -328,7 +328,7 @@ const struct spmilp_attribute *spmilp_attribute(const struct spmilp_call *call, 
 int32_t spmilp_integer(const struct spmilp_call *call, uint32_t name, uint32_t position)
 {
     const struct spmilp_attribute *row = spmilp_attribute(call, name);
-    return row && position < row->count ? call->tables->words[row->first + position] : 0;
+    return row && position < row->count ? call->words[row->first + position] : 0;
 }
 
 float spmilp_number(const struct spmilp_call *call, uint32_t name)
@@ -341,7 +341,7 @@ float spmilp_number(const struct spmilp_call *call, uint32_t name)
 int spmilp_is_text(const struct spmilp_call *call, uint32_t name, const char *text)
 {
     const struct spmilp_attribute *row = spmilp_attribute(call, name);
-    return row && memcmp(call->tables->texts + row->first, text, strlen(text) + 1U) == 0;
+    return row && memcmp(call->texts + row->first, text, strlen(text) + 1U) == 0;
 }
 
 /* NumPy's pairwise sum: eight running sums for up to 128 terms, halves for more. */

@@ -294,16 +294,16 @@ static int is_qlinear(const struct spmilp_call *call)
 static void put_qlinear(const struct spmilp_call *call, size_t index, const int32_t *at)
 {
     const struct spmilp_scale *scale = call->output.scale;
-    const float step = spmilp_scale_at(call->tables, scale, 0);
-    const float zero = (float)spmilp_zero_at(call->tables, scale, 0);
+    const float step = spmilp_scale_at(call->words, scale, 0);
+    const float zero = (float)spmilp_zero_at(call->words, scale, 0);
     float x[2], steps[2], zeros[2], result;
     int32_t own[SPMILP_MAX_RANK];
     for (uint32_t i = 0; i < 2U; i++) {
         const struct spmilp_box *input = &call->inputs[i];
         spmilp_broadcast(input, at, call->output.rank, own);
         x[i] = (float)spmilp_load_integer(input, spmilp_place(input, own));
-        steps[i] = spmilp_scale_at(call->tables, input->scale, 0);
-        zeros[i] = (float)spmilp_zero_at(call->tables, input->scale, 0);
+        steps[i] = spmilp_scale_at(call->words, input->scale, 0);
+        zeros[i] = (float)spmilp_zero_at(call->words, input->scale, 0);
     }
     if (call->step->kind == SPMILP_OPERATOR_MUL) {
         result = (x[0] - zeros[0]) * (x[1] - zeros[1]) * (steps[0] * steps[1] / step) + zero;

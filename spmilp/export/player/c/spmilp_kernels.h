@@ -9,7 +9,9 @@
 #include "spmilp_types.h"
 
 #define SPMILP_MAX_RANK 8U
-#define SPMILP_MAX_INPUTS 32U
+#ifndef SPMILP_MAX_INPUTS
+#define SPMILP_MAX_INPUTS 32U /* player.mk takes what the plan needs */
+#endif
 
 /* A box of a tensor, packed in row-major order. Boxes are pairs of first element and length. */
 struct spmilp_box {
@@ -22,8 +24,10 @@ struct spmilp_box {
 };
 
 struct spmilp_call {
-    const struct spmilp_tables *tables;
     const struct spmilp_step *step;
+    const struct spmilp_attribute *attributes; /* of the step */
+    const int32_t *words;                      /* what scales and attributes point into */
+    const uint8_t *texts;
     struct spmilp_box inputs[SPMILP_MAX_INPUTS];
     struct spmilp_box output;
     struct spmilp_box previous; /* sums of the parts before; without data for the first part */
@@ -53,9 +57,9 @@ float spmilp_real(const struct spmilp_call *call, const struct spmilp_box *opera
 void spmilp_store_integer(const struct spmilp_box *operand, size_t index, int64_t value);
 void spmilp_store_real(const struct spmilp_box *operand, size_t index, float value);
 void spmilp_put(const struct spmilp_call *call, size_t index, const int32_t *at, float value);
-float spmilp_scale_at(const struct spmilp_tables *tables, const struct spmilp_scale *scale,
+float spmilp_scale_at(const int32_t *words, const struct spmilp_scale *scale,
                       int32_t position);
-int32_t spmilp_zero_at(const struct spmilp_tables *tables, const struct spmilp_scale *scale,
+int32_t spmilp_zero_at(const int32_t *words, const struct spmilp_scale *scale,
                        int32_t position);
 int64_t spmilp_saturate(float rounded, int32_t zero, uint32_t type);
 

@@ -20,9 +20,9 @@ static float element(const struct row *row, uint32_t number)
     if (!data->scale) {
         return spmilp_load_real(data, index);
     }
-    const int64_t zero = spmilp_zero_at(row->call->tables, data->scale, 0);
+    const int64_t zero = spmilp_zero_at(row->call->words, data->scale, 0);
     return (float)(spmilp_load_integer(data, index) - zero) *
-           spmilp_scale_at(row->call->tables, data->scale, 0);
+           spmilp_scale_at(row->call->words, data->scale, 0);
 }
 
 static float plain(const void *context, uint32_t number)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "spmilp_kernels.h"
+#include "spmilp_lists.h"
+#include "spmilp_memories.h"
 
 static const char *check_step(const struct spmilp_step *step)
 {
@@ -80,70 +82,37 @@ void spmilp_move(const struct spmilp_player *player, uint32_t transfer)
     const struct spmilp_transfer *move = &tables->transfers[transfer];
     for (uint32_t i = 0; i < move->copies; i++) {
         const struct spmilp_copy *copy = &tables->copies[move->first_copy + i];
-        const struct spmilp_loop *loops = &tables->loops[copy->first_loop];
-        const uint8_t *source = player->memories[copy->source_memory];
-        uint8_t *destination = player->memories[copy->destination_memory];
-        size_t from = (size_t)copy->source, to = (size_t)copy->destination;
-        uint32_t turns[SPMILP_MAX_RANK] = {0U};
-        uint32_t level;
-        do {
-            memcpy(destination + to, source + from, copy->run);
-            /* The next turn of the innermost loop that has one left; those inside begin again. */
-            for (level = copy->loops; level > 0U; level--) {
-                const struct spmilp_loop *loop = &loops[level - 1U];
-                from += (size_t)loop->source_stride;
-                to += (size_t)loop->destination_stride;
-                if (++turns[level - 1U] < loop->count) {
-                    break;
-                }
-                turns[level - 1U] = 0U;
-                from -= (size_t)loop->source_stride * loop->count;
-                to -= (size_t)loop->destination_stride * loop->count;
-            }
-        } while (level > 0U);
+        spmilp_copy(player->memories[copy->destination_memory] + (size_t)copy->destination,
+                    player->memories[copy->source_memory] + (size_t)copy->source, copy->run,
+                    &tables->loops[copy->first_loop], copy->loops);
     }
 }
 
-const struct spmilp_port *spmilp_find_port(const struct spmilp_tables *tables, uint32_t direction,
-                                           uint32_t number)
+void spmilp_rewind(const struct spmilp_player *player)
 {
-    for (uint32_t i = 0; i < tables->ports_count; i++) {
-        if (tables->ports[i].direction == direction && number-- == 0U) {
-            return &tables->ports[i];
-        }
-    }
-    return (const struct spmilp_port *)0;
-}
-
-/* Where element `number` of a port, in row-major order, lies in its memory. */
-static size_t place_in_port(const struct spmilp_tables *tables, const struct spmilp_port *port,
-                            size_t number)
-{
-    size_t place = (size_t)port->address;
-    for (uint32_t axis = port->rank; axis > 0U; axis--) {
-        const size_t length = (size_t)tables->words[port->shape + axis - 1U];
-        place += number % length * (size_t)tables->words[port->strides + axis - 1U];
-        number /= length;
-    }
-    return place;
-}
-
-void spmilp_write_input(const struct spmilp_player *player, const struct spmilp_port *port,
-                        const uint8_t *packed)
-{
-    const size_t item = spmilp_item(port->type);
-    for (size_t i = 0; item > 0U && i < (size_t)port->bytes / item; i++) {
-        memcpy(player->memories[port->memory] + place_in_port(player->tables, port, i),
-               packed + i * item, item);
+    for (uint32_t list = 0; list < player->tables->lists_count; list++) {
+        player->positions[list] = 0U;
     }
 }
 
-void spmilp_read_output(const struct spmilp_player *player, const struct spmilp_port *port,
-                        uint8_t *packed)
+int spmilp_fetch(const struct spmilp_player *player, uint32_t list,
+                 struct spmilp_command *command)
 {
-    const size_t item = spmilp_item(port->type);
-    for (size_t i = 0; item > 0U && i < (size_t)port->bytes / item; i++) {
-        memcpy(packed + i * item,
-               player->memories[port->memory] + place_in_port(player->tables, port, i), item);
+    const struct spmilp_list *row = &player->tables->lists[list];
+    if (player->positions[list] == row->commands) {
+        return 0;
     }
+    *command = player->tables->commands[row->first_command + player->positions[list]];
+    return 1;
+}
+
+void spmilp_do(const struct spmilp_player *player, uint32_t list,
+               const struct spmilp_command *command)
+{
+    if (command->operation == SPMILP_COMMAND_RUN) {
+        spmilp_run_task(player, command->argument);
+    } else if (command->operation == SPMILP_COMMAND_MOVE) {
+        spmilp_move(player, command->argument);
+    }
+    player->positions[list]++;
 }

@@ -14,13 +14,16 @@
 extern "C" {
 #endif
 
+struct spmilp_packed;
+
 struct spmilp_player {
     const struct spmilp_tables *tables;
     uint8_t *const *memories;   /* base of each memory, `used` bytes of it are reserved */
     uint8_t *const *workspaces; /* for each core, `workspace` bytes; cores that never run at the
                                    same time (all, in one loop) may have the same one */
     uint32_t *events;           /* as many as the summary says; may be null if there are none */
-    uint32_t *positions;        /* one for each list; used by spmilp_play_loop */
+    uint32_t *positions;        /* where each list is: a word of each; two of each if it is packed */
+    const struct spmilp_packed *packed; /* null if the tables have everything */
 };
 
 /*
@@ -49,7 +52,7 @@ const char *spmilp_play_loop(const struct spmilp_player *player);
 /* Run each list in a thread of its own (POSIX threads). */
 const char *spmilp_play_threads(const struct spmilp_player *player);
 
-/* What the lists call: for an event loop or drivers of one's own. */
+/* What the lists of tables call: for an event loop or drivers of one's own. */
 void spmilp_run_task(const struct spmilp_player *player, uint32_t task);
 void spmilp_move(const struct spmilp_player *player, uint32_t transfer);
 

@@ -23,7 +23,7 @@ static int32_t zero_of(const struct spmilp_call *call, const struct spmilp_facto
 {
     const struct spmilp_box *given = &call->inputs[2U + position];
     if (factor->operand->scale) {
-        return spmilp_zero_at(call->tables, factor->operand->scale, factor->channel);
+        return spmilp_zero_at(call->words, factor->operand->scale, factor->channel);
     }
     if (call->step->inputs <= 2U + position || !given->data) {
         return 0;
@@ -76,9 +76,9 @@ static float factor_real(const struct spmilp_call *call, const struct spmilp_fac
     if (!scale) {
         return spmilp_load_real(factor->operand, index);
     }
-    const int64_t zero = spmilp_zero_at(call->tables, scale, factor->channel);
+    const int64_t zero = spmilp_zero_at(call->words, scale, factor->channel);
     return (float)(spmilp_load_integer(factor->operand, index) - zero) *
-           spmilp_scale_at(call->tables, scale, factor->channel);
+           spmilp_scale_at(call->words, scale, factor->channel);
 }
 
 void spmilp_add_products(const struct spmilp_call *call, const struct spmilp_factor *data,
@@ -116,13 +116,13 @@ static int64_t wrapped(uint32_t sum)
 static void finish_integers(const struct spmilp_call *call, size_t index, const int32_t *at,
                             int32_t channel, uint32_t sum)
 {
-    const struct spmilp_tables *tables = call->tables;
+    const int32_t *words = call->words;
     const struct spmilp_scale *scale = call->output.scale;
     const struct spmilp_box *bias = &call->inputs[2];
     const int32_t position = scale && scale->axis >= 0 ? at[scale->axis] : 0;
-    const float unit = scale ? spmilp_scale_at(tables, scale, position) : 1.0F;
-    const float step = spmilp_scale_at(tables, call->inputs[0].scale, 0) *
-                       spmilp_scale_at(tables, call->inputs[1].scale, channel);
+    const float unit = scale ? spmilp_scale_at(words, scale, position) : 1.0F;
+    const float step = spmilp_scale_at(words, call->inputs[0].scale, 0) *
+                       spmilp_scale_at(words, call->inputs[1].scale, channel);
     const int has_bias = call->step->inputs > 2U && bias->data;
     if (has_bias && spmilp_is_integer(bias->type)) {
         sum += (uint32_t)spmilp_load_integer(bias, place_of_bias(call, at));
@@ -136,7 +136,7 @@ static void finish_integers(const struct spmilp_call *call, size_t index, const 
         spmilp_store_real(&call->output, index, value);
         return;
     }
-    const int32_t zero = spmilp_zero_at(tables, scale, position);
+    const int32_t zero = spmilp_zero_at(words, scale, position);
     spmilp_store_integer(&call->output, index, spmilp_saturate(rintf(value), zero, scale->type));
 }
 
@@ -155,8 +155,8 @@ static void finish_reals(const struct spmilp_call *call, size_t index, const int
         if (scale) {
             const int32_t channel = at[1];
             added = (float)(spmilp_load_integer(bias, place) -
-                            spmilp_zero_at(call->tables, scale, channel)) *
-                    spmilp_scale_at(call->tables, scale, channel);
+                            spmilp_zero_at(call->words, scale, channel)) *
+                    spmilp_scale_at(call->words, scale, channel);
         }
         value += is_gemm ? added * spmilp_number(call, SPMILP_ATTRIBUTE_BETA) : added;
     }

@@ -112,7 +112,10 @@ static const struct spmilp_scale *scale_of(const struct spmilp_tables *tables,
 static void run_step(const struct place *place, const struct spmilp_step *step)
 {
     const struct spmilp_tables *tables = place->player->tables;
-    struct spmilp_call call = {.tables = tables, .step = step};
+    struct spmilp_call call = {.step = step,
+                               .attributes = &tables->attributes[step->first_attribute],
+                               .words = tables->words,
+                               .texts = tables->texts};
     for (uint32_t i = 0; i < step->inputs; i++) {
         const int32_t view = tables->words[step->first_input + i];
         if (view >= 0) {

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "spmilp_player.h"
+#include "spmilp_lists.h"
 
 /* Each event has a lock of its own: what is ordered is ordered by the events alone, so that a race
    detector sees a wait that is missing. */
@@ -25,7 +25,7 @@ struct crew {
 
 struct worker {
     struct crew *crew;
-    const struct spmilp_list *list;
+    uint32_t list;
     pthread_t thread;
 };
 
@@ -78,23 +78,14 @@ static void *run_list(void *argument)
     if (pass_gate(crew) == CANCELLED) {
         return (void *)0;
     }
-    for (uint32_t i = 0; i < worker->list->commands; i++) {
-        const struct spmilp_command *command =
-            &crew->player->tables->commands[worker->list->first_command + i];
-        switch (command->operation) {
-        case SPMILP_COMMAND_WAIT:
-            wait_for(crew, command->argument, command->count);
-            break;
-        case SPMILP_COMMAND_SIGNAL:
-            signal_event(crew, command->argument);
-            break;
-        case SPMILP_COMMAND_RUN:
-            spmilp_run_task(crew->player, command->argument);
-            break;
-        default:
-            spmilp_move(crew->player, command->argument);
-            break;
+    struct spmilp_command command;
+    while (spmilp_fetch(crew->player, worker->list, &command)) {
+        if (command.operation == SPMILP_COMMAND_WAIT) {
+            wait_for(crew, command.argument, command.count);
+        } else if (command.operation == SPMILP_COMMAND_SIGNAL) {
+            signal_event(crew, command.argument);
         }
+        spmilp_do(crew->player, worker->list, &command);
     }
     return (void *)0;
 }
@@ -102,13 +93,14 @@ static void *run_list(void *argument)
 /* Start a thread for each list that is not empty, and return how many there are. */
 static uint32_t start_all(struct crew *crew, struct worker *workers, int *failed)
 {
-    const struct spmilp_tables *tables = crew->player->tables;
+    struct spmilp_command first;
     uint32_t started = 0U;
-    for (uint32_t i = 0; i < tables->lists_count && !*failed; i++) {
-        if (tables->lists[i].commands > 0U) {
+    spmilp_rewind(crew->player);
+    for (uint32_t i = 0; i < crew->player->tables->lists_count && !*failed; i++) {
+        if (spmilp_fetch(crew->player, i, &first)) {
             struct worker *worker = &workers[started];
             worker->crew = crew;
-            worker->list = &tables->lists[i];
+            worker->list = i;
             *failed = pthread_create(&worker->thread, (pthread_attr_t *)0, run_list, worker);
             started += *failed ? 0U : 1U;
         }

@@ -1,11 +1,10 @@
 # make -f player.mk            the program for this host: PREFIX_play [--loop] INPUT... OUTPUT...
-# make -f player.mk blob       the same for any plan: spmb_play plan.spmb [--loop] INPUT...
 # make -f player.mk mps2       a program without operating system for an Arm MPS2 (QEMU)
 
 PREFIX = @PREFIX@
 CFLAGS = -O2
 # Results are those of the value replay if every operation of float is rounded by itself.
-C99 = -std=c99 -ffp-contract=off
+C99 = -std=c99 -ffp-contract=off -DSPMILP_MAX_INPUTS=@INPUTS@U
 WARNINGS = -pedantic -Wall -Wextra -Wconversion -Werror
 ARM = arm-none-eabi-
 ARM_FLAGS = -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections
@@ -20,12 +19,8 @@ $(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(HEADERS) 
 	$(if $(IMAGE),$(LD) -r -b binary -z noexecstack $(IMAGE) -o $(PREFIX)_image.o)
 	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) $(IMAGE:.bin=.o) -o $@ -pthread -lm
 
-.PHONY: blob mps2
-blob: spmb_play
+.PHONY: mps2
 mps2: $(PREFIX)_mps2.elf
-
-spmb_play: spmb_play.c spmilp_blob.c $(RUNTIME) $(HOST) $(HEADERS) player.mk
-	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) -o $@ -pthread -lm
 
 # One loop needs one workspace.
 $(PREFIX)_mps2.elf: $(PREFIX)_mps2.c $(PLAN) $(RUNTIME) $(IMAGE) $(HEADERS) spmilp_mps2.ld player.mk

@@ -1,0 +1,1 @@
+"""The release profile: what runs, as a string of bits without times and names."""

@@ -1,0 +1,15 @@
+#ifndef SPMILP_MEMORIES_H
+#define SPMILP_MEMORIES_H
+
+/* Bytes between memories. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spmilp_types.h"
+
+/* Copy runs of bytes at the strides of nested loops, the outermost first. */
+void spmilp_copy(uint8_t *to, const uint8_t *from, size_t run, const struct spmilp_loop *loops,
+                 uint32_t count);
+
+#endif

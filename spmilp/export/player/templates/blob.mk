@@ -1,0 +1,7 @@
+
+# make -f player.mk blob       any plan: spmb_play plan.spmb [--loop] INPUT... OUTPUT...
+.PHONY: blob
+blob: spmb_play
+
+spmb_play: spmb_play.c spmilp_blob.c $(RUNTIME) $(HOST) $(HEADERS) player.mk
+	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) -o $@ -pthread -lm
