@@ -105,7 +105,8 @@ static void open_file(const uint8_t *data, size_t size)
 static void run(struct plan *plan, const uint8_t *data, size_t size)
 {
     const struct spmilp_player player = {&plan->tables, plan->memories, plan->workspaces,
-                                         plan->events, plan->positions};
+                                         plan->events, plan->positions,
+                                         (const struct spmilp_packed *)0};
     const struct spmilp_port *port;
     if (spmilp_prepare(&player)) {
         abort();

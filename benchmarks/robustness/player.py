@@ -25,7 +25,7 @@ from values.test_lowered_networks import cut
 
 TARGET = Path(__file__).with_name("fuzz_player.c")
 SOURCES = Path(__file__).parents[2] / "spmilp" / "export" / "player" / "c"
-NOT_LINKED = {"spmb_play.c", "spmilp_blob.c"}
+NOT_LINKED = {"spmb_play.c", "spmilp_blob.c", "spmilp_packed.c"}
 """Sources with a main function of their own, or that the target includes."""
 FLAGS = (
     *("-std=gnu11", "-g", "-O1", "-ffp-contract=off", "-fno-sanitize-recover=all"),

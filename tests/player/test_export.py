@@ -85,12 +85,11 @@ def test_an_operator_without_a_kernel_is_named_or_the_player_left_out() -> None:
     assert said in rest.left_out[0][1]
 
 
-def test_types_ranks_inputs_and_scales_beyond_the_kernels_are_named() -> None:
+def test_types_ranks_and_scales_beyond_the_kernels_are_named() -> None:
     cases = []
     for kind, arrays, attributes, said in (
         ("Relu", (np.zeros(3, np.float64),), {}, "elements of type float64"),
         ("Relu", (np.zeros((1,) * 9, np.float32),), {}, "9 axes > 8"),
-        ("Sum", (np.zeros(3, np.float32),) * 33, {}, "33 inputs > 32"),
         ("MatMul", (np.zeros((3, 3), np.int32),) * 2, {}, "not with elements of type int32"),
     ):
         made = KernelNetwork()

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.player import programs
 from commands.helpers import numbered, without
 from export.subjects import lowered, replayed, subject, two_strips_subject
-from player.kernel_network import integer_network
+from player.kernel_network import KernelNetwork, integer_network
 from player.reading_packed import Reader, commands_in
 from player.test_player import needs_arm, needs_gcc, planned
 from spmilp.checker.races.check import check_commands
@@ -194,6 +194,22 @@ def test_every_kernel_of_integers_runs_in_tiles(tmp_path: Path) -> None:
     wanted = replay(problem, plan, network, inputs)
     for group in network.groups:
         np.testing.assert_array_equal(found[group.output], wanted[group.output], group.name)
+
+
+@needs_gcc
+@pytest.mark.parametrize("profile", list(Profile))
+def test_concat_takes_as_many_inputs_as_the_network_has(profile: Profile, tmp_path: Path) -> None:
+    made = KernelNetwork()
+    made.add("Concat", tuple(made.reals(1, 2) for _ in range(50)), {"axis": 0})
+    network, inputs = made.network(), made.inputs
+    problem = lower(network, MACHINE, cut(network, 1, 1))
+    plan = sequential_plan(problem)
+    given = replace(subject(problem, plan, network=network), profile=profile)
+    programs.write_player(given, tmp_path)
+    program = programs.build(tmp_path, "spmilp_play")
+    found = programs.play([program, "--loop"], network, inputs, tmp_path)
+    for name, values in replay(problem, plan, network, inputs).items():
+        np.testing.assert_array_equal(found[name], values)
 
 
 def test_no_file_of_the_release_profile_has_a_name_of_the_model() -> None:

@@ -39,7 +39,8 @@ TYPES = frozenset(
 """Types of elements, by NumPy's names."""
 
 RANK, INPUTS, WINDOW_AXES = 8, 32, 3
-"""``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources."""
+"""``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources; a plan that
+needs more inputs says so in its makefile."""
 
 LEAST_INPUTS = 5
 """What some kernel looks at without counting."""
@@ -231,8 +232,6 @@ def _missing(network: Network, operator: Operator) -> Iterator[str]:
     """Yield the reasons why no kernel can compute an operator, element types' kinds aside."""
     if operator.kind.upper() not in kernel_names():
         yield "there is no kernel for it in C; export c alone and add one to a copy of the player"
-    if len(operator.inputs) > INPUTS:
-        yield f"{len(operator.inputs)} inputs > {INPUTS}, the most that kernels take"
     for name in (*filter(None, operator.inputs), operator.output):
         tensor = network.tensors[name]
         if tensor.dtype.name not in TYPES:

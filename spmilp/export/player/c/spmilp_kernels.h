@@ -9,8 +9,8 @@
 #include "spmilp_types.h"
 
 #define SPMILP_MAX_RANK 8U
-#ifndef SPMILP_MAX_INPUTS
-#define SPMILP_MAX_INPUTS 32U /* player.mk takes what the plan needs */
+#ifndef SPMILP_MAX_INPUTS /* player.mk says what the plan needs */
+#define SPMILP_MAX_INPUTS 32U
 #endif
 
 /* A box of a tensor, packed in row-major order. Boxes are pairs of first element and length. */
