@@ -108,6 +108,12 @@ def _cosma() -> Solver:
     return Cosma()
 
 
+def _toplib() -> Solver:
+    from spmilp.policies.toplib.solver import TopLib
+
+    return TopLib()
+
+
 def _rammer() -> Solver:
     from spmilp.policies.rammer import Rammer
 
@@ -164,6 +170,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "rammer": _rammer,
     "tvm": _tvm(hides=True),
     "tvm:serial": _tvm(hides=False),
+    "toplib": _toplib,
     "cdm:ilp": _cdm(exact=True),
     "cdm:iterative": _cdm(exact=False),
     "set": _set,
@@ -294,6 +301,12 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
                 "order, addresses and spills, at once",
                 "DRAM traffic; one core; one result for each task; no scratch; up to 400 buffers",
+            ),
+            (
+                "toplib",
+                "Li et al., TOpLib, NPC 2020, doi 10.1007/978-3-030-79478-1_1",
+                "which buffers are kept beside the partitions of a coloured interference graph",
+                ONE_DRAM,
             ),
             (
                 "rammer",

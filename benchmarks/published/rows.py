@@ -16,7 +16,17 @@ KEPT = Path(__file__).with_suffix(".csv")
 DATA = DEFAULT_DATA.parent
 """Where inputs that other projects publish are looked for: ``minimalloc``, ``fjsp``."""
 
-NAMES = ("onsram", "cosma", "rammer", "tvm", "calibrate", "minimalloc", "smaug", "job_shops")
+NAMES = (
+    "onsram",
+    "cosma",
+    "rammer",
+    "toplib",
+    "tvm",
+    "calibrate",
+    "smaug",
+    "minimalloc",
+    "job_shops",
+)
 """The sources, each a module beside this one, in the order of the page."""
 
 

@@ -2,6 +2,7 @@
 
 onsram             whole data structures pinned in scratchpads, by a figure of merit or exactly
 cosma              order, addresses and spills of one scratchpad in one exact model
+toplib             data kept in what the partitions of a coloured interference graph leave
 rammer             tasks of a wave of operators appended to the cores where they end first
 cdm                homes and replicas of buffers in scratchpads, with the contention of links
 set                layers on parts of the chip by a tree of cuts, by simulated annealing

@@ -15,7 +15,7 @@ from spmilp.policies.cdm.parts import Placement, Role, Variable
 from spmilp.policies.cdm.program import PlacementProgram
 from spmilp.policies.cdm.solver import Cdm
 from spmilp.policies.one_after_another import the_dram
-from spmilp.policies.onsram.solver import cores_of
+from spmilp.policies.onsram.pinned import cores_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables

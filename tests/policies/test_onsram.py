@@ -12,7 +12,8 @@ from spmilp.policies.one_after_another import the_dram
 from spmilp.policies.onsram.exact import PinningProgram
 from spmilp.policies.onsram.merit import by_merit, filled_up, pinned_in_turn
 from spmilp.policies.onsram.order import breadth_or_depth_first, task_classes
-from spmilp.policies.onsram.solver import OnSram, cores_of, structures_of
+from spmilp.policies.onsram.pinned import cores_of, structures_of
+from spmilp.policies.onsram.solver import OnSram
 from spmilp.policies.onsram.structure import Pins
 from spmilp.policies.onsram.structures import Structures
 from spmilp.policies.onsram.task_structures import TaskStructures

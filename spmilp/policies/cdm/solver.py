@@ -14,7 +14,7 @@ from spmilp.policies.one_after_another import (
     made_short,
     the_dram,
 )
-from spmilp.policies.onsram.solver import cores_of
+from spmilp.policies.onsram.pinned import cores_of
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver

@@ -79,7 +79,7 @@ class TaskStructures(Structures):
         problem = self.tables.problem
         names = [problem.machine.memories[memory].name for memory in (source, to)]
         return NotTakenError(
-            f"onsram moves data between DRAM and scratchpads in one transfer; buffer "
+            f"data has to move between DRAM and scratchpads in one transfer; buffer "
             f"{problem.buffers[buffer].name} ({problem.buffers[buffer].bytes} B) has none from "
             f"{names[0]} to {names[1]}"
         )

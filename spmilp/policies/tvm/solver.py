@@ -37,7 +37,7 @@ from spmilp.policies.one_after_another import (
     quickest_transfer,
     the_dram,
 )
-from spmilp.policies.onsram.solver import cores_of
+from spmilp.policies.onsram.pinned import cores_of
 from spmilp.policies.tvm.tokens import Instruction, Token, replay
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
