@@ -11,6 +11,7 @@ from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.partial_order.less_traffic import excess_of, with_less_traffic
 
 SMALL = {True: 150, False: 400}
 """Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""
@@ -26,6 +27,10 @@ MANY_ORDERS = 100
 
 LEAST_SECONDS = 0.5
 """For a member, besides what it needs before it can search."""
+
+TIES, MOST_FOR_TIES = 0.95, 0.1
+"""Shares of the time limit: by the first all members have ended where more bytes are moved than
+must be, the second is the most that is spent on that."""
 
 PASSES = 3
 """Of the list scheduler: about as long a member takes before it can search."""
@@ -146,7 +151,8 @@ class Auto(Solver):
     of them, nor than a valid hint. A time limit is shared out
     (:func:`members_for`); what a member leaves of its share goes to the next ones.
     Without one each works to its own end. All share one context, so that none computes again what
-    another has found out about the problem.
+    another has found out about the problem. In the end a plan of the makespan that was reached is
+    looked for that moves fewer bytes to and from DRAM, where more than the least are moved.
     """
 
     name = "auto"
@@ -180,7 +186,7 @@ class Auto(Solver):
                 break
         if result is None:
             raise RuntimeError("a portfolio without members")
-        return _or_the_hint(context, result)
+        return _with_less_traffic(context, _or_the_hint(context, result))
 
 
 def _context_of(
@@ -193,7 +199,8 @@ def _context_of(
     plan = None if result is None else result.plan
     if plan is not None and not _has_time(context, plan):
         return None
-    limit = context.clock.seconds_left(member.until)
+    until = min(member.until, TIES) if _moves_too_much(context, plan) else member.until
+    limit = context.clock.seconds_left(until)
     if limit is not None:
         limit = max(LEAST_SECONDS, limit)
     return context.member(limit, plan or context.hint)
@@ -205,6 +212,30 @@ def _has_time(context: SearchContext, plan: Plan) -> bool:
     needed = PASSES * pace.seconds(Step.SCHEDULE, context.reads)
     needed += pace.seconds(Step.CHECK, rows_of(plan)) + pace.seconds(Step.PLAN, rows_of(plan))
     return context.clock.has_seconds(LEAST_SECONDS + needed)
+
+
+def _moves_too_much(context: SearchContext, plan: Plan | None) -> bool:
+    """Say whether a plan that was made short moves more bytes than every plan has to."""
+    is_made_short = context.problem.objective.first is Quantity.MAKESPAN
+    return is_made_short and plan is not None and excess_of(context, plan) > 0
+
+
+def _with_less_traffic(context: SearchContext, result: SolverResult) -> SolverResult:
+    """Return a result that moves fewer bytes within the same makespan, if there is time to look."""
+    plan = result.plan
+    if plan is None or result.interrupted or not _moves_too_much(context, plan):
+        return result
+    if not _has_time(context, plan) or not context.accepts(plan):
+        return result
+    limit, left = context.options.time_limit, context.clock.seconds_left()
+    if limit is not None and left is not None:
+        left = min(left, MOST_FOR_TIES * limit)
+    try:
+        better = with_less_traffic(context.member(left, None), plan)
+    except (KeyboardInterrupt, MemoryError):
+        return replace(result, interrupted=True)
+    bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
+    return result if better is plan else context.found(better, bound)
 
 
 def _is_over(context: SearchContext, result: SolverResult) -> bool:

@@ -148,7 +148,7 @@ class Search:
             # The list scheduler may have ended the search: a hint is then no better than its plans.
             hints = [] if self._hint is None else [self._hint]
             plans = (*hints, *self._initial.plans())
-            plan = min(plans, key=lambda plan: plan.claim.makespan, default=None)
+            plan = min(plans, key=self._context.values, default=None)
         if plan is None:
             return self._context.unknown(self._initial.reason)
         return self._context.found(plan, solver=NAME)

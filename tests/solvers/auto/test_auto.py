@@ -13,7 +13,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.registry import find_solver
 from spmilp.solvers import auto as module
-from spmilp.solvers.auto import SMALL, Auto, Member, members_for
+from spmilp.solvers.auto import SMALL, TIES, Auto, Member, members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common import context as context_module
 from spmilp.solvers.common import known_bounds
@@ -54,6 +54,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
     """Have the portfolio consist of scripted members; return what they are asked."""
 
     def script(*answers: SolverResult | BaseException) -> list[object]:
+        # What they answer is to stay as it is.
+        monkeypatch.setattr(module, "with_less_traffic", lambda context, plan: plan)
         log: list[object] = []
         members = tuple(
             Member(
@@ -157,7 +159,8 @@ def test_a_member_gets_what_those_before_it_left(play: Callable[..., list[object
     log = play(START, START)
     Auto().solve(PROBLEM, SolveOptions(time_limit=100.0))
 
-    assert [round(limit) for _, _, limit in log] == [50, 100]
+    # The plan moves more bytes than it must: a little time is kept for that.
+    assert [round(limit) for _, _, limit in log] == [50, 100 * TIES]
 
 
 def test_progress_never_goes_back(play: Callable[..., list[object]]) -> None:
