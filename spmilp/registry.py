@@ -187,6 +187,11 @@ def _greedy(assignment: str, order: str) -> Callable[[], Solver]:
     return make
 
 
+BELADY = ("contiguous", "layer_by_layer")
+"""The pass of the list scheduler whose order is the network's own: what it evicts is all its own
+choice."""
+
+
 @cache
 def _all_solvers() -> dict[str, Callable[[], Solver]]:
     from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
@@ -195,7 +200,7 @@ def _all_solvers() -> dict[str, Callable[[], Solver]]:
     greedy = {
         f"greedy:{one}/{other}": _greedy(one, other) for one in ASSIGNMENTS for other in ORDERS
     }
-    return {**SOLVERS, **greedy}
+    return {**SOLVERS, "belady": _greedy(*BELADY), **greedy}
 
 
 def solver_names() -> tuple[str, ...]:
@@ -344,6 +349,13 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 TVM,
                 "the same without latency hiding: one after another on each core",
                 ONE_DRAM,
+            ),
+            (
+                "belady",
+                "Belady, IBM Systems Journal 5(2), 1966",
+                "what leaves a scratchpad: what is needed last, weighed by the way back; the rest "
+                f"is greedy:{'/'.join(BELADY)}",
+                "no multicast, no remote reads",
             ),
             (
                 "greedy:ASSIGNMENT/ORDER",

@@ -101,6 +101,14 @@ def pack(
             show_default="none",
         ),
     ] = None,
+    heuristic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Pack by one published heuristic alone: xla or tflite.",
+            show_default="none",
+        ),
+    ] = None,
     seed: arguments.Seed = 0,
     workers: Annotated[
         int, typer.Option(min=1, help="With 2 or more, CP-SAT works beside the search.")
@@ -143,7 +151,10 @@ def pack(
             seed=seed,
             workers=workers,
         )
-        found = _packing(problem, options, progress, minimise=minimise)
+        if heuristic is None:
+            found = _packing(problem, options, progress, minimise=minimise)
+        else:
+            found = _by_heuristic(heuristic, problem)
         interrupts.finishing = True
         progress.say("checking the offsets")
         offsets = found.offsets
@@ -195,6 +206,15 @@ def _packing(
     progress.say("packing (the first run that searches compiles the search for some ten seconds)")
     pack = packing.minimise if minimise else packing.pack
     return pack(problem, options)
+
+
+def _by_heuristic(name: str, problem: "PackingProblem") -> "Packing":
+    from spmilp import packing
+
+    try:
+        return packing.pack_by(name, problem)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _exit_code(answer: "Answer", signal: ExitCode | None) -> ExitCode:

@@ -9,6 +9,7 @@ from spmilp import amounts
 from spmilp.cli import output as out
 from spmilp.cli.pack_reason import busiest, ranges_text, why_infeasible
 from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
+from spmilp.packing.heuristics import PUBLISHED
 from spmilp.packing.minimalloc import Table
 
 MOST_BUFFERS = 30
@@ -69,6 +70,13 @@ def _failure(answer: Answer) -> str:
         return "\n".join([head, *lines])
     if answer.packing.status is PackingStatus.INFEASIBLE:
         return f"infeasible: {why_infeasible(answer.table, answer.problem, answer.packing)}"
+    heuristic = answer.packing.statistics.source
+    if heuristic in PUBLISHED:
+        return (
+            f"the heuristic {heuristic} needs more than {answer.problem.capacity:,} B; no packing "
+            f"is lower than {answer.packing.bound:,} B. Pack without --heuristic, or give more "
+            "bytes (--capacity)."
+        )
     stop = "interrupted" if answer.interrupted else "limit reached"
     return (
         f"{stop} without offsets inside {answer.problem.capacity:,} B, and without a proof that "

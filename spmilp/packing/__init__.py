@@ -16,7 +16,7 @@ A packing is offsets in one memory; nothing here knows networks or machines.
 
 from spmilp.packing.check import PackingViolation, check_packing
 from spmilp.packing.items import Item, PackingProblem
-from spmilp.packing.portfolio import minimise, pack
+from spmilp.packing.portfolio import minimise, pack, pack_by
 from spmilp.packing.result import Packing, PackingOptions, PackingStatistics, PackingStatus
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "check_packing",
     "minimise",
     "pack",
+    "pack_by",
 ]

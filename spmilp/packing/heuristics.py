@@ -229,9 +229,14 @@ def first_fit_by_area(outline: Outline, keys: Keys) -> Ints:
     return place_in_order(outline, order, tightest=False)
 
 
-def best_fit_by_size(outline: Outline, keys: Keys) -> Ints:
+PUBLISHED = {"xla": ("size", "length"), "tflite": ("size",)}
+"""What orders the items of heuristics that others use alone: XLA's heap (openxla/xla, the global
+best fit by decreasing size), TensorFlow Lite's greedy by size."""
+
+
+def best_fit_by_size(outline: Outline, keys: Keys, name: str = "xla") -> Ints:
     """Return offsets: items by decreasing size, each in its tightest gap, as TFLite and XLA do."""
-    order = order_by(keys, ("size", "length"), 0.0, np.random.default_rng(0))
+    order = order_by(keys, PUBLISHED[name], 0.0, np.random.default_rng(0))
     return place_in_order(outline, order, tightest=True)
 
 

@@ -9,10 +9,18 @@ import numpy as np
 from spmilp.packing.bounds import clash_of_obstacles, height_bound, next_height, section_bounds
 from spmilp.packing.check import check_packing
 from spmilp.packing.decide import Decider, Verdict
-from spmilp.packing.heuristics import first_answers, height_of
+from spmilp.packing.heuristics import (
+    MOST_FOR_GAPS,
+    PUBLISHED,
+    best_fit_by_size,
+    first_answers,
+    height_of,
+    outline_of,
+)
 from spmilp.packing.infeasible_subset import infeasible_subset, items_of_section
 from spmilp.packing.instance import Instance, instance_of
 from spmilp.packing.items import PackingProblem
+from spmilp.packing.orders import keys_of
 from spmilp.packing.result import Clock, Packing, PackingOptions, PackingStatistics, PackingStatus
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.run import Outcome
@@ -77,6 +85,44 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
     if clash is not None:
         return _infeasible(instance, bound, clash, options, clock, "bound")
     return _Minimiser(instance, options, clock, bound).run()
+
+
+def pack_by(name: str, problem: PackingProblem) -> Packing:
+    """Return what one published heuristic makes of a problem, without any search.
+
+    Parameters
+    ----------
+    name
+        One of :data:`~spmilp.packing.heuristics.PUBLISHED`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such heuristic, or there are too many items for it.
+    """
+    if name not in PUBLISHED:
+        raise ValueError(f"heuristic {name}: there are {', '.join(PUBLISHED)}")
+    clock = Clock(DEFAULT_OPTIONS)
+    instance = instance_of(problem)
+    if instance.count > MOST_FOR_GAPS:
+        raise ValueError(
+            f"heuristic {name}: {instance.count:,} buffers, expected at most {MOST_FOR_GAPS:,}; "
+            "pack without it"
+        )
+    bound = height_bound(instance)
+    clash = clash_of_obstacles(instance, problem.capacity)
+    if clash is not None or (problem.capacity is not None and bound > problem.capacity):
+        return _infeasible(instance, bound, clash, DEFAULT_OPTIONS, clock, "bound")
+    offsets = best_fit_by_size(outline_of(instance), keys_of(instance), name)
+    if problem.capacity is None or height_of(instance, offsets) <= problem.capacity:
+        return _packed(instance, offsets, bound, clock, name)
+    return Packing(
+        status=PackingStatus.UNKNOWN,
+        offsets=None,
+        height=None,
+        bound=bound,
+        statistics=clock.statistics(name),
+    )
 
 
 class _Minimiser:

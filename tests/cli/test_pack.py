@@ -442,3 +442,16 @@ def test_a_problem_cannot_be_made_of_pairs(run: Run, file: Path) -> None:
     ended = run("convert", file, "-o", "problem.json")
     assert ended.code == 3
     assert "ping and pong must lie apart, which a problem cannot say" in ended.err
+
+
+def test_a_published_heuristic_packs_alone_and_says_when_it_needs_more(
+    file: Path, run: Run
+) -> None:
+    fits = run("pack", file, "--minimise", "--heuristic", "xla", "--json")
+    file.write_text("id,lower,upper,size\na,0,2,3\nb,1,4,2\nc,3,6,3\nd,2,3,2\ne,5,7,4\n")
+    unknown = run("pack", file, "-c", "12", "--heuristic", "nobody")
+
+    assert fits.code == 0
+    assert json.loads(fits.out)["source"] == "xla"
+    assert unknown.code == 2
+    assert "there are xla, tflite" in unknown.err
