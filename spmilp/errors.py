@@ -101,13 +101,20 @@ class DoesNotFitError(SpmilpError):
     ----------
     shortage
         The same as data, where it is known.
+    is_proven
+        Whether no plan exists; otherwise none was found, which has another exit code.
     """
 
     exit_code = ExitCode.INFEASIBLE
 
-    def __init__(self, message: str, shortage: Shortage | None = None) -> None:
+    def __init__(
+        self, message: str, shortage: Shortage | None = None, *, is_proven: bool = True
+    ) -> None:
         super().__init__(message)
         self.shortage = shortage
+        self.is_proven = is_proven
+        if not is_proven:
+            self.exit_code = ExitCode.LIMIT_WITHOUT_PLAN
 
 
 class MissingDataError(SpmilpError):

@@ -34,9 +34,8 @@ def _figures(machine: Machine, misfit: Misfit) -> Iterator[str]:
         memory = machine.memories[misfit.memory]
         size, usable = memory.size or 0, misfit.usable or 0
         reserved = size - (memory.usable or 0)
-        besides = " besides alignment" if usable < size - reserved else ""
         yield f"{misfit.needed:>13,} B required at one time, at least"
-        yield f"{usable:>13,} B usable in {memory.name}{besides}"
+        yield f"{usable:>13,} B usable in {memory.name}"
         yield f"{reserved:>13,} B reserved there, of {amounts.shown_bytes(size)}"
         if misfit.needed > usable:
             yield f"{misfit.needed - usable:>13,} B too many"

@@ -42,7 +42,8 @@ def solve_point(request: PointRequest, send: Send) -> None:
     try:
         result = _result(request, observer)
     except DoesNotFitError as error:
-        send("ended", status=str(SolveStatus.INFEASIBLE), reason=str(error))
+        shown = SolveStatus.INFEASIBLE if error.is_proven else SolveStatus.UNKNOWN
+        send("ended", status=str(shown), reason=str(error))
         return
     except NoPlanError as error:
         send("ended", status=str(SolveStatus.UNKNOWN), reason=str(error))

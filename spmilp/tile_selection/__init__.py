@@ -10,6 +10,9 @@
 
     candidate_space     the candidates of all groups
     candidates          those of one group: cut along few axes until they fit
+    shrinker            a tiling cut further and further, until a tile fits
+    fitting             tilings cut anew where tasks do not fit, with those of what they read
+    working_sets        what tasks need at one time, every piece of an operand padded
     group_model, reads  what a group's tiles read, hold and cost under a tiling
     profile             a candidate with the places where its tiles run
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 
-from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
@@ -151,18 +150,15 @@ class CandidateSpace:
         cores = (self._machine.cores[core] for core in profile.candidate.cores)
         return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
 
-    def without(self, chosen: Choice, too_large: Mapping[str, str]) -> "CandidateSpace":
+    def without(self, chosen: Choice, too_large: Mapping[str, str]) -> "CandidateSpace | None":
         """Return it without the candidates whose tiles are as large as some that do not fit.
+
+        ``None`` where a group has no candidate left.
 
         Parameters
         ----------
         too_large
             Why a group's tiles do not fit, by the group's name.
-
-        Raises
-        ------
-        DoesNotFitError
-            If a group has no candidate left.
         """
         fewer = copy(self)
         fewer._profiles = dict(self._profiles)
@@ -173,7 +169,7 @@ class CandidateSpace:
             profiles = fewer.profiles(group)
             left = [one for one in profiles if one.candidate.footprint.bytes < size]
             if not left:
-                raise DoesNotFitError(too_large[group.name])
+                return None
             fewer._profiles[self.class_of(group)] = left
         return fewer
 

@@ -10,6 +10,7 @@ from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.group_model import Footprint, GroupModel
+from spmilp.tile_selection.shrinker import TileShrinker
 from spmilp.units import Bytes, CoreIdx, Cycles
 
 TILES_PER_CORE = (1, 2, 4)
@@ -106,7 +107,10 @@ class CandidateMaker:
                             seen.add(fitting)
                             self._note(model, fitting, able, found)
         if not found:
-            raise self._nothing_fits(model, able)
+            largest = self._largest_that_fits(model, sizes[-1])
+            if largest is None:
+                raise self._nothing_fits(model, able)
+            self._note(model, largest, able, found)
         return self._sensible(tuple(found.values()), len(able))
 
     def _sensible(self, found: tuple[Candidate, ...], cores: int) -> tuple[Candidate, ...]:
@@ -145,41 +149,49 @@ class CandidateMaker:
         if grid in found:
             return
         footprint = model.footprint(tiling)
-        cores = [
-            core
-            for core in able
-            if footprint.bytes <= usable_bytes(self._machine, self._machine.cores[core])
-        ]
+        sizes = footprint.bytes, model.least_bytes(tiling)
+        cores = next(filter(None, (self._that_hold(size, able) for size in sizes)), ())
         found[grid] = Candidate(
             tiling=tiling,
             grid=grid,
             footprint=footprint,
             cycles=model.cycles(grid),
-            cores=tuple(cores),
+            cores=cores,
         )
 
+    def _that_hold(self, size: Bytes, cores: Sequence[CoreIdx]) -> tuple[CoreIdx, ...]:
+        machine = self._machine
+        return tuple(core for core in cores if size <= usable_bytes(machine, machine.cores[core]))
+
+    def _largest_that_fits(self, model: GroupModel, size: Bytes) -> Tiling | None:
+        """Return a tiling whose tiles fit a memory of that size if nothing is left free in it."""
+        whole = Tiling(counts=(1,) * len(model.shape))
+        shrinkers = (TileShrinker(model, splits, model.least_bytes) for splits in (False, True))
+        return next(filter(None, (one.until_it_fits(whole, size) for one in shrinkers)), None)
+
     def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
-        box, footprint = model.describe_smallest()
+        box, tiling = model.smallest()
+        footprint, needed = model.footprint(tiling), model.least_bytes(tiling)
         largest = max(
             (self._machine.cores[core] for core in able),
             key=lambda core: usable_bytes(self._machine, core),
         )
-        capacity = self._less_padding(usable_bytes(self._machine, largest))
+        capacity = usable_bytes(self._machine, largest)
         operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
         short = Shortage(
             what=f"group {model.group.name}",
             memory=self._machine.memories[largest.memory].name,
-            needed=footprint.bytes,
+            needed=needed,
             usable=capacity,
             parts=footprint.parts,
         )
         return DoesNotFitError(
             f"group {model.group.name}: its smallest tile, "
-            f"{box_name(model.group.output, box, model.shape)}, needs {footprint.bytes} B "
+            f"{box_name(model.group.output, box, model.shape)}, needs {needed} B "
             f"({operands}), but {self._machine.memories[largest.memory].name}, the largest memory "
-            f"of a core that can run it, holds {capacity} B besides alignment: "
-            f"{footprint.bytes - capacity} B over; use a machine with larger scratchpads, a "
-            "smaller data type, or a model with smaller dimensions",
+            f"of a core that can run it, holds {capacity} B: {needed - capacity} B over; use "
+            "a machine with larger scratchpads, a smaller data type, or a model with smaller "
+            "dimensions",
             short,
         )
 
@@ -241,43 +253,3 @@ def _rounded(model: GroupModel, counts: Counts, machine: Machine) -> Iterator[Ti
             multiples[axis] = size
     if any(multiple > 1 for multiple in multiples):
         yield Tiling(counts=counts, multiples=tuple(multiples))
-
-
-class TileShrinker:
-    """Cuts tilings further and further, each into the one with the smallest working set.
-
-    The way is the same for every limit, so steps are remembered.
-    """
-
-    def __init__(self, model: GroupModel, splits_reduction: bool) -> None:
-        self._model = model
-        self._splits_reduction = splits_reduction
-        self._next: dict[Tiling, Tiling | None] = {}
-
-    def until_it_fits(self, tiling: Tiling, limit: Bytes) -> Tiling | None:
-        """Return the first tiling whose largest tile fits; ``None`` if there is none."""
-        found: Tiling | None = tiling
-        while found is not None and self._model.footprint(found).bytes > limit:
-            if found not in self._next:
-                self._next[found] = min(
-                    self._one_step(found),
-                    key=lambda one: self._model.footprint(one).bytes,
-                    default=None,
-                )
-            found = self._next[found]
-        return found
-
-    def _one_step(self, tiling: Tiling) -> Iterator[Tiling]:
-        """Yield the tilings with twice the tiles along one axis, or twice the parts."""
-        model = self._model
-        for axis, splits in enumerate(model.splittable):
-            length, count = model.shape[axis], tiling.counts[axis]
-            if splits and count < length:
-                counts = _with(axis, min(2 * count, length), tiling.counts)
-                multiples = tiling.multiples
-                if multiples and 2 * count * multiples[axis] > length:
-                    multiples = _with(axis, 1, multiples)
-                yield Tiling(counts=counts, parts=tiling.parts, multiples=multiples)
-        if self._splits_reduction and tiling.parts < model.reduction:
-            parts = min(2 * tiling.parts, model.reduction)
-            yield Tiling(counts=tiling.counts, parts=parts, multiples=tiling.multiples)

@@ -8,10 +8,10 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.candidates import TileShrinker
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.initial import Tilings, one_tile_for_each, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.shrinker import TileShrinker
 from spmilp.units import Bytes
 
 WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
@@ -53,7 +53,7 @@ class CoarseTilings:
         """Yield tilings; each is chosen only once."""
         yield from self._found
         for part in self._parts:
-            choice = _CoarseChoice(self.counts, int(part * self._capacity))
+            choice = CoarseChoice(self.counts, int(part * self._capacity))
             if choice.fits():
                 if self.counts.of_all(choice.tilings) > FEW_READS:
                     choice.improve()
@@ -93,7 +93,7 @@ def refuse_too_many_pieces(
         )
 
 
-class _CoarseChoice:
+class CoarseChoice:
     """Chooses for one group after another what reads least, together with what reads it."""
 
     def __init__(self, counts: PieceCounts, capacity: Bytes) -> None:

@@ -15,6 +15,7 @@ from spmilp.problem.problem import Problem
 from spmilp.tile_selection.candidate_space import CandidateSpace, Choice
 from spmilp.tile_selection.cost_parameters import CostParameters
 from spmilp.tile_selection.estimate import GroupSequence, GroupTime
+from spmilp.tile_selection.fitting import tilings_that_fit
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.profile import Profile
 from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
@@ -134,7 +135,7 @@ def first_choice(
     SpmilpError
         If no kind of core can run a group.
     DoesNotFitError
-        If a group's smallest tile fits no scratchpad.
+        If a group's smallest tile fits no scratchpad, or no tiles are found that do.
     """
     subject = NetworkOnMachine(
         network=network, machine=machine, objective=objective, sources=sources, go_on=go_on
@@ -145,9 +146,13 @@ def first_choice(
 
 
 def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:
-    """Choose from candidates, by the number of waves, until all tiles of the problem fit."""
+    """Choose from candidates, by the number of waves, until all tiles of the problem fit.
+
+    Where a group has none left that fits, what was chosen first is cut anew.
+    """
     network, rates = subject.network, machine_rates(subject.machine)
     left = dict(spaces)
+    best: Tilings = {}
     while True:
         chosen = {number: choose(space) for number, space in left.items()}
         times = {
@@ -166,10 +171,16 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
             too_large = groups_that_do_not_fit(problem)
         if not too_large:
             return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
+        best = best or tilings
         for number, space in left.items():
             here = {group.name for group in network.groups if waves[group.index] == number}
             some = {name: reason for name, reason in too_large.items() if name in here}
-            left[number] = space.without(chosen[number], some)
+            fewer = space.without(chosen[number], some)
+            if fewer is None:
+                starts = (best, tilings)
+                tilings, problem = tilings_that_fit(network, subject.machine, starts, subject.lower)
+                return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
+            left[number] = fewer
 
 
 def choose(space: CandidateSpace) -> Choice:

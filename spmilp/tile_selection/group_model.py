@@ -10,13 +10,22 @@ import numpy as np
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.lowering.cost import cycles_by_kind
-from spmilp.lowering.groups import PARTIAL_ITEM, Computation, reduction_length, splittable_axes
+from spmilp.lowering.groups import (
+    PARTIAL_ITEM,
+    Computation,
+    overwritable_inputs,
+    reduction_length,
+    splittable_axes,
+)
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.reads import AxisReads, Reads
 from spmilp.units import Box, Bytes, Cycles, align_up
+
+SUMS = "the partial sum"
+SUMS_BEFORE = "the partial sum before"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +55,13 @@ class GroupModel:
         self.splittable = splittable_axes(network, group)
         self.reduction = reduction_length(network, group)
         self._tensors = network.tensors
+        made = network.tensors[group.output].dtype
+        self._item = made.itemsize
+        self._overwritable = {
+            name
+            for name in overwritable_inputs(network, group)
+            if network.tensors[name].dtype == made
+        }
         self._kinds = machine.kinds
         self._alignment = machine_rates(machine).alignment
         self._computation = Computation(network, group, self.reduction)
@@ -75,6 +91,18 @@ class GroupModel:
                 parts=max(needs, key=lambda found: sum(size for _, size in found))
             )
         return self._footprints[tiling]
+
+    def least_bytes(self, tiling: Tiling) -> Bytes:
+        """Return what the largest task needs at least, with its result written over an operand.
+
+        That is a partial sum, or an operand that the group may overwrite.
+        """
+        footprint = self.footprint(tiling)
+        sizes = dict(footprint.parts)
+        over = [sizes.get(name, 0) for name in self._overwritable]
+        if SUMS in sizes or self._item == PARTIAL_ITEM:
+            over.append(sizes.get(SUMS_BEFORE, 0))
+        return footprint.bytes - min(max(over, default=0), footprint.parts[-1][1])
 
     def cycles(self, grid: TileGrid) -> tuple[Cycles | None, ...]:
         """Return the cycles of the largest tile on each kind of core, its parts added up.
@@ -126,16 +154,18 @@ class GroupModel:
                         found[name].setdefault(axis, driver)
         return found
 
-    def describe_smallest(self) -> tuple[Box, Footprint]:
-        """Return the smallest tile that the group can be cut into, and what it needs."""
-        tiling = Tiling(
-            counts=tuple(
-                length if split else 1
-                for length, split in zip(self.shape, self.splittable, strict=True)
-            ),
-            parts=self.reduction,
+    def smallest(self) -> tuple[Box, Tiling]:
+        """Return a tile that needs as little as any that the group can be cut into, and its tiling.
+
+        Parts of the reduction need room for partial sums, so that it may be better not to cut it.
+        """
+        counts = tuple(
+            length if splits else 1
+            for length, splits in zip(self.shape, self.splittable, strict=True)
         )
-        return tuple(map(_longest, self.grid(tiling).axes)), self.footprint(tiling)
+        tilings = (Tiling(counts=counts, parts=parts) for parts in (1, self.reduction))
+        tiling = min(tilings, key=self.least_bytes)
+        return tuple(map(_longest, self.grid(tiling).axes)), tiling
 
     @property
     def dtype(self) -> str:
@@ -165,12 +195,11 @@ class GroupModel:
             found.append((name, self._aligned(elements * tensor.dtype.itemsize)))
         sums = self._aligned(volume(box) * PARTIAL_ITEM)
         if part != grid.parts[0]:
-            found.append(("the partial sum before", sums))
+            found.append((SUMS_BEFORE, sums))
         if part != grid.parts[-1]:
-            found.append(("the partial sum", sums))
+            found.append((SUMS, sums))
         else:
-            item = self._tensors[self.group.output].dtype.itemsize
-            found.append((self.group.output, self._aligned(volume(box) * item)))
+            found.append((self.group.output, self._aligned(volume(box) * self._item)))
         return tuple(found)
 
     def _aligned(self, size: Bytes) -> Bytes:

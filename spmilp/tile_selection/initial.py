@@ -9,8 +9,8 @@ from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.candidates import TileShrinker
 from spmilp.tile_selection.group_model import GroupModel
+from spmilp.tile_selection.shrinker import TileShrinker
 
 Tilings = dict[int, Tiling]
 """A tiling for each group, by its index."""

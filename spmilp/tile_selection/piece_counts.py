@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.grid import Grid
+from spmilp.lowering.grid import Grid, covered_by, grid_of_reads
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import dma_limits
 from spmilp.lowering.storage import whole_below
@@ -37,7 +37,7 @@ class PieceCounts:
         self.network = network
         self.machine = machine
         self._limits = dma_limits(machine)
-        self._small = whole_below(machine)
+        self.small = whole_below(machine)
         numbers: dict[Hashable, int] = {}
         classes = (class_of(network, group) for group in network.groups)
         self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
@@ -96,6 +96,38 @@ class PieceCounts:
             self._counts[key] = self._of_operand(group, position, tiling, before)
         return self._counts[key]
 
+    def largest_pieces(
+        self, group: Group, position: int, tilings: Mapping[int, Tiling], box: Box
+    ) -> list[list[int]]:
+        """Return the lengths of the pieces along each axis of an input, for some task.
+
+        Along each axis it is the task that reads most pieces. What is given is taken to be cut as
+        the group reads it.
+
+        Parameters
+        ----------
+        box
+            What one of the tasks reads.
+        """
+        tiling, producer = tilings[group.index], self.producers[group.index][position]
+        reads = self._tiles_of(group, tiling).reads(self.model(group).group.inputs[position])
+        columns = {} if reads is None else {axis: some for axis, _, some in reads.columns}
+        axes: list[Sequence[Interval]] = []
+        for axis, here in enumerate(box):
+            if axis in columns:
+                axes.append([(start, stop) for start, stop in columns[axis].tolist()])
+            elif reads is None:
+                axes.append([here])
+            else:
+                axes.append(_parts_of(reads.base[axis], here, tiling.parts))
+        if producer is None:
+            longest = max(map(len, axes), default=0)
+            boxes = [tuple(axis[min(at, len(axis) - 1)] for axis in axes) for at in range(longest)]
+            cells = grid_of_reads(boxes, covered_by(boxes)) if boxes else Grid(())
+        else:
+            cells = self._cells(producer, tilings.get(producer))
+        return [_longest(cell_axis, some) for cell_axis, some in zip(cells.axes, axes, strict=True)]
+
     def _of_operand(
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
     ) -> float:
@@ -109,7 +141,7 @@ class PieceCounts:
         times = tiles.count * (tiling.parts if name in tiles.middle else 1)
         tensor = self.network.tensors[group.inputs[position]]
         if producer is None:
-            if tensor.bytes <= self._small:
+            if tensor.bytes <= self.small:
                 return float(times)
             read = tuple(stop - start for start, stop in box)
             return float(times * self._cut(read, tensor.shape, tensor.dtype.itemsize))
@@ -234,6 +266,13 @@ def _mean_overlaps(intervals: np.ndarray, cells: Sequence[Interval]) -> float:
     after = np.searchsorted(starts, intervals[:, 1], side="left")
     counts = np.where(intervals[:, 1] > intervals[:, 0], after - first + 1, 0)
     return float(counts.mean())
+
+
+def _longest(cells: Sequence[Interval], intervals: Sequence[Interval]) -> list[int]:
+    """Return what that interval shares with each cell which overlaps most of them."""
+    shares = (_shares(cells, one) for one in dict.fromkeys(intervals))
+    lengths = ([shared for shared, _ in some] for some in shares)
+    return max(lengths, key=lambda some: (len(some), sum(some)))
 
 
 def _shares(cells: Sequence[Interval], interval: Interval) -> list[tuple[int, int]]:

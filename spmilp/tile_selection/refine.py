@@ -1,16 +1,15 @@
 """Better tilings by trying others: the neighbourhoods of the search."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import chain
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.tiling import Tiling
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import FirstChoice
+from spmilp.tile_selection.fitting import nearby
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
@@ -35,27 +34,6 @@ def stretches(groups: int) -> Iterator[range]:
         for number in range(count):
             yield range(groups * number // count, groups * (number + 1) // count)
         count *= 2
-
-
-def nearby(network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
-    """Yield tilings with twice or half as many parts of the reduction, or tiles along an axis.
-
-    Tiles along one axis may be doubled while those along another are halved. The first axis stays
-    as it is where waves cut it.
-    """
-    shape, length = network.tensors[group.output].shape, reduction_length(network, group)
-    for parts in (min(2 * own.parts, length), max(1, own.parts // 2)):
-        yield replace(own, parts=parts)
-    first = 0 if own.waves == 1 else 1
-    cut = splittable_axes(network, group)
-    axes = [axis for axis in range(first, len(shape)) if cut[axis]]
-    for axis in axes:
-        more = own.with_count(axis, min(2 * own.counts[axis], shape[axis]))
-        yield more
-        yield own.with_count(axis, max(1, own.counts[axis] // 2))
-        for other in axes:
-            if other != axis and own.counts[other] > 1:
-                yield more.with_count(other, own.counts[other] // 2)
 
 
 def refine_tilings(

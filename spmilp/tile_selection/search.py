@@ -1,6 +1,6 @@
 """Tile sizes chosen by search: tilings are tried, and evaluated by the list scheduler's plans."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -15,6 +15,7 @@ from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse_too_many_pieces
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
+from spmilp.tile_selection.fitting import tilings_that_fit
 from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
@@ -139,28 +140,33 @@ def coarse_problem(
     Raises
     ------
     DoesNotFitError
-        If some group fits no scratchpad in this way.
+        If some group fits no scratchpad in this way, or there is no schedule.
     SpmilpError
         If even these tiles read too many pieces.
     """
-    reasons: list[str] = []
-    for tilings in quickest:
-        refuse_too_many_pieces(quickest.counts, tilings, remedy="more time (--time-limit), ")
-        problem = subject.lower(tilings)
-        too_large = groups_that_do_not_fit(problem)
-        reasons += too_large.values()
-        if too_large:
-            continue
+    for problem in _coarse_problems(subject, quickest):
         for rule in EVALUATION_RULES:
             for schedule in TilingEvaluator(subject.machine).schedules(problem, [rule]):
                 if limits is not None:
                     limits.on_better(schedule.score[0], len(problem.tasks))
                 return TiledProblem(problem=problem, schedule=schedule)
     raise DoesNotFitError(
-        reasons[0]
-        if reasons
-        else "there was no time to look for tile sizes that fit; give more time (time limit)"
+        "there was no time to look for tile sizes that fit; give more time (time limit)",
+        is_proven=False,
     )
+
+
+def _coarse_problems(subject: NetworkOnMachine, quickest: CoarseTilings) -> Iterator[Problem]:
+    """Yield problems whose tasks fit; where none do as they come, one of which they do."""
+    tried = []
+    for tilings in quickest:
+        refuse_too_many_pieces(quickest.counts, tilings, remedy="more time (--time-limit), ")
+        problem = subject.lower(tilings)
+        if not groups_that_do_not_fit(problem):
+            yield problem
+        tried.append(tilings)
+    if tried:
+        yield tilings_that_fit(subject.network, subject.machine, tried, subject.lower)[1]
 
 
 def search_tilings(
