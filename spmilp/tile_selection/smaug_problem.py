@@ -17,9 +17,9 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.candidates import TileShrinker
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.group_model import GroupModel
+from spmilp.tile_selection.shrinker import TileShrinker
 from spmilp.tile_selection.smaug import (
     BATCH,
     COLUMNS,
@@ -71,7 +71,7 @@ def _tighten(
         model = models[name]
         taken = model.footprint(tilings[model.group.index]).bytes
         limits[name] = min(limits[name], taken) * 3 // 4
-        if model.describe_smallest()[1].bytes > limits[name]:
+        if model.footprint(model.smallest()[1]).bytes > limits[name]:
             raise DoesNotFitError(reason)
 
 
@@ -88,9 +88,10 @@ def _tiling(network: Network, model: GroupModel, share: Bytes, limit: Bytes) -> 
         fitting = TileShrinker(model, splits_reduction).until_it_fits(found, limit)
         if fitting is not None:
             return fitting
-    box, footprint = model.describe_smallest()
+    box, smallest = model.smallest()
+    needed = model.footprint(smallest).bytes
     raise DoesNotFitError(
-        f"group {model.group.name}: its smallest tile {box} needs {footprint.bytes} B > {limit} B, "
+        f"group {model.group.name}: its smallest tile {box} needs {needed} B > {limit} B, "
         "a core's share of its memory; use a machine with larger scratchpads"
     )
 
