@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spmilp.checker.violation import Violation
-from spmilp.errors import FileError, NoPlanError
+from spmilp.errors import FileError, NoPlanError, SpmilpError
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spmilp.bounds.roofline import Roofline
+    from spmilp.export.footprint import Footprint
     from spmilp.frontend.graph import Network
     from spmilp.report.explanation import Explanation
     from spmilp.report.page.page import Page
@@ -88,6 +89,28 @@ class Result:
     seconds_to_check: float = 0.0
     origin: Origin | None = None
     log: tuple[LogEntry, ...] = ()
+
+    def footprint(self) -> "Footprint | None":
+        """Return what the plan takes in a firmware, in flash and in each memory.
+
+        ``None`` without a plan, where the network is not known, or where no tables can be made.
+        """
+        from spmilp.export.footprint import footprint
+        from spmilp.export.subject import Profile, Subject, stamp_of
+
+        if self.plan is None or self.origin is None:
+            return None
+        subject = Subject(
+            problem=self.problem,
+            plan=self.plan,
+            stamp=stamp_of(self.problem, self.plan),
+            network=self.origin.network,
+            profile=Profile.RELEASE,
+        )
+        try:
+            return footprint(subject)
+        except SpmilpError:
+            return None
 
     @property
     def status(self) -> SolveStatus:

@@ -12,11 +12,16 @@ from spmilp import amounts
 from spmilp.cli import output as out
 
 if TYPE_CHECKING:
+    from spmilp.export.footprint import Footprint
     from spmilp.report.summary import Summary
     from spmilp.result import Result
 
 MOST_CORES = 20
 """Cores that get a row of their own; of more, the table shows the spread."""
+
+
+MOST_ROWS = 5_000
+"""Tasks and transfers of a plan whose footprint is computed without being asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ def as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
 
     result = answer.result
     figures = asdict(summary) if summary is not None else dict.fromkeys(Summary.__slots__)
-    roofline = _roofline(answer)
+    roofline, footprint = _roofline(answer), _footprint(answer)
     names = {
         "network": network_name(result.problem),
         "machine": result.problem.machine.name,
@@ -93,6 +98,7 @@ def as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
         "bound": result.bound,
         "bound_source": result.bound_source,
         "roofline": None if roofline is None else roofline.cycles,
+        "footprint": None if footprint is None else footprint.fields(),
         "unverified": list(result.problem.machine.unverified),
     }
     how = {
@@ -120,6 +126,18 @@ def _roofline(answer: Answer) -> Any:
     return answer.result.roofline
 
 
+def _footprint(answer: Answer) -> "Footprint | None":
+    """Return what the plan takes in a firmware, on machines that are like microcontrollers."""
+    from spmilp.export.request import is_like_microcontroller
+
+    problem, plan = answer.result.problem, answer.result.plan
+    if answer.interrupted or not answer.shows_roofline or plan is None:
+        return None
+    if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
+        return None
+    return answer.result.footprint() if is_like_microcontroller(problem.machine) else None
+
+
 def _print_tables(to: Console, answer: Answer, summary: "Summary") -> None:
     from spmilp.report import answer_table
 
@@ -132,6 +150,9 @@ def _print_tables(to: Console, answer: Answer, summary: "Summary") -> None:
     to.print(_cores(summary))
     if summary.unverified:
         to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
+    footprint = _footprint(answer)
+    for line in footprint.lines() if footprint else ():
+        to.print(escape(line), soft_wrap=True)
     for file in answer.files:
         to.print(f"written: {escape(str(file))}", soft_wrap=True)
 

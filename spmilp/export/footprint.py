@@ -13,6 +13,10 @@ _POINTER, _PACKED_HEAD, _TABLES_HEAD = 4, 52, 8 * (len(layouts.LAYOUTS) + 2) + 1
 """Bytes on a processor of 32 bits: of the structs ``spmilp_packed`` and ``spmilp_tables``."""
 
 
+MOST_NAMED = 4
+"""Memories that a line of text names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
     """Bytes that a plan takes in a program, besides its code.
@@ -53,8 +57,15 @@ class Footprint:
         }
 
     def lines(self) -> tuple[str, ...]:
-        """Return the same as text for people; names stand as they are."""
-        ram = ", ".join(f"{name} {used:,} B" for name, used in self.memories)
+        """Return the same as text for people; names stand as they are.
+
+        Of many memories the first ones and the fullest of the others.
+        """
+        ram = ", ".join(f"{name} {used:,} B" for name, used in self.memories[:MOST_NAMED])
+        if len(self.memories) > MOST_NAMED:
+            others = self.memories[MOST_NAMED:]
+            fullest, most = max(others, key=lambda memory: memory[1])
+            ram += f", {len(others)} more with up to {most:,} B ({fullest})"
         return (
             f"flash: {self.constants:,} B of constants, {self.tables:,} B of tables "
             f"({self.profile.value})",

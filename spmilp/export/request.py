@@ -18,7 +18,7 @@ from spmilp.problem.problem import Problem
 ALL = "all"
 
 MICROCONTROLLER_BYTES = 16 << 20
-"""Bytes on chip up to which a machine is like a microcontroller: flash is scarce there too."""
+"""Bytes on chip up to which a machine is like a microcontroller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +130,13 @@ def default_profile(machine: Machine, *, has_model: bool) -> Profile:
 
     Without the model there is nothing to run: then the tables describe the plan.
     """
+    return Profile.RELEASE if is_like_microcontroller(machine) and has_model else Profile.DEBUG
+
+
+def is_like_microcontroller(machine: Machine) -> bool:
+    """Say whether a machine has so little memory on chip that its flash will be scarce too."""
     on_chip = [memory.size or 0 for memory in machine.memories if memory.kind != MemoryKind.DRAM]
-    is_small = sum(on_chip) <= MICROCONTROLLER_BYTES
-    return Profile.RELEASE if is_small and has_model else Profile.DEBUG
+    return sum(on_chip) <= MICROCONTROLLER_BYTES
 
 
 def _profile(name: str, *, has_model: bool) -> Profile:

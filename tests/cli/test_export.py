@@ -115,3 +115,21 @@ def test_every_format_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
     for name in FORMATS:
         assert f"| `{name}` |" in page
+
+
+def test_what_the_tables_take_is_printed_and_a_profile_that_is_not_there_refused(
+    run: Run, tmp_path: Path
+) -> None:
+    model = MODELS / "ds_cnn_int8.onnx"
+    solved = run("solve", model, "-m", "gap8", "--solver", "list", "--tiles", "first", "-o", "out")
+    assert "of constants" in solved.out
+    packed = run("export", "out/plan.json", "--model", model, "-f", "c", "--json").json["footprint"]
+    assert packed["profile"] == "release"
+    line = f"{packed['flash']['tables']:,} B of tables (release)"
+    assert line in solved.out
+    assert line in (tmp_path / "out" / "export" / "spmilp_plan.h").read_text()
+    command = ("export", "out/plan.json", "--model", model, "-f", "c", "--profile")
+    whole = run(*command, "debug", "--json").json["footprint"]
+    assert whole["flash"]["tables"] > 10 * packed["flash"]["tables"]
+    assert "there are debug, release" in run(*command, "small").err
+    assert "add --model" in run("export", "out/plan.json", "--profile", "release").err

@@ -78,7 +78,9 @@ class Rows:
             made.varies(address)
             return
         space, offset = self._places.of(memory, address)
-        made.varies(0 if space == FIRST_SPACE + own else space, offset)
+        is_own = space == FIRST_SPACE + own
+        made.begins_with(is_own, space == self._places.image)
+        made.varies(0 if is_own else space, offset)
 
     def _step(self, made: RowBuilder, step: dict[str, int], own: int) -> None:
         views = self._rows["views"]

@@ -53,6 +53,10 @@ class RowBuilder:
         self._likely += values
         self._fields += values
 
+    def begins_with(self, *values: bool) -> None:
+        """Say what equal tiles have in common, though it is no field."""
+        self._likely += values
+
     def varies(self, *values: int) -> None:
         """Add fields that are another for each tile."""
         self._fields += values
