@@ -93,9 +93,12 @@ OBJECTS = {
     "slice": "index amount, buffer amount, start corner, extent extents, bytes count",
     "task": "index amount, name text, cycles count|null[], reads? amount[], writes? amount[], "
     "scratch? amount=0, in_place? pair[], after? amount[], energy? total|null[], tile? tile",
+    "task_pin": "task amount, cores? amount[], not_before? amount=0, not_after? count",
+    "buffer_pin": "buffer amount, memories amount[], address? amount, resident? flag=0",
+    "pins": "forbidden? amount[], tasks? task_pin[], buffers? buffer_pin[]",
     "problem": "format a_problem, format_version text, name text, sources? source[], "
     "objective quantity[], machine machine, tensors tensor[], buffers buffer[], slices slice[], "
-    "tasks task[]",
+    "tasks task[], pins? pins",
     "meta": "tool? text, tool_version? text, problem? text, machine? text, model_sha256? text, "
     "machine_sha256? text, problem_sha256? text=",
     "solve": "solver text, options? option[], objective? quantity, value? number, bound number, "
@@ -233,7 +236,8 @@ def read_document(data: bytes, kind: str) -> Row:
     version = document.get("format_version")
     known = isinstance(version, str) and re.fullmatch(r"1\.(0|[1-9][0-9]{0,5})", version)
     _need(known, f"format_version: expected 1.x, got {ascii(version)[:60]}")
-    content: Row = read_value(kind, document, "", tolerant=version != "1.0")
+    newest = {"problem": 1}.get(kind, 0)
+    content: Row = read_value(kind, document, "", tolerant=int(version[2:]) > newest)
     return content
 
 
@@ -253,6 +257,8 @@ def read_problem(data: bytes) -> Row:
         _need(size <= LARGEST and one.bytes in (None, size), f"{one.name}: bytes are {size}")
         one.fields["bytes"] = size
         one.silent.discard("bytes")
+    _pins_are_consistent(problem)
+    problem.fields["format_version"] = "1.0" if problem.pins is None else "1.1"
     # The text is that of the file: without the slices that are whole buffers.
     problem.fields["sha256"] = hashlib.sha256(canonical_text(problem).encode()).hexdigest()
     wholes = [
@@ -373,6 +379,33 @@ def predecessors(problem: Row, task: Row) -> set[int]:
     """Return the tasks that must end before a task starts."""
     writers = {problem.writers.get(problem.slices[part].buffer) for part in task.reads}
     return writers - {None} | set(task.after)
+
+
+def _pins_are_consistent(problem: Row) -> None:
+    pins, machine = problem.pins, problem.machine
+    if pins is None:
+        return
+    _need(problem.format_version != "1.0", "pins: from version 1.1 on")
+
+    def ascends(who: str, numbers: list[int], count: int) -> None:
+        _need(numbers == sorted(set(numbers)), f"{who}: expected each once, in ascending order")
+        _need(all(number < count for number in numbers), f"{who}: there are {count}")
+
+    ascends("pins: forbidden", pins.forbidden, len(machine.cores))
+    ascends("pins: tasks", [pin.task for pin in pins.tasks], len(problem.tasks))
+    ascends("pins: buffers", [pin.buffer for pin in pins.buffers], len(problem.buffers))
+    for pin in pins.tasks:
+        ascends(f"pin of task {pin.task}", pin.cores, len(machine.cores))
+        in_order = pin.not_after is None or pin.not_before < pin.not_after
+        _need(in_order, f"pin of task {pin.task}: not_before is not before not_after")
+    for pin in pins.buffers:
+        who = f"pin of buffer {pin.buffer}"
+        ascends(who, pin.memories, len(machine.memories))
+        _need(pin.memories, f"{who}: names no memory")
+        _need(all(machine.memories[m].kind != "dram" for m in pin.memories), f"{who}: a DRAM")
+    if not (pins.forbidden or pins.tasks or pins.buffers):
+        problem.fields["pins"] = None
+        problem.silent.add("pins")
 
 
 def canonical_text(problem: Row) -> str:
@@ -1132,7 +1165,45 @@ def claims(case: Case) -> Iterator[Finding]:
         yield "claims", f"bound {stated.bound} > {found[first]}, the {first}"
 
 
-RULES = (tasks_run, operands, fillers, results, memories, transfers, outputs, claims)
+def pins(case: Case) -> Iterator[Finding]:
+    """Rule 11."""
+    pinned, kinds = case.problem.pins, [memory.kind for memory in case.machine.memories]
+    if pinned is None:
+        return
+    for run in case.plan.tasks:
+        if run.core in pinned.forbidden:
+            yield "pinned_core", f"task {run.index} on core {run.core}, which is forbidden"
+    for pin in pinned.tasks:
+        run = case.plan.tasks[pin.task]
+        if pin.cores and run.core not in pin.cores:
+            yield "pinned_core", f"task {run.index} on core {run.core}, not one of {pin.cores}"
+        if run.start < pin.not_before or (pin.not_after is not None and run.end > pin.not_after):
+            yield "pinned_time", f"task {run.index} runs [{run.start}, {run.end})"
+    for pin in pinned.buffers:
+        of_it = [
+            kept for kept in case.plan.residencies
+            if kept.slice is not None and case.problem.slices[kept.slice].buffer == pin.buffer
+        ]  # fmt: skip
+        for kept in of_it:
+            who = f"residency {kept.index} of buffer {pin.buffer}"
+            if kept.memory in pin.memories:
+                there = kept.slice == pin.buffer and kept.offset == pin.address
+                if pin.address is not None and not there:
+                    yield "pinned_address", f"{who} at {kept.offset}, not whole at {pin.address}"
+            elif kinds[kept.memory] in {kinds[memory] for memory in pin.memories}:
+                yield "pinned_memory", f"{who} in memory {kept.memory}, not in {pin.memories}"
+        readers = {
+            task.index for task in case.problem.tasks
+            if any(case.problem.slices[part].buffer == pin.buffer for part in task.reads)
+        }  # fmt: skip
+        last = max((case.plan.tasks[task].end for task in readers), default=0)
+        for memory in pin.memories if pin.resident else ():
+            here = [kept for kept in of_it if kept.memory == memory]
+            if len(here) != 1 or here[0].slice != pin.buffer or here[0].end < last:
+                yield "pinned_resident", f"buffer {pin.buffer} in memory {memory}, until {last}"
+
+
+RULES = (tasks_run, operands, fillers, results, memories, transfers, outputs, claims, pins)
 
 
 def main(arguments: Sequence[str]) -> int:

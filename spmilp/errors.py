@@ -117,6 +117,10 @@ class DoesNotFitError(SpmilpError):
             self.exit_code = ExitCode.LIMIT_WITHOUT_PLAN
 
 
+class PinError(SpmilpError):
+    """A pin names what does not exist, contradicts something, or is none that a solver takes."""
+
+
 class MissingDataError(SpmilpError):
     """The data that a problem is made from is not there; its row of a benchmark is skipped."""
 

@@ -19,7 +19,7 @@ from spmilp.solvers.partial_order.to_plan import plan_of
 PARTS = ("memories", "kinds", "cores", "links", "engines")
 """Of a machine; plans refer to them by their positions."""
 
-MAY_DIFFER = ("name", "machine", "objective", "sources")
+MAY_DIFFER = ("name", "machine", "objective", "sources", "pins")
 """Fields of problems whose plans are handed on."""
 
 

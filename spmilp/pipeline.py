@@ -14,10 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from spmilp.amounts import byte_count, duration, share
-from spmilp.errors import ArgumentError, NoPlanError
+from spmilp.checker.check import check
+from spmilp.errors import ArgumentError, FileError, NoPlanError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.hint import Hint, HintedTiles, read_hint, tiles_of
@@ -26,7 +27,9 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.memory_limit import memory_watched, why_it_ends
 from spmilp.plan.plan import Plan
+from spmilp.problem.named_pins import NamedPins, read_pins, with_pins
 from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver, hint_takers, solver_names
@@ -64,6 +67,11 @@ SECONDS_AFTER_AN_INTERRUPT = 1.0
 
 E = TypeVar("E", bound=StrEnum)
 A = TypeVar("A", float, int)
+
+BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
+
+PinsGiven: TypeAlias = str | Path | Mapping[str, object] | NamedPins | None
+"""A file of pins, its fields, or what was read from one."""
 
 
 class Stage(StrEnum):
@@ -116,6 +124,7 @@ def solve(
     tiles: str | None = None,
     objective: str | None = None,
     hint: str | Path | Plan | Result | None = None,
+    pins: PinsGiven = None,
     time_limit: str | float | None = 60.0,
     memory_limit: str | int | None = None,
     gap: str | float = 0.0,
@@ -153,6 +162,9 @@ def solve(
     hint
         A plan to begin with: its file or folder, or a result, also of another machine or objective;
         for a model its tiles are tried, too. The answer is never worse, for the first quantity.
+    pins
+        What the plan has to keep to besides: a YAML file as ``docs/pins.md`` describes it, or its
+        fields. A problem keeps those that it has.
     time_limit
         ``"60s"``, ``"5m"``, ``"1h"``, seconds, or ``None`` for no limit.
     memory_limit
@@ -220,6 +232,7 @@ def solve(
             machine,
             dim=dim,
             objective=objective,
+            pins=pins,
             tile_search=search,
             hint=from_before,
             clock=clock,
@@ -245,6 +258,7 @@ def problem_of(
     *,
     dim: Mapping[str, int] | None = None,
     objective: str | None = None,
+    pins: PinsGiven = None,
     tile_search: TileSearch | Tiles = Tiles.FIRST,
 ) -> Problem:
     """Return the problem that :func:`solve` would solve; see there for the arguments.
@@ -254,7 +268,9 @@ def problem_of(
     tile_search
         Limits of a search for tile sizes, or another way to choose them.
     """
-    tiled, _ = tiled_problem(model, machine, dim=dim, objective=objective, tile_search=tile_search)
+    tiled, _ = tiled_problem(
+        model, machine, dim=dim, objective=objective, pins=pins, tile_search=tile_search
+    )
     return tiled.problem
 
 
@@ -264,6 +280,7 @@ def tiled_problem(
     *,
     dim: Mapping[str, int] | None = None,
     objective: str | None = None,
+    pins: PinsGiven = None,
     tile_search: TileSearch | Tiles = Tiles.FIRST,
     hint: Hint | None = None,
     clock: Clock | None = None,
@@ -277,6 +294,7 @@ def tiled_problem(
         Of the whole solve; without one it takes as long as it takes.
     """
     wanted = None if objective is None else _one_of(Quantity, "objective", objective)
+    named = read_pins(pins)
     if isinstance(model, Problem) or str(model).endswith(".json"):
         name = model.name if isinstance(model, Problem) else model
         if machine is not None or dim:
@@ -288,8 +306,11 @@ def tiled_problem(
         problem = model if isinstance(model, Problem) else read_problem(model)
         if wanted is not None:
             problem = replace(problem, objective=Objective.of(wanted))
-        plan = None if hint is None else hint.plan_of(problem)
-        return TiledProblem(problem=problem, known=plan), None
+        if named.tiles:
+            raise PinError(f"pins: {name} is a problem, whose tiles are given; leave tiles out")
+        pinned = with_pins(problem, named)
+        plan = None if hint is None else _plan_within_pins(hint, pinned, observer)
+        return TiledProblem(problem=pinned, known=plan), None
     observer.on_stage(Stage.READING)
     network, target = load(model, machine, dim=dim)
     observer.on_stage(Stage.TILING)
@@ -298,7 +319,31 @@ def tiled_problem(
     if tiles is not None and tiles.reason:
         observer.on_warning(f"{tiles.reason}; its tiles alone are tried")
     tiled = lower_network(network, target, first, tile_search, clock, tiles)
+    tiled = _within_pins(tiled, named, observer)
     return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
+
+
+def _plan_within_pins(hint: Hint, problem: Problem, observer: Observer) -> Plan | None:
+    """Return the plan of a hint, unless it is one of the problem but for the pins."""
+    try:
+        return hint.plan_of(problem)
+    except FileError:
+        if not problem.pins:
+            raise
+        hint.plan_of(replace(problem, pins=NO_PINS))
+        observer.on_warning(f"{hint.name}: {BREAKS_A_PIN}")
+        return None
+
+
+def _within_pins(tiled: TiledProblem, named: NamedPins, observer: Observer) -> TiledProblem:
+    """Return a problem with pins, of which its schedule knows nothing."""
+    problem, known = with_pins(tiled.problem, named), tiled.known
+    if problem is tiled.problem:
+        return tiled
+    if known is not None and check(problem, known):
+        observer.on_warning(f"hint: {BREAKS_A_PIN}")
+        known = None
+    return replace(tiled, problem=problem, schedule=None, known=known)
 
 
 def load(

@@ -39,6 +39,15 @@ Hint: TypeAlias = Annotated[
         show_default="none",
     ),
 ]
+Pins: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.yaml",
+        dir_okay=False,
+        help="What the plan has to keep to: cores of tasks, memories of buffers, tiles.",
+        show_default="none",
+    ),
+]
 TimeLimit: TypeAlias = Annotated[
     float,
     typer.Option(

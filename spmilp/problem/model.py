@@ -5,12 +5,15 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from spmilp.machine.convert import MachineModel
-from spmilp.machine.fields import LARGEST, Amount, Count, FileModel
+from spmilp.machine.fields import LARGEST, Amount, Count, FileModel, Flag
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import BufferKind
 
 FORMAT = "spmilp-problem"
-VERSION = "1.0"
+VERSION = "1.1"
+
+VERSION_WITHOUT_PINS = "1.0"
+"""Problems without pins are written as before there were any."""
 
 MOST_AXES = 32
 """No tensor of ONNX operators has so many; keeps what a hostile file makes us print short."""
@@ -93,6 +96,32 @@ class TaskModel(FileModel):
     tile: TileModel | None = None
 
 
+class TaskPinModel(FileModel):
+    """Cores on which a task runs, and cycles between which."""
+
+    task: Amount
+    cores: tuple[Amount, ...] = ()
+    not_before: Amount = 0
+    not_after: Count | None = None
+
+
+class BufferPinModel(FileModel):
+    """Memories in which a buffer lies; its address there, in bytes; whether it stays."""
+
+    buffer: Amount
+    memories: Annotated[tuple[Amount, ...], Field(min_length=1)]
+    address: Amount | None = None
+    resident: Flag = False
+
+
+class PinsModel(FileModel):
+    """What a plan has to keep to besides the rules."""
+
+    forbidden: tuple[Amount, ...] = ()
+    tasks: tuple[TaskPinModel, ...] = ()
+    buffers: tuple[BufferPinModel, ...] = ()
+
+
 class SourceModel(FileModel):
     """A file that the problem was made from."""
 
@@ -113,3 +142,4 @@ class ProblemModel(FileModel):
     buffers: tuple[BufferModel, ...]
     slices: tuple[SliceModel, ...]
     tasks: tuple[TaskModel, ...]
+    pins: PinsModel | None = None

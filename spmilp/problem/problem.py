@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
+from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.units import (
     Box,
     BufferIdx,
@@ -230,6 +231,8 @@ class Problem:
         The first ``len(buffers)`` are the whole buffers, in order: slice ``b`` is buffer ``b``.
     sources
         ``(what, SHA-256)`` of the files it was made from: ``model``, ``machine``.
+    pins
+        What a plan has to keep to besides.
 
     Raises
     ------
@@ -247,6 +250,7 @@ class Problem:
     tasks: tuple[Task, ...]
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
+    pins: Pins = NO_PINS
     _before: tuple[tuple[TaskIdx, ...], ...] | None = field(
         default=None, init=False, repr=False, compare=False
     )
@@ -262,6 +266,7 @@ class Problem:
         self._tasks_refer_to_what_exists()
         self._every_buffer_has_one_origin()
         self._order_is_acyclic()
+        self._pins_refer_to_what_exists()
 
     def predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
         """For each task, the tasks that must end before it starts: sorted, each once."""
@@ -398,6 +403,21 @@ class Problem:
         if len(reached) < len(self.tasks):
             stuck = next(task.name for task in self.tasks if task.index not in reached)
             raise ValueError(f"the order of the tasks is cyclic; task {stuck} waits for ever")
+
+    def _pins_refer_to_what_exists(self) -> None:
+        for core in self.pins.forbidden:
+            self._existing(core, self.machine.cores, "pins: forbidden core")
+        for task in self.pins.tasks:
+            name = self._existing(task.task, self.tasks, "pins: task").name
+            for core in task.cores:
+                self._existing(core, self.machine.cores, f"pin of task {name}: core")
+        for pin in self.pins.buffers:
+            name = self._existing(pin.buffer, self.buffers, "pins: buffer").name
+            for index in pin.memories:
+                who = f"pin of buffer {name}: memory"
+                memory = self._existing(index, self.machine.memories, who)
+                if memory.kind is MemoryKind.DRAM:
+                    raise ValueError(f"{who} {memory.name} is a DRAM, expected none")
 
     def _existing(self, index: int, owner: tuple[T, ...], who: str) -> T:
         if not 0 <= index < len(owner):

@@ -15,7 +15,9 @@ from spmilp.problem.documents import (
 from spmilp.problem.model import (
     FORMAT,
     VERSION,
+    VERSION_WITHOUT_PINS,
     BufferModel,
+    PinsModel,
     ProblemModel,
     SliceModel,
     TaskModel,
@@ -23,6 +25,7 @@ from spmilp.problem.model import (
     TileModel,
 )
 from spmilp.problem.objective import Objective
+from spmilp.problem.pins import NO_PINS, BufferPin, Pins, TaskPin
 from spmilp.problem.problem import (
     Buffer,
     DramTensor,
@@ -59,6 +62,8 @@ def problem_from(path: Path | str, data: bytes) -> Problem:
 
 
 def _problem(model: ProblemModel) -> Problem:
+    if model.pins is not None and model.format_version == VERSION_WITHOUT_PINS:
+        raise ValueError(f"pins: in a file of version {model.format_version}, expected {VERSION}")
     machine = machine_of(model.machine)
     Routes(machine)  # says so when the machine's routes are not well defined
     buffers = tuple(_buffer(buffer) for buffer in model.buffers)
@@ -71,6 +76,7 @@ def _problem(model: ProblemModel) -> Problem:
         tasks=tuple(map(_task, model.tasks)),
         objective=Objective(model.objective),
         sources=tuple((source.what, source.sha256) for source in model.sources),
+        pins=NO_PINS if model.pins is None else _pins(model.pins),
     )
 
 
@@ -126,6 +132,30 @@ def _task(model: TaskModel) -> Task:
         after=model.after,
         energy=model.energy,
         tile=_tile(model.tile),
+    )
+
+
+def _pins(model: PinsModel) -> Pins:
+    return Pins(
+        forbidden=model.forbidden,
+        tasks=tuple(
+            TaskPin(
+                task=pin.task,
+                cores=pin.cores,
+                not_before=pin.not_before,
+                not_after=pin.not_after,
+            )
+            for pin in model.tasks
+        ),
+        buffers=tuple(
+            BufferPin(
+                buffer=pin.buffer,
+                memories=pin.memories,
+                address=pin.address,
+                resident=pin.resident,
+            )
+            for pin in model.buffers
+        ),
     )
 
 

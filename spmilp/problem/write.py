@@ -9,7 +9,8 @@ from spmilp.files import sha256_of, write_atomically
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.fields import what_is_wrong
 from spmilp.problem.documents import Rows, as_text, collector_paused, row
-from spmilp.problem.model import FORMAT, VERSION, ProblemModel
+from spmilp.problem.model import FORMAT, VERSION, VERSION_WITHOUT_PINS, ProblemModel
+from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, Tile
 
 
@@ -50,7 +51,7 @@ def problem_text(problem: Problem) -> str:
     """
     document = {
         "format": FORMAT,
-        "format_version": VERSION,
+        "format_version": VERSION if problem.pins else VERSION_WITHOUT_PINS,
         "name": problem.name,
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
         "objective": [quantity.value for quantity in problem.objective.order],
@@ -60,6 +61,7 @@ def problem_text(problem: Problem) -> str:
         # Whole buffers are known from the buffers.
         "slices": Rows(_slice, problem.slices[len(problem.buffers) :]),
         "tasks": Rows(_task, problem.tasks),
+        **({"pins": _pins(problem.pins)} if problem.pins else {}),
     }
     try:
         return as_text(document, ProblemModel)
@@ -128,3 +130,26 @@ def _tile(tile: Tile | None) -> dict[str, Any] | None:
     if tile is None:
         return None
     return {"of": tile.of, "box": tile.box, **row(axes=tile.axes, reduction=tile.reduction)}
+
+
+def _pins(pins: Pins) -> dict[str, Any]:
+    return row(
+        forbidden=pins.forbidden,
+        tasks=[_task_pin(pin) for pin in pins.tasks] or None,
+        buffers=[_buffer_pin(pin) for pin in pins.buffers] or None,
+    )
+
+
+def _task_pin(pin: TaskPin) -> dict[str, Any]:
+    return {
+        "task": pin.task,
+        **row(cores=pin.cores, not_before=pin.not_before or None, not_after=pin.not_after),
+    }
+
+
+def _buffer_pin(pin: BufferPin) -> dict[str, Any]:
+    return {
+        "buffer": pin.buffer,
+        "memories": pin.memories,
+        **row(address=pin.address, resident=pin.resident or None),
+    }

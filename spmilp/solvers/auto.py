@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from spmilp.bounds.best import Bound
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
+from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
-from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.partial_order.less_traffic import excess_of, with_less_traffic
 
 SMALL = {True: 150, False: 400}
@@ -62,9 +63,12 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     first. In large ones local search finds the assignment and the order of tasks, and
     neighbourhoods of that plan are then solved exactly: for the makespan those of its partial
     order, for bytes those of what stays where. For the peak, scratchpads are cut shorter.
+    Pins on times, addresses and residency are left to the exact solver.
     """
     from spmilp.solvers.milp.positions.tables import is_for_positions, number_of_orders
 
+    if not problem.pins.kinds() <= NARROWING:
+        return (Member(name="cpsat", until=1.0, make=_cpsat),)
     first = problem.objective.first
     makes_short = first is Quantity.MAKESPAN
     moves_little = first in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
@@ -156,6 +160,7 @@ class Auto(Solver):
     """
 
     name = "auto"
+    keeps = frozenset(PinKind)
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found.
@@ -174,7 +179,7 @@ class Auto(Solver):
             if own is None:
                 break
             try:
-                found = member.make(own.options).search(own)
+                found = member.make(own.options).search_within_pins(own)
             except (KeyboardInterrupt, MemoryError):
                 if result is None:
                     raise

@@ -12,6 +12,7 @@ They know the data of machine, problem and plan, the routes of a machine and the
     outputs           rule 8: outputs at the end, no value lost
     dram              rule 9: DRAM tensors
     claims            rule 10: stated quantities
+    pins              rule 11: what is pinned
     case, overlap     what rules look up, and sweeps for what overlaps
 """
 
@@ -29,6 +30,13 @@ from spmilp.checker.rules.operands import (
     scratch_has_room,
 )
 from spmilp.checker.rules.outputs import no_value_lost, outputs_stored
+from spmilp.checker.rules.pins import (
+    pinned_address,
+    pinned_core,
+    pinned_memory,
+    pinned_resident,
+    pinned_time,
+)
 from spmilp.checker.rules.sharing import shared_bytes
 from spmilp.checker.rules.structure import structure
 from spmilp.checker.rules.tasks import able_core, exact_cycles, one_task_at_a_time, precedence
@@ -59,5 +67,10 @@ RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     at_its_place,
     dram_tensors,
     claims,
+    pinned_core,
+    pinned_time,
+    pinned_memory,
+    pinned_address,
+    pinned_resident,
 )
 """All but :func:`structure`, on which they rely."""

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import Verdict
+from spmilp.checker.violation import Violation
 from spmilp.machine.routes import Routes
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
@@ -127,7 +128,11 @@ class SearchContext:
 
     def accepts(self, plan: Plan) -> bool:
         """Say whether the checker accepts a plan; the same plan is checked only once."""
-        return not self._known.verdict_on(plan, self.clock.pace).violations
+        return not self.violations(plan)
+
+    def violations(self, plan: Plan) -> tuple[Violation, ...]:
+        """Return what the checker finds wrong with a plan; the same one is checked only once."""
+        return self._known.verdict_on(plan, self.clock.pace).violations
 
     def values(self, plan: Plan) -> tuple[int, ...]:
         """Return the quantities that a plan claims, in the objective's order; less is better."""

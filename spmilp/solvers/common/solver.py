@@ -2,19 +2,36 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 
 from spmilp.bounds.best import Bound
+from spmilp.errors import PinError
 from spmilp.plan.plan import Plan
+from spmilp.problem.contradictions import refuse_contradictions
+from spmilp.problem.narrow import narrowed
+from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
+
+PIN_RULES = ("pinned_core", "pinned_time", "pinned_memory", "pinned_address", "pinned_resident")
+
+NARROWING = frozenset({PinKind.CORES, PinKind.MEMORIES})
+"""What the problem itself says once it is narrowed (:mod:`spmilp.problem.narrow`)."""
 
 
 class Solver(ABC):
-    """Finds plans for problems."""
+    """Finds plans for problems.
+
+    Attributes
+    ----------
+    keeps
+        The kinds of pins that its plans keep to.
+    """
 
     name: str
+    keeps: frozenset[PinKind] = NARROWING
 
     @abstractmethod
     def search(self, context: SearchContext) -> SolverResult:
@@ -37,8 +54,36 @@ class Solver(ABC):
         ----------
         now
             Tells the seconds of the time limit, for example of processor time.
+
+        Raises
+        ------
+        PinError
+            If pins contradict each other, or the solver cannot keep to some of them.
         """
-        return self.search(SearchContext(problem, options, hint, now))
+        refuse_contradictions(problem)
+        refused = sorted(problem.pins.kinds() - self.keeps)
+        if refused:
+            raise PinError(
+                f"pins: solver {self.name} does not take {' and '.join(refused)}; use --solver "
+                "cpsat, or leave these pins out"
+            )
+        return self.search_within_pins(SearchContext(narrowed(problem), options, hint, now))
+
+    def search_within_pins(self, context: SearchContext) -> SolverResult:
+        """Search, and return no plan that breaks a pin."""
+        result = self.search(context)
+        if result.plan is None or not context.problem.pins or context.accepts(result.plan):
+            return result
+        broken = [v for v in context.violations(result.plan) if v.rule in PIN_RULES]
+        if not broken:
+            return result
+        return replace(
+            result,
+            status=SolveStatus.UNKNOWN,
+            plan=None,
+            verdict=None,
+            reason=f"{self.name} found no plan that keeps to the pins: {broken[0].message}",
+        )
 
 
 class Incumbent:

@@ -210,7 +210,8 @@ class CapacityModel:
         """Items of a conflict set have addresses, and share no bytes at any time."""
         for memory in self._tables.machine.memories:
             conflict_sets = self._addressed.conflict_sets.get(memory.index, ())
-            if self._addressed.everywhere and memory.kind is MemoryKind.SPM:
+            everywhere = self._addressed.everywhere and memory.kind is MemoryKind.SPM
+            if everywhere or memory.index in self._tables.fixed_memories:
                 conflict_sets = (frozenset(self._items_in(memory.index)),)
             for items in conflict_sets:
                 self._keep_apart(memory, items)
@@ -258,6 +259,10 @@ class CapacityModel:
         key = (memory.index, item)
         if key not in self._vars.offsets:
             ranges = [list(one) for one in first_blocks(memory, size)]
+            slice_ = item.slice if isinstance(item, CandidateResidency) else None
+            fixed = self._tables.address(slice_, memory.index)
+            if fixed is not None:
+                ranges = [[fixed // memory.alignment] * 2]
             domain = cp_model.Domain.from_intervals(ranges)
             self._vars.offsets[key] = self._model.new_int_var_from_domain(domain, f"at {item}")
         return self._vars.offsets[key]

@@ -20,7 +20,9 @@ class Constraints:
         """Add all families; the pairs in place come before the uses that they exempt."""
         cores_run_one_task_at_a_time(self._vars)
         self._tasks_follow_their_predecessors()
+        self._tasks_keep_to_their_pins()
         self._capacity.add_pairs_in_place()
+        self._resident_buffers_stay()
         self._residencies_are_filled_once()
         self._transfers_read_what_is_there()
         self._reads_are_served_once()
@@ -39,6 +41,29 @@ class Constraints:
         for task, before in zip(self._vars.tasks, self._tables.predecessors, strict=True):
             for earlier in before:
                 self._model.add(task.start >= self._vars.tasks[earlier].end)
+
+    def _tasks_keep_to_their_pins(self) -> None:
+        for task, pin in self._tables.times.items():
+            self._model.add(self._vars.tasks[task].start >= pin.not_before)
+            if pin.not_after is not None:
+                self._model.add(self._vars.tasks[task].end <= pin.not_after)
+
+    def _resident_buffers_stay(self) -> None:
+        """There, until all that read any of them have ended; the last may write in their place."""
+        for buffer, memory in self._tables.residents():
+            key = CandidateResidency(buffer, memory, 0)
+            residency = self._vars.residencies.get(key)
+            if residency is None:
+                self._model.add_bool_or([])
+                continue
+            if residency.present is not self._vars.true:
+                self._model.add(residency.present == 1)
+            for task in self._tables.readers_of_any(buffer) if residency.end is not None else ():
+                pairs = self._vars.in_place.items()
+                over = [literal for pair, literal in pairs if pair[:2] == (task, key)]
+                stays = self._model.add(residency.end >= self._vars.tasks[task].end)
+                if over:
+                    stays.only_enforce_if([~literal for literal in over])
 
     def _residencies_are_filled_once(self) -> None:
         """By the task that writes it, its own transfer, or a multicast; times follow from that."""

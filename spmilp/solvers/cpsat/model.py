@@ -93,6 +93,8 @@ class StructureBuilder:
         )
 
     def _count(self, pair: SliceInMemory) -> int:
+        if self._tables.is_resident(*pair):
+            return 1
         wanted = self._usual(pair) + self._raised[pair]
         return max(wanted, self._least.get(pair, 0))
 
@@ -152,7 +154,8 @@ class Model:
         self.cp = cp_model.CpModel()
         self.variables = Variables(self.cp, tables, structure, aim.horizon)
         Constraints(self.variables, CapacityModel(self.variables, addressed)).add_all()
-        strengthen(self.variables, settings, addressed=addressed.anything())
+        has_addresses = addressed.anything() or bool(tables.fixed_memories)
+        strengthen(self.variables, settings, addressed=has_addresses)
         if settings.cores_in_order and structure.scope.fills is None:
             use_memories_in_order(self.variables, aim.reading)
         objectives = Objectives(self.variables)

@@ -53,7 +53,7 @@ class Reading:
 
     def _needed(self) -> set[ResidencyIdx]:
         waiting = [r for p in self.plan.placements for r in (*p.reads, *p.writes)]
-        waiting += list(self._outputs())
+        waiting += [*self._outputs(), *self._residents()]
         needed: set[ResidencyIdx] = set()
         while waiting:
             residency = waiting.pop()
@@ -73,6 +73,13 @@ class Reading:
                 continue
             ends = self.problem.buffers[residency.slice].ends_in
             if ends == residency.memory and residency.end >= makespan:
+                yield residency.index
+
+    def _residents(self) -> Iterator[ResidencyIdx]:
+        """Yield what is pinned to be resident."""
+        pins = {pin.buffer: pin.memories for pin in self.problem.pins.buffers if pin.resident}
+        for residency in self.plan.residencies if pins else ():
+            if residency.slice is not None and residency.memory in pins.get(residency.slice, ()):
                 yield residency.index
 
     def _number(self) -> None:

@@ -117,7 +117,9 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
     return {
         memory
         for memory, capacity in enumerate(tables.capacity)
-        if capacity is not None and needed[memory] <= capacity
+        if capacity is not None
+        and needed[memory] <= capacity
+        and memory not in tables.fixed_memories
     }
 
 
@@ -225,7 +227,9 @@ def _useful(
     yield from (
         memory.index
         for memory in tables.machine.memories
-        if memory.kind is not MemoryKind.SPM or memory.index in (buffer.starts_in, buffer.ends_in)
+        if memory.kind is not MemoryKind.SPM
+        or memory.index in (buffer.starts_in, buffer.ends_in)
+        or tables.is_resident(slice_, memory.index)
     )
     whole = slice_ == buffer.index
     for one in (slice_, *(tables.parts[slice_] if whole else ())):

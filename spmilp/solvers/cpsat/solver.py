@@ -1,5 +1,6 @@
 """The CP-SAT solver: plans from a model with so many residencies, proofs from a relaxation."""
 
+from spmilp.problem.pins import PinKind
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
@@ -62,6 +63,7 @@ class CpSatSolver(Solver):
     """
 
     name = NAME
+    keeps = frozenset(PinKind)
 
     def __init__(self, settings: CpSatOptions = DEFAULTS) -> None:
         self._settings = settings

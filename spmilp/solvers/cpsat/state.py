@@ -123,7 +123,7 @@ class SearchState:
 
     def addressed_memories(self) -> frozenset[MemoryIdx]:
         """Return the memories whose addresses the models know."""
-        memories = frozenset(self._conflict_sets)
+        memories = frozenset(self._conflict_sets) | self.tables.fixed_memories
         if self._knows_addresses(0):
             spms = (m for m in self.tables.machine.memories if m.kind is MemoryKind.SPM)
             memories |= {memory.index for memory in spms}

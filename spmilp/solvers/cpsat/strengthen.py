@@ -125,7 +125,8 @@ def head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycl
     paths, buffer = tables.paths, tables.problem.slices[slice_].buffer
     writer = tables.writers[buffer]
     head = 0 if writer is None else paths.head[writer] + paths.cycles[writer]
-    if tables.problem.buffers[buffer].ends_in is not None:
+    pin = tables.pins.get(buffer)
+    if tables.problem.buffers[buffer].ends_in is not None or (pin is not None and pin.resident):
         return head, 0
     parts = (buffer, *tables.parts[buffer])
     tails = [paths.tail[task] for part in parts for task, _ in tables.readers[part]]
@@ -188,6 +189,7 @@ def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
         buffer = problem.buffers[problem.slices[key.slice].buffer]
         wanted = key.slice == buffer.index and buffer.ends_in == key.memory
         lifecycle = residency.lifecycle
+        wanted = wanted or variables.tables.is_resident(key.slice, key.memory)
         if not lifecycle.initial and lifecycle.writer is None and not wanted:
             variables.model.add_bool_or([*uses[key], ~residency.present])
 

@@ -40,6 +40,7 @@ def _classes(tables: ProblemTables) -> list[list[MemoryIdx]]:
         return []
     found: list[list[MemoryIdx]] = []
     fixed = {m for b in tables.problem.buffers for m in (b.starts_in, b.ends_in)}
+    fixed.update(memory for pin in tables.pins.values() for memory in pin.memories)
     for memory in dict.fromkeys(pool.memory for pool in tables.pools):
         if memory in fixed:
             continue

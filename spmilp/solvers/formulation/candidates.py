@@ -69,6 +69,7 @@ class CandidateMemories:
         ends = self._tables.problem.buffers[buffer].ends_in
         if ends is not None:
             wanted.add(ends)
+        wanted |= {m for m in self._memories if self._tables.is_resident(buffer, m)}
         self._of[buffer] = tuple(sorted(reached & self._leading_to(buffer, wanted) | origins))
 
     def _uses(self, slice_: SliceIdx) -> set[MemoryIdx]:

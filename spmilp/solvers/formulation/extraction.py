@@ -159,6 +159,7 @@ class _Extraction:
 
     def _find_needed(self) -> set[CandidateResidency]:
         waiting = [*self._decisions.served.values(), *self._written(), *self._decisions.outputs]
+        waiting += self._residents()
         needed: set[CandidateResidency] = set()
         while waiting:
             key = waiting.pop()
@@ -173,6 +174,11 @@ class _Extraction:
         for task, run in zip(self._problem.tasks, self._decisions.runs, strict=True):
             memory = self._tables.pools[run.pool].memory
             yield from (CandidateResidency(buffer, memory, 0) for buffer in task.writes)
+
+    def _residents(self) -> Iterator[CandidateResidency]:
+        """Yield what is pinned to be resident."""
+        for buffer, memory in self._tables.residents():
+            yield CandidateResidency(buffer, memory, 0)
 
     def _all_moves(self) -> Iterator[_Move]:
         """Yield the transfers, in order of their starts.
@@ -215,6 +221,9 @@ class _Extraction:
             writer = self._tables.writers[key.slice]
             if writer is not None:
                 until[key] = max(until[key], runs[writer].end)
+        for key in self._residents():
+            ends = (runs[task].end for task in self._tables.readers_of_any(key.slice))
+            until[key] = max(until[key], *ends)
         for move in self._moves:
             for key in (*move.targets, move.source):
                 until[key] = max(until[key], move.end)

@@ -25,6 +25,8 @@ class JointPacking:
         times, extents, offsets = [], [], []
         for group in groups:
             ranges = [list(one) for one in first_blocks(memory, group.size)]
+            if group.fixed is not None:
+                ranges = [[group.fixed // memory.alignment] * 2]
             block = self._model.new_int_var_from_domain(cp_model.Domain.from_intervals(ranges), "")
             offset = block * memory.alignment
             offsets.append(offset)

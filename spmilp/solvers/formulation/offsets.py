@@ -27,13 +27,14 @@ class Piece(NamedTuple):
 class Group(NamedTuple):
     """What has one offset: a tensor, or residencies that take each other's bytes over.
 
-    ``size`` is the most bytes that it has at one time.
+    ``size`` is the most bytes that it has at one time, ``fixed`` the offset to which it is pinned.
     """
 
     members: tuple[ResidencyIdx, ...]
     tensor: TensorIdx | None
     pieces: tuple[Piece, ...]
     size: Bytes
+    fixed: Bytes | None = None
 
     @property
     def span(self) -> Cycles:
@@ -87,7 +88,11 @@ def groups_in(tables: ProblemTables, plan: TimedPlan, memory: Memory) -> list[Gr
     for some in members.values():
         pieces = tuple(piece for index in some for piece in _pieces(plan, index))
         size = max(plan.residencies[index].bytes for index in some)
-        groups.append(Group(members=tuple(some), tensor=None, pieces=pieces, size=size))
+        pinned = (tables.address(plan.residencies[index].slice, memory.index) for index in some)
+        fixed = next((address for address in pinned if address is not None), None)
+        groups.append(
+            Group(members=tuple(some), tensor=None, pieces=pieces, size=size, fixed=fixed)
+        )
     return groups
 
 
@@ -113,6 +118,8 @@ def find_offsets(memory: Memory, plan: TimedPlan, groups: list[Group], *, low: b
     greedy = None if low else _fit_greedily(memory, groups)
     if greedy is not None or not groups:
         return Offsets(of_groups=tuple(greedy or ()))
+    if any(group.fixed is not None for group in groups):
+        return _search_around_fixed(memory, groups, low)
     return _search(memory, plan, groups, low)
 
 
@@ -126,7 +133,10 @@ _ORDERS: tuple[Callable[[Group], tuple[int, ...]], ...] = (
 def _fit_greedily(memory: Memory, groups: list[Group]) -> list[Bytes] | None:
     """Return the offsets of the first order that leads to a fit."""
     for order in _ORDERS:
-        indices = sorted(range(len(groups)), key=lambda index: (*order(groups[index]), index))
+        indices = sorted(
+            range(len(groups)),
+            key=lambda index: (groups[index].fixed is None, *order(groups[index]), index),
+        )
         found = _first_fit(memory, groups, indices)
         if found is not None:
             return found
@@ -147,7 +157,7 @@ def _first_fit(memory: Memory, groups: list[Group], order: list[int]) -> list[By
 
 
 def _lowest(memory: Memory, group: Group, placed: list[tuple[Piece, Bytes]]) -> Bytes | None:
-    """Return the lowest address where no byte is taken at the same time."""
+    """Return the lowest address, or the pinned one, where no byte is taken at the same time."""
     taken = [(one.start - group.size + 1, one.end) for one in memory.reserved]
     taken += [
         (at + other.low - piece.high + 1, at + other.high - piece.low)
@@ -155,6 +165,10 @@ def _lowest(memory: Memory, group: Group, placed: list[tuple[Piece, Bytes]]) -> 
         for piece in group.pieces
         if piece.start < other.end and other.start < piece.end
     ]
+    if group.fixed is not None:
+        is_taken = any(first <= group.fixed < last for first, last in taken)
+        is_inside = memory.size is None or group.fixed + group.size <= memory.size
+        return None if is_taken or not is_inside else group.fixed
     offset = 0
     for first, last in sorted(taken):
         if first <= offset < last:
@@ -162,6 +176,18 @@ def _lowest(memory: Memory, group: Group, placed: list[tuple[Piece, Bytes]]) -> 
     if memory.size is not None and offset + group.size > memory.size:
         return None
     return offset
+
+
+def _search_around_fixed(memory: Memory, groups: list[Group], low: bool) -> Offsets:
+    """Search exactly where some offsets are pinned."""
+    from spmilp.solvers.formulation.joint_packing import JointPacking
+
+    packing = JointPacking()
+    packing.add(memory, groups)
+    found = packing.solve(low=low)
+    if not found:
+        return Offsets(of_groups=None, conflict=tuple(range(len(groups))))
+    return Offsets(of_groups=tuple(found[memory.index]))
 
 
 def _search(memory: Memory, plan: TimedPlan, groups: list[Group], low: bool) -> Offsets:

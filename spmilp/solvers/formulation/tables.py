@@ -1,6 +1,6 @@
 """A problem's lookups that every exact model needs, computed once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +9,7 @@ from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
+from spmilp.problem.narrow import may_lie
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.formulation.places import home
 from spmilp.solvers.formulation.transfer_options import TransferOptions
@@ -53,6 +54,8 @@ class ProblemTables:
         For each slice, the tasks that read it, each with the read's position.
     parts
         For each buffer, the slices of it that some task reads, itself left out.
+    pins, times
+        Where buffers are pinned to lie, and when tasks are pinned to run.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -66,6 +69,8 @@ class ProblemTables:
         self.capacity = tuple(self._blocks_of_memory(m) for m in problem.machine.memories)
         self.readers: tuple[tuple[tuple[TaskIdx, int], ...], ...] = _readers(problem)
         self.parts = _parts(problem, self.readers)
+        self.pins = {pin.buffer: pin for pin in problem.pins.buffers}
+        self.times = {pin.task: pin for pin in problem.pins.tasks if pin.has_times}
         self._pools_of = tuple(tuple(self._able_pools(task)) for task in problem.tasks)
 
     @cached_property
@@ -126,10 +131,49 @@ class ProblemTables:
         return home(self.problem, slice_, memory) is not None
 
     def fits(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
-        """Say whether a slice fits a memory at all: at its place, or between reserved ranges."""
-        return self.at_place(slice_, memory) or bool(
-            first_blocks(self.machine.memories[memory], self.problem.slices[slice_].bytes)
-        )
+        """Say whether a slice fits a memory at all: at its place, or between reserved ranges.
+
+        And whether no pin keeps it out.
+        """
+        if self.at_place(slice_, memory):
+            return True
+        room = first_blocks(self.machine.memories[memory], self.problem.slices[slice_].bytes)
+        return bool(room) and self._may_lie(slice_, memory)
+
+    def _may_lie(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        """Say whether pins let a slice lie in a memory."""
+        buffer = self.problem.slices[slice_].buffer
+        pin = self.pins.get(buffer)
+        if pin is not None and pin.whole and memory in pin.memories:
+            return slice_ == buffer
+        return may_lie(self.machine, pin, memory)
+
+    def address(self, slice_: SliceIdx | None, memory: MemoryIdx) -> Bytes | None:
+        """Return the address to which a slice is pinned in a memory, if it is."""
+        pin = None if slice_ is None else self.pins.get(self.problem.slices[slice_].buffer)
+        return None if pin is None or memory not in pin.memories else pin.address
+
+    @cached_property
+    def fixed_memories(self) -> frozenset[MemoryIdx]:
+        """The memories in which something is pinned to an address."""
+        fixed = (pin for pin in self.pins.values() if pin.address is not None)
+        return frozenset(memory for pin in fixed for memory in pin.memories)
+
+    def is_resident(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        """Say whether a slice is a buffer that is pinned to be resident in a memory."""
+        pin = self.pins.get(slice_)
+        return pin is not None and pin.resident and memory in pin.memories
+
+    def residents(self) -> Iterator[tuple[BufferIdx, MemoryIdx]]:
+        """Yield the buffers that are pinned to be resident, with their memories."""
+        for pin in self.pins.values():
+            for memory in pin.memories if pin.resident else ():
+                yield pin.buffer, memory
+
+    def readers_of_any(self, buffer: BufferIdx) -> tuple[TaskIdx, ...]:
+        """Return the tasks that read a buffer or a slice of it."""
+        parts = (buffer, *self.parts[buffer])
+        return tuple(sorted({task for part in parts for task, _ in self.readers[part]}))
 
     def _results_fit(self, task: Task, memory: MemoryIdx) -> bool:
         """Say whether a task's results and scratch fit a memory, each by itself."""

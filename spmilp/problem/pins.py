@@ -1,0 +1,128 @@
+"""Pins: what a plan has to keep to besides the rules, as numbers of a problem.
+
+The rule of the checker, and what each of them means, is rule 11 of ``docs/format.md``.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from spmilp.units import BufferIdx, Bytes, CoreIdx, Cycles, MemoryIdx, TaskIdx
+
+
+class PinKind(StrEnum):
+    """What a pin may fix; solvers say which of them they keep to."""
+
+    CORES = "cores"
+    TIMES = "not before and not after"
+    MEMORIES = "memories of a buffer"
+    ADDRESS = "address of a buffer"
+    RESIDENT = "resident buffer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPin:
+    """Where and when a task runs.
+
+    Parameters
+    ----------
+    cores
+        It runs on one of these, in ascending order; empty for any.
+    not_before, not_after
+        The cycle at which it starts at the earliest, and the one at which it has ended at the
+        latest; ``None`` for any.
+    """
+
+    task: TaskIdx
+    cores: tuple[CoreIdx, ...] = ()
+    not_before: Cycles = 0
+    not_after: Cycles | None = None
+
+    def __post_init__(self) -> None:
+        _ascends(f"pin of task {self.task}: cores", self.cores)
+        if self.not_after is not None and self.not_before >= self.not_after:
+            raise ValueError(
+                f"pin of task {self.task}: not before {self.not_before} >= not after "
+                f"{self.not_after}"
+            )
+
+    @property
+    def has_times(self) -> bool:
+        """Whether it says something of when the task runs."""
+        return self.not_before > 0 or self.not_after is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferPin:
+    """Where a buffer lies.
+
+    Parameters
+    ----------
+    memories
+        Of memories of the same kinds as these, it and its slices lie in no others; in ascending
+        order, and no DRAM.
+    address
+        In these memories it lies as a whole, and there; ``None`` for any.
+    resident
+        In each of these memories it lies as a whole and once, until the last task that reads any of
+        it has ended.
+    """
+
+    buffer: BufferIdx
+    memories: tuple[MemoryIdx, ...]
+    address: Bytes | None = None
+    resident: bool = False
+
+    def __post_init__(self) -> None:
+        _ascends(f"pin of buffer {self.buffer}: memories", self.memories)
+        if not self.memories:
+            raise ValueError(f"pin of buffer {self.buffer}: names no memory")
+
+    @property
+    def whole(self) -> bool:
+        """Whether no mere slice of the buffer may lie in the memories."""
+        return self.resident or self.address is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pins:
+    """All pins of a problem.
+
+    Parameters
+    ----------
+    forbidden
+        Cores that run no task, in ascending order.
+    tasks, buffers
+        One row for each that is pinned, in ascending order.
+    """
+
+    forbidden: tuple[CoreIdx, ...] = ()
+    tasks: tuple[TaskPin, ...] = ()
+    buffers: tuple[BufferPin, ...] = ()
+
+    def __post_init__(self) -> None:
+        _ascends("pins: forbidden cores", self.forbidden)
+        _ascends("pins: tasks", tuple(pin.task for pin in self.tasks))
+        _ascends("pins: buffers", tuple(pin.buffer for pin in self.buffers))
+
+    def __bool__(self) -> bool:
+        return bool(self.forbidden or self.tasks or self.buffers)
+
+    def kinds(self) -> frozenset[PinKind]:
+        """Return what is pinned."""
+        asked = {
+            PinKind.CORES: self.forbidden or any(pin.cores for pin in self.tasks),
+            PinKind.TIMES: any(pin.has_times for pin in self.tasks),
+            PinKind.MEMORIES: self.buffers,
+            PinKind.ADDRESS: any(pin.address is not None for pin in self.buffers),
+            PinKind.RESIDENT: any(pin.resident for pin in self.buffers),
+        }
+        return frozenset(kind for kind, some in asked.items() if some)
+
+
+def _ascends(who: str, numbers: tuple[int, ...]) -> None:
+    if any(one >= other for one, other in pairwise(numbers)):
+        raise ValueError(f"{who} {list(numbers[:8])}: expected each once, in ascending order")
+
+
+NO_PINS = Pins()
