@@ -40,8 +40,9 @@ from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.initial import refuse_too_many_tiles
+from spmilp.tile_selection.initial import Tilings, refuse_too_many_tiles
 from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.pinned_tiles import pinned_tilings
 from spmilp.tile_selection.search import (
     TileSearch,
     coarse_problem,
@@ -314,11 +315,12 @@ def tiled_problem(
     observer.on_stage(Stage.READING)
     network, target = load(model, machine, dim=dim)
     observer.on_stage(Stage.TILING)
-    first = wanted or Quantity.MAKESPAN
-    tiles = None if hint is None else tiles_of(hint, _subject(network, target, first), target)
+    first, tilings = wanted or Quantity.MAKESPAN, pinned_tilings(network, named.tiles)
+    subject = _subject(network, target, first, tilings)
+    tiles = None if hint is None else tiles_of(hint, subject, target)
     if tiles is not None and tiles.reason:
         observer.on_warning(f"{tiles.reason}; its tiles alone are tried")
-    tiled = lower_network(network, target, first, tile_search, clock, tiles)
+    tiled = lower_network(network, target, first, tile_search, clock, tiles, tilings)
     tiled = _within_pins(tiled, named, observer)
     return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
 
@@ -384,6 +386,7 @@ def lower_network(
     tile_search: TileSearch | Tiles = Tiles.FIRST,
     clock: Clock | None = None,
     hint: HintedTiles | None = None,
+    pinned: Tilings | None = None,
 ) -> TiledProblem:
     """Choose tile sizes and lower to a problem that carries the hashes of both files.
 
@@ -394,7 +397,7 @@ def lower_network(
     """
     clock = clock or Clock(None)
     refuse_too_many_tiles(network, target.machine)
-    subject = _subject(network, target, objective)
+    subject = _subject(network, target, objective, pinned)
     if tile_search is Tiles.SMAUG:
         return TiledProblem(problem=smaug_problem(subject))
     search = tile_search if isinstance(tile_search, TileSearch) else None
@@ -418,7 +421,9 @@ def lower_network(
     return search_tilings(first, limits, quick, clock, start)
 
 
-def _subject(network: Network, target: MachineFile, objective: Quantity) -> NetworkOnMachine:
+def _subject(
+    network: Network, target: MachineFile, objective: Quantity, pinned: Tilings | None = None
+) -> NetworkOnMachine:
     learned = {kind.measured.sha256 for kind in target.machine.kinds if kind.measured is not None}
     return NetworkOnMachine(
         network=network,
@@ -429,6 +434,7 @@ def _subject(network: Network, target: MachineFile, objective: Quantity) -> Netw
             ("machine", target.sha256),
             *(("cost model", sha256) for sha256 in sorted(learned)),
         ),
+        pinned=pinned or {},
     )
 
 

@@ -10,6 +10,7 @@ from spmilp.machine.read import read_machine
 from spmilp.plan.plan import Claim, Plan
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem, Task
 from tests.checker import worked_example
 from tests.checker.mutations.subjects import planned, small_network
@@ -151,6 +152,25 @@ def _chain() -> Pair:
     return pair(problem, planned(problem, "list"))
 
 
+def _pinned() -> Pair:
+    """The plan made by hand, which keeps to all of these."""
+    pins = Pins(
+        tasks=(
+            TaskPin(task=0, cores=(0,), not_before=49, not_after=69),
+            TaskPin(task=2, cores=(1, 2)),
+            TaskPin(task=4, not_before=150),
+        ),
+        buffers=(
+            BufferPin(buffer=1, memories=(3,)),
+            BufferPin(buffer=2, memories=(2, 3)),
+            BufferPin(buffer=3, memories=(2,), address=192),
+            BufferPin(buffer=4, memories=(2,), address=192, resident=True),
+            BufferPin(buffer=5, memories=(1, 3)),
+        ),
+    )
+    return pair(replace(worked_example.PROBLEM, pins=pins), worked_example.PLAN)
+
+
 def _without_data() -> Pair:
     """Tasks that only wait for each other."""
     machine = replace(worked_example.MACHINE, links=(), engines=(), remote=None)
@@ -209,6 +229,12 @@ BASES: dict[str, tuple[str, Callable[[], Pair]]] = {
     "nothing": ("no task at all, a name beyond ASCII", _nothing),
 }
 """What is special about each plan, and what makes it."""
+
+PINNED: tuple[str, Callable[[], Pair]] = (
+    "pins: cores, times, memories, an address, a buffer that is resident until its last reader has "
+    "ended and takes over the bytes of another one with an address",
+    _pinned,
+)
 
 WITHOUT_CONTROLLER: dict[str, Callable[[], Pair]] = {
     "seventeen-runs": partial(_columns, 17, 8193, None),

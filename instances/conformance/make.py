@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from instances.conformance.bases import BASES, WITHOUT_CONTROLLER
+from instances.conformance.bases import BASES, PINNED, WITHOUT_CONTROLLER
 from spmilp.problem.documents import as_text
 from spmilp.problem.read import read_problem
 from spmilp.problem.write import problem_sha256
@@ -46,10 +46,7 @@ def cases() -> Iterator[Case]:
     """Yield all cases of the suite."""
     bases = {name: make() for name, (_, make) in BASES.items()}
     for name, (about, _) in BASES.items():
-        subject = bases[name].subject
-        yield Case(
-            base=name, problem=subject.problem, plan=as_text(subject.derived), rules=(), about=about
-        )
+        yield _valid(name, bases[name], about)
     listed = yaml.safe_load((FOLDER / "cases.yaml").read_text())
     for name, kind, chance, broken in listed["mutated"]:
         subject = bases[name].subject
@@ -73,6 +70,19 @@ def cases() -> Iterator[Case]:
             base="remote", problem=subject.problem, plan=before + row["by"] + after,
             rules=("refused",), about=row["about"],
         )  # fmt: skip
+    about, make = PINNED
+    pinned = make()
+    yield _valid("pinned", pinned, about)
+    with TemporaryDirectory() as folder:
+        for row in listed["pinned"]:
+            yield _varied(pinned, {"base": "pinned", **row}, Path(folder) / "problem.json")
+
+
+def _valid(name: str, base: Pair, about: str) -> Case:
+    subject = base.subject
+    return Case(
+        base=name, problem=subject.problem, plan=as_text(subject.derived), rules=(), about=about
+    )
 
 
 def _varied(base: Pair, row: dict[str, Any], file: Path) -> Case:

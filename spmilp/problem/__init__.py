@@ -2,7 +2,7 @@
 
     problem, objective           the problem as all else sees it, and what a plan minimises
     pins, named_pins             what is pinned; the same by names, from a file
-    narrow, contradictions       pins as kinds of cores; pins that leave no plan
+    allowed, contradictions      where pins let tasks run and buffers lie; pins that leave no plan
     strides, union               the shape of a copy; bytes of a buffer that tasks read
     loads                        what must leave a DRAM at least
     builder, named, assemble     problems built by hand, by names

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from spmilp.errors import PinError
 from spmilp.machine.machine import Memory
-from spmilp.problem.narrow import cores_left, may_lie, pinned_operands
+from spmilp.problem.allowed import cores_left, may_lie, pinned_operands
 from spmilp.problem.pins import BufferPin
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import Bytes, CoreIdx, Cycles, MemoryIdx, TaskIdx, align_up
@@ -173,7 +173,7 @@ class _Contradictions:
 
     def _end_too_late(self) -> Iterator[str]:
         """A task that cannot have ended in time, by the least cycles of those before it."""
-        pins = {pin.task: pin for pin in self._pins.tasks if pin.has_times}
+        pins = {pin.task: pin for pin in self._pins.tasks}
         if not any(pin.not_after is not None for pin in pins.values()):
             return
         before = self._problem.predecessors()

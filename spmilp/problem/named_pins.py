@@ -147,18 +147,18 @@ class _Resolver:
     def __init__(self, problem: Problem) -> None:
         machine = problem.machine
         self._problem = problem
-        self._cores = _Known("core", [(core.name, "") for core in machine.cores])
-        self._memories = _Known(
+        self._cores = Known("core", [(core.name, "") for core in machine.cores])
+        self._memories = Known(
             "scratchpad or shared memory",
             [
                 (memory.name if memory.kind is not MemoryKind.DRAM else "", "")
                 for memory in machine.memories
             ],
         )
-        self._tasks = _Known(
+        self._tasks = Known(
             "task or group", [(t.name, t.tile.of if t.tile else "") for t in problem.tasks]
         )
-        self._buffers = _Known(
+        self._buffers = Known(
             "buffer or tensor", [(b.name, b.tile.of if b.tile else "") for b in problem.buffers]
         )
 
@@ -216,7 +216,7 @@ class _Resolver:
         )
 
     def _both(
-        self, who: str, known: "_Known", one: tuple[int, ...], other: tuple[int, ...]
+        self, who: str, known: "Known", one: tuple[int, ...], other: tuple[int, ...]
     ) -> tuple[int, ...]:
         """Return what two lists of cores or memories have in common; an empty one is any."""
         if not one or not other:
@@ -227,7 +227,7 @@ class _Resolver:
         return common
 
 
-class _Known:
+class Known:
     """Things that have names, and names of what they belong to.
 
     Parameters

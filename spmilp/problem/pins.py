@@ -13,8 +13,9 @@ from spmilp.units import BufferIdx, Bytes, CoreIdx, Cycles, MemoryIdx, TaskIdx
 class PinKind(StrEnum):
     """What a pin may fix; solvers say which of them they keep to."""
 
-    CORES = "cores"
-    TIMES = "not before and not after"
+    CORES = "cores of a task"
+    NOT_BEFORE = "not_before of a task"
+    NOT_AFTER = "not_after of a task"
     MEMORIES = "memories of a buffer"
     ADDRESS = "address of a buffer"
     RESIDENT = "resident buffer"
@@ -45,11 +46,6 @@ class TaskPin:
                 f"pin of task {self.task}: not before {self.not_before} >= not after "
                 f"{self.not_after}"
             )
-
-    @property
-    def has_times(self) -> bool:
-        """Whether it says something of when the task runs."""
-        return self.not_before > 0 or self.not_after is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +108,8 @@ class Pins:
         """Return what is pinned."""
         asked = {
             PinKind.CORES: self.forbidden or any(pin.cores for pin in self.tasks),
-            PinKind.TIMES: any(pin.has_times for pin in self.tasks),
+            PinKind.NOT_BEFORE: any(pin.not_before for pin in self.tasks),
+            PinKind.NOT_AFTER: any(pin.not_after is not None for pin in self.tasks),
             PinKind.MEMORIES: self.buffers,
             PinKind.ADDRESS: any(pin.address is not None for pin in self.buffers),
             PinKind.RESIDENT: any(pin.resident for pin in self.buffers),

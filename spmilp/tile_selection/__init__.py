@@ -7,6 +7,7 @@
     coarse              tilings of which a plan is made soonest
     piece_counts        how many pieces of operands tasks read: what a plan will take
     waves               a batch part by part
+    pinned_tiles        tilings that people have pinned
 
     candidate_space     the candidates of all groups
     candidates          those of one group: cut along few axes until they fit

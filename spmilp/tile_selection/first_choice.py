@@ -1,13 +1,14 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, PinError
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
@@ -34,6 +35,8 @@ class NetworkOnMachine:
     go_on
         Called now and then while candidates are compared and problems made; what it raises ends
         that.
+    pinned
+        Tilings of some groups, by index, that hold whatever is chosen.
     """
 
     network: Network
@@ -41,13 +44,14 @@ class NetworkOnMachine:
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
     go_on: Callable[[], None] = lambda: None
+    pinned: Tilings = field(default_factory=dict)
 
     def lower(self, tilings: Tilings) -> Problem:
-        """Return the problem of some tilings."""
+        """Return the problem of some tilings, with the pinned ones in their places."""
         return lower(
             self.network,
             self.machine,
-            tilings,
+            tilings | self.pinned,
             objective=self.objective,
             sources=self.sources,
             go_on=self.go_on,
@@ -110,6 +114,7 @@ def first_choice(
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
     go_on: Callable[[], None] = lambda: None,
+    pinned: Mapping[int, Tiling] | None = None,
 ) -> FirstChoice:
     """Choose a tiling for each group.
 
@@ -129,16 +134,25 @@ def first_choice(
         Of the problem, where one is made.
     go_on
         Called now and then; what it raises ends the choice.
+    pinned
+        Tilings that hold whatever is chosen.
 
     Raises
     ------
     SpmilpError
         If no kind of core can run a group.
+    PinError
+        If pinned tiles fit no scratchpad.
     DoesNotFitError
         If a group's smallest tile fits no scratchpad, or no tiles are found that do.
     """
     subject = NetworkOnMachine(
-        network=network, machine=machine, objective=objective, sources=sources, go_on=go_on
+        network=network,
+        machine=machine,
+        objective=objective,
+        sources=sources,
+        go_on=go_on,
+        pinned=dict(pinned or {}),
     )
     parts = parts_of_batch(network, machine_rates(machine))
     spaces = {n: CandidateSpace(part, machine, go_on) for n, part in parts.items()}
@@ -163,12 +177,14 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
         tilings = {
             group.index: in_waves(chosen[number][group.index].candidate.tiling, number)
             for group, number in zip(network.groups, waves, strict=True)
-        }
+        } | subject.pinned
         problem: Problem | None = None
         too_large: Mapping[str, str] = {}
-        if any(left[n].is_tight(chosen[n][index]) for index, n in enumerate(waves)):
+        tight = any(left[n].is_tight(chosen[n][index]) for index, n in enumerate(waves))
+        if tight or subject.pinned:
             problem = subject.lower(tilings)
             too_large = groups_that_do_not_fit(problem)
+            _refuse_pinned(subject, too_large)
         if not too_large:
             return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
         best = best or tilings
@@ -181,6 +197,13 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
                 tilings, problem = tilings_that_fit(network, subject.machine, starts, subject.lower)
                 return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
             left[number] = fewer
+
+
+def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> None:
+    for index, tiling in subject.pinned.items():
+        name = subject.network.groups[index].name
+        if name in too_large:
+            raise PinError(f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}")
 
 
 def choose(space: CandidateSpace) -> Choice:

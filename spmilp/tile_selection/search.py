@@ -116,6 +116,7 @@ def first_choice_in_time(
             objective=subject.objective,
             sources=subject.sources,
             go_on=go_on,
+            pinned=subject.pinned,
         )
     except OutOfTimeError:
         return None

@@ -3,7 +3,8 @@
 Of all layouts of residencies with known lifetimes there is one in which nothing can be lower (see
 :mod:`.capacity`). There, in the order of addresses, each lies as low as those before it that live
 at the same time allow. So an order decides everything, and trying all orders finds a layout if
-there is one. Residencies in place of each other count as one.
+there is one. Residencies in place of each other count as one. Those that are pinned to addresses
+stand in the way of others from the start.
 """
 
 from collections.abc import Sequence
@@ -27,11 +28,14 @@ class Block:
         In the order of ``parts``.
     residue
         Of the address modulo the engines' congruences; -1 where it does not matter.
+    fixed
+        The address to which it is pinned; ``None`` for any.
     """
 
     names: tuple[str | int, ...]
     parts: tuple[tuple[Cycles, Cycles | None, Bytes], ...]
     residue: int
+    fixed: Bytes | None = None
 
 
 class AddressSearch:
@@ -42,6 +46,11 @@ class AddressSearch:
         self._alignment = tables.machine.memories[memory].alignment
         self._ranges = free_ranges(tables, memory)
         self._blocks = tuple(sorted(blocks, key=lambda block: block.parts[0][0]))
+        self._pinned = {
+            index: block.fixed
+            for index, block in enumerate(self._blocks)
+            if block.fixed is not None
+        }
         self._limit: Bytes | None = None
         self._tries: int | None = None
 
@@ -62,7 +71,9 @@ class AddressSearch:
 
     def _solve(self, limit: Bytes | None, tries: int | None) -> dict[int, Bytes] | None:
         self._limit, self._tries = limit, tries
-        return self._extended({}, 0)
+        if limit is not None and self._peak(self._pinned) > limit:
+            return None
+        return self._extended(dict(self._pinned), 0)
 
     def _extended(self, placed: dict[int, Bytes], lowest: Bytes) -> dict[int, Bytes] | None:
         if len(placed) == len(self._blocks):
@@ -84,14 +95,21 @@ class AddressSearch:
     def _lowest_address(
         self, block: Block, placed: dict[int, Bytes], lowest: Bytes
     ) -> Bytes | None:
-        above = lowest
+        above, pinned = lowest, list[tuple[Bytes, Bytes]]()
         for other, address in placed.items():
             for start, end, size in self._blocks[other].parts:
-                if any(_at_once((start, end), (a, b)) for a, b, _ in block.parts):
+                if not any(_at_once((start, end), (a, b)) for a, b, _ in block.parts):
+                    continue
+                if other in self._pinned:
+                    pinned.append((address, address + size))
+                else:
                     above = max(above, address + size)
         size = max(size for _, _, size in block.parts)
         for start, stop in self._ranges:
             address = self._rounded_up(max(start, above), block.residue)
+            for low, high in sorted(pinned):
+                if low < address + size and address < high:
+                    address = self._rounded_up(high, block.residue)
             ends = [limit for limit in (stop, self._limit) if limit is not None]
             if all(address + size <= end for end in ends):
                 return address

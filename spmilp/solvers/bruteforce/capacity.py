@@ -5,7 +5,8 @@ down by the least step that keeps alignment and residue. It stays valid, and its
 rise. At the end each residency (with those in place of each other, which move together) has below
 it, at less than that step, the end of a reserved range, of a tensor or of another residency, or
 address 0. So every residency can lie at an address that is reached from 0 or the end of a reserved
-range by adding sizes and rounding up; only those are tried.
+range by adding sizes and rounding up; only those are tried. What is pinned to an address
+stays there, and others may lie above it.
 
 *Eviction.* A residency may end after its last use, and letting it stay costs nothing but
 bytes. So contents leave a memory only when something is put on their bytes.
@@ -144,10 +145,13 @@ class CapacityModel:
     def _tried(self, layout: Layout, item: Item) -> tuple[Bytes, ...]:
         if item.is_placed:
             return (-1,)
+        pinned = self._tables.address(item.residency.slice, self._memory)
         if item.in_place_of is None:
-            return self.addresses(item.bytes, item.residency.residue)
+            able = self.addresses(item.bytes, item.residency.residue)
+            return able if pinned is None else tuple(a for a in able if a == pinned)
         address = layout[self.tensors + item.in_place_of]
-        return (address,) if self._fits(address, item.bytes) else ()
+        is_able = self._fits(address, item.bytes) and pinned in (None, address)
+        return (address,) if is_able else ()
 
     def _evicted_by(
         self,
@@ -215,6 +219,8 @@ class CapacityModel:
             align_up(size, self._alignment) + slack
             for size in (*self._tensors, *self._packed, *self._scratch)
         )
+        if self._tables.addresses(self._memory):
+            return False
         return any(
             stop is None or align_up(start, step) + wanted <= stop for start, stop in self._ranges
         )
@@ -224,7 +230,7 @@ class CapacityModel:
         limit = max((stop for _, stop in self._ranges if stop is not None), default=0)
         sizes = {*self._tensors, *self._packed, *self._scratch}
         reached: set[Bytes] = set()
-        ends = [start for start, _ in self._ranges]
+        ends = [start for start, _ in self._ranges] + self._tables.addresses(self._memory)
         while ends:
             lowest = align_up(ends.pop(), self._alignment)
             for address in range(lowest, min(lowest + step, limit), self._alignment):

@@ -227,7 +227,13 @@ class Reconstruction:
             if name not in replaced:
                 names = tuple(_chain(name, successor))
                 parts = tuple((packed[n].start, packed[n].end, packed[n].bytes) for n in names)
-                yield Block(names, parts, packed[name].residue)
+                slices = (packed[n].slice for n in names)
+                pinned = (
+                    None if slice_ is None else self._tables.address(slice_, memory)
+                    for slice_ in slices
+                )
+                fixed = next((address for address in pinned if address is not None), None)
+                yield Block(names, parts, packed[name].residue, fixed)
 
 
 def _steps(path: Path) -> Iterable[Path]:

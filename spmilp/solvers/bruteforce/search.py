@@ -102,7 +102,9 @@ class Search:
         self._order = tuple(order)
         self._ceilings = dict(ceilings)
         self._limits = limits
-        self._is_timed = Quantity.MAKESPAN in order or Quantity.MAKESPAN in ceilings
+        self._is_timed = (
+            Quantity.MAKESPAN in order or Quantity.MAKESPAN in ceilings or bool(tables.not_after)
+        )
         memories = range(len(tables.machine.memories))
         self.models = tuple(CapacityModel(tables, memory) for memory in memories)
         self._options = TransferOptions(tables)
@@ -112,6 +114,7 @@ class Search:
         self._advance = TimeAdvance(tables, self.models, self._demand)
         self._lower_bounds = LowerBounds(tables, self._options, self._demand)
         self._known: dict[State, list[Cost]] = {}
+        self._ends_count = bool(tables.not_after)
         self._heap: list[tuple[tuple[int, ...], int, Path]] = []
         self._pushed = 0
 
@@ -160,8 +163,11 @@ class Search:
     def _is_as_good(self, one: Cost, other: Cost) -> bool:
         """Say whether a state reached at one cost need not be reached at another one.
 
-        The cost of all that follows is the same.
+        The cost of all that follows is the same; with cycles by which tasks must have ended, it is
+        so for the one that comes no later.
         """
+        if self._ends_count and one.makespan > other.makespan:
+            return False
         return self._rank(one) <= self._rank(other) and all(
             one.of(quantity) <= other.of(quantity) for quantity in self._ceilings
         )
@@ -181,6 +187,9 @@ class Search:
         if not self._is_timed and self._is_busy(path.node.state):
             return
         for node, start in self._tasks.after(path.node):
+            end = cost.makespan + start.cycles
+            if end > self.tables.not_after.get(start.task, end):
+                continue
             group = self.tables.groups[start.group]
             yield node, cost.plus(Cost(0, 0, self.tables.energy(start.task, group))), start
         for node, transfer in self._transfers.after(path.node):

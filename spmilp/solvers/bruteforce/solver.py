@@ -8,6 +8,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import Measures, claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
+from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.bruteforce.reconstruct import Reconstruction
@@ -37,6 +38,7 @@ class BruteForce(Solver):
     """
 
     name = NAME
+    keeps = frozenset(PinKind) - {PinKind.RESIDENT}
 
     def __init__(self, most_states: int = MOST_STATES) -> None:
         self._most_states = most_states

@@ -6,6 +6,7 @@ from math import ceil, lcm
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Routes
+from spmilp.problem.allowed import may_lie
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, Femtojoules, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
 
@@ -73,6 +74,10 @@ class ProblemTables:
         self._unit = lcm(*(rate.denominator for rate in rates))
         self.link_rates = tuple(self.in_units(link.rate) for link in machine.links)
         self.clashes = self._clashes()
+        self.not_after = {
+            pin.task: pin.not_after for pin in problem.pins.tasks if pin.not_after is not None
+        }
+        self._pins = {pin.buffer: pin for pin in problem.pins.buffers}
 
     def in_units(self, rate: Fraction) -> int:
         """Return a rate as a whole number of the unit of which all rates are multiples."""
@@ -84,6 +89,23 @@ class ProblemTables:
         if place is None or self.problem.tensors[place.tensor].memory != memory:
             return None
         return place.tensor
+
+    def may_lie(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+        """Say whether pins let a slice lie in a memory."""
+        pin = self._pins.get(self.whole[slice_])
+        if pin is not None and pin.whole and memory in pin.memories:
+            return slice_ == self.whole[slice_]
+        return may_lie(self.machine, pin, memory)
+
+    def address(self, slice_: SliceIdx, memory: MemoryIdx) -> Bytes | None:
+        """Return the address to which a slice is pinned in a memory; of scratch, none."""
+        pin = self._pins.get(slice_)
+        return None if pin is None or memory not in pin.memories else pin.address
+
+    def addresses(self, memory: MemoryIdx) -> list[Bytes]:
+        """Return the addresses to which anything is pinned in a memory."""
+        found = (self.address(buffer, memory) for buffer in self._pins)
+        return sorted({address for address in found if address is not None})
 
     def energy(self, task: TaskIdx, group: CoreGroup) -> Femtojoules:
         """Return the energy of a task on a core of the group; 0 where unknown."""

@@ -89,6 +89,7 @@ class TransferStarts:
         onward = self._options.fastest[slice_]
         return all(
             any(onward[memory][target] < UNREACHABLE for target in targets)
+            and self._tables.may_lie(slice_, memory)
             and not (
                 self._models[memory].is_unconstrained
                 and self._is_there(state, slice_, memory, option)

@@ -9,16 +9,16 @@ from spmilp.bounds.best import Bound
 from spmilp.errors import PinError
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import refuse_contradictions
-from spmilp.problem.narrow import narrowed
 from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.narrow import narrowed
 
 PIN_RULES = ("pinned_core", "pinned_time", "pinned_memory", "pinned_address", "pinned_resident")
 
-NARROWING = frozenset({PinKind.CORES, PinKind.MEMORIES})
-"""What the problem itself says once it is narrowed (:mod:`spmilp.problem.narrow`)."""
+NARROWING = frozenset({PinKind.CORES, PinKind.NOT_BEFORE, PinKind.MEMORIES})
+"""What the problem itself says once it is narrowed (:mod:`spmilp.solvers.common.narrow`)."""
 
 
 class Solver(ABC):
@@ -67,7 +67,10 @@ class Solver(ABC):
                 f"pins: solver {self.name} does not take {' and '.join(refused)}; use --solver "
                 "cpsat, or leave these pins out"
             )
-        return self.search_within_pins(SearchContext(narrowed(problem), options, hint, now))
+        within = narrowed(problem)
+        context = SearchContext(within.problem, options, within.hint(hint), now)
+        result = self.search_within_pins(context)
+        return replace(result, plan=within.plan(result.plan)) if result.plan else result
 
     def search_within_pins(self, context: SearchContext) -> SolverResult:
         """Search, and return no plan that breaks a pin."""

@@ -20,7 +20,7 @@ class Constraints:
         """Add all families; the pairs in place come before the uses that they exempt."""
         cores_run_one_task_at_a_time(self._vars)
         self._tasks_follow_their_predecessors()
-        self._tasks_keep_to_their_pins()
+        self._tasks_end_in_time()
         self._capacity.add_pairs_in_place()
         self._resident_buffers_stay()
         self._residencies_are_filled_once()
@@ -42,11 +42,9 @@ class Constraints:
             for earlier in before:
                 self._model.add(task.start >= self._vars.tasks[earlier].end)
 
-    def _tasks_keep_to_their_pins(self) -> None:
-        for task, pin in self._tables.times.items():
-            self._model.add(self._vars.tasks[task].start >= pin.not_before)
-            if pin.not_after is not None:
-                self._model.add(self._vars.tasks[task].end <= pin.not_after)
+    def _tasks_end_in_time(self) -> None:
+        for task, cycle in self._tables.not_after.items():
+            self._model.add(self._vars.tasks[task].end <= cycle)
 
     def _resident_buffers_stay(self) -> None:
         """There, until all that read any of them have ended; the last may write in their place."""

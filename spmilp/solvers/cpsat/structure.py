@@ -73,11 +73,8 @@ class Structure:
                 yield key, following
 
     def sequential_cycles(self, tables: ProblemTables) -> Cycles:
-        """Return the cycles of all tasks and transfers one after another, at their slowest.
-
-        From the cycle on at which no task is pinned to wait any longer.
-        """
-        total = max((pin.not_before for pin in tables.times.values()), default=0)
+        """Return the cycles of all tasks and transfers one after another, at their slowest."""
+        total = 0
         for task in tables.problem.tasks:
             pools = self.scope.pools[task.index]
             total += max((tables.cycles_on(task.index, pool) for pool in pools), default=0)

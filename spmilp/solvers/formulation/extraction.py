@@ -177,8 +177,9 @@ class _Extraction:
 
     def _residents(self) -> Iterator[CandidateResidency]:
         """Yield what is pinned to be resident."""
-        for buffer, memory in self._tables.residents():
-            yield CandidateResidency(buffer, memory, 0)
+        for key in self._decisions.fills:
+            if self._tables.is_resident(key.slice, key.memory):
+                yield key
 
     def _all_moves(self) -> Iterator[_Move]:
         """Yield the transfers, in order of their starts.

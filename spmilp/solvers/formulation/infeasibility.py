@@ -59,6 +59,9 @@ def what_is_short(problem: Problem, short: Mapping[MemoryIdx, Bytes] | None) -> 
     short
         The bytes that each needs more, at the least; ``None`` when they are not known.
     """
+    if short is None and problem.pins:
+        kinds = ", ".join(sorted(problem.pins.kinds()))
+        return f"no plan keeps to all pins ({kinds}): leave some out"
     if short is None:
         return "no plan exists: the tasks' operands and results do not fit the memories"
     wanted = {memory: size for memory, size in sorted(short.items()) if size}

@@ -9,7 +9,7 @@ from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
-from spmilp.problem.narrow import may_lie
+from spmilp.problem.allowed import may_lie
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.formulation.places import home
 from spmilp.solvers.formulation.transfer_options import TransferOptions
@@ -54,8 +54,9 @@ class ProblemTables:
         For each slice, the tasks that read it, each with the read's position.
     parts
         For each buffer, the slices of it that some task reads, itself left out.
-    pins, times
-        Where buffers are pinned to lie, and when tasks are pinned to run.
+    pins, not_after
+        Where buffers are pinned to lie, and when tasks are pinned to have ended; what else is
+        pinned, kinds of cores and tasks say.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -70,7 +71,9 @@ class ProblemTables:
         self.readers: tuple[tuple[tuple[TaskIdx, int], ...], ...] = _readers(problem)
         self.parts = _parts(problem, self.readers)
         self.pins = {pin.buffer: pin for pin in problem.pins.buffers}
-        self.times = {pin.task: pin for pin in problem.pins.tasks if pin.has_times}
+        self.not_after = {
+            pin.task: pin.not_after for pin in problem.pins.tasks if pin.not_after is not None
+        }
         self._pools_of = tuple(tuple(self._able_pools(task)) for task in problem.tasks)
 
     @cached_property

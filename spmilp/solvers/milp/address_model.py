@@ -213,7 +213,13 @@ class AddressModel:
 
     def _item(self, memory: Memory, key: Key, span: Span, present: Linear, size: Bytes) -> Item:
         name = key if isinstance(key, str) else span.name
-        self.offsets[key] = self._offset(memory, size, present, name)
+        slice_ = key.slice if isinstance(key, CandidateResidency) else None
+        fixed = self._tables.address(slice_, memory.index)
+        self.offsets[key] = (
+            self._offset(memory, size, present, name)
+            if fixed is None
+            else Linear(constant=fixed // memory.alignment)
+        )
         return Item(
             key=key,
             span=span,

@@ -23,6 +23,8 @@ class Constraints:
         """Add all families; pairs in place must be known before."""
         self._every_task_runs_once()
         self._tasks_follow_their_predecessors()
+        self._tasks_end_in_time()
+        self._resident_buffers_stay()
         self._candidates_are_filled_once()
         self._candidates_end_after_they_begin()
         self._transfers_find_their_sources()
@@ -41,6 +43,31 @@ class Constraints:
         for task, before in zip(self._vars.tasks, self._tables.predecessors, strict=True):
             for earlier in before:
                 self._program.at_least(task.start, self._vars.tasks[earlier].end)
+
+    def _tasks_end_in_time(self) -> None:
+        for task, cycle in self._tables.not_after.items():
+            self._program.at_most(self._vars.tasks[task].end, cycle)
+
+    def _resident_buffers_stay(self) -> None:
+        """There once, until all that read any of them have ended; the last may overwrite them."""
+        for buffer, memory in self._tables.residents():
+            keys = self._vars.structure.of(buffer, memory)
+            there = [self._vars.candidates[key] for key in keys]
+            self._program.equal(total(one.present for one in there), 1)
+            for key, one in zip(keys, there, strict=True):
+                if one.end is not None:
+                    self._lasts_until_all_have_read(key, one.end, 1 - one.present)
+
+    def _lasts_until_all_have_read(
+        self, key: CandidateResidency, end: Linear, unless: Linear
+    ) -> None:
+        for task in self._tables.readers_of_any(key.slice):
+            over = total(
+                found
+                for (taker, old, _), found in self._vars.in_place.items()
+                if (taker, old) == (task, key)
+            )
+            self._program.at_least(end, self._vars.tasks[task].end, over, unless)
 
     def _candidates_are_filled_once(self) -> None:
         for candidate in self._vars.transferred:

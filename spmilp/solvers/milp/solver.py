@@ -8,10 +8,13 @@ from pathlib import Path
 from spmilp.errors import SpmilpError
 from spmilp.files import write_atomically
 from spmilp.plan.measures import claimed
+from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.objective import Quantity
+from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.narrow import narrowed
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
@@ -37,6 +40,7 @@ class MilpSolver(Solver):
     """
 
     name = NAME
+    keeps = frozenset(PinKind)
 
     def __init__(self, settings: MilpOptions = DEFAULTS) -> None:
         self._settings = settings
@@ -121,6 +125,8 @@ def write_model(
     if path.suffix.lower() not in SUFFIXES:
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")
     refuse_problem(problem, settings)
+    refuse_contradictions(problem)
+    problem = narrowed(problem).problem
     model = _model_to_write(problem, candidates, settings)
     if model.program.is_impossible:
         raise SpmilpError(f"{problem.name}: no plan exists, so there is no model to write")
@@ -137,7 +143,8 @@ def _model_to_write(problem: Problem, candidates: int, settings: MilpOptions) ->
         addressed=quantity is Quantity.PEAK_SPM,
     )
     refuse_structure(structure, settings)
-    start = ListScheduler().solve(problem, SolveOptions())
+    context = SearchContext(problem, SolveOptions())
+    start = ListScheduler().search_within_pins(context)
     horizon, ceiling = cycles_in_turn(tables, structure), None
     if start.plan is not None:
         ceiling = claimed(start.plan.claim).of(quantity)

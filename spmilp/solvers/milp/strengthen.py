@@ -129,5 +129,6 @@ def _unused_candidates_do_not_exist(variables: Variables) -> None:
     for key, candidate in variables.candidates.items():
         buffer = variables.tables.problem.slices[key.slice].buffer
         wanted = key.slice == buffer and buffers[buffer].ends_in == key.memory
+        wanted = wanted or variables.tables.is_resident(key.slice, key.memory)
         if candidate.shape.origin is Origin.TRANSFERRED and not wanted:
             variables.program.at_least(total(uses[key]), candidate.present)

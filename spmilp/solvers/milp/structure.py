@@ -174,7 +174,7 @@ class _Builder:
         if first is not Origin.TRANSFERRED:
             yield CandidateResidency(*pair, 0)
         count = self._counts.get(pair, 1)
-        if pair in self._lasting:
+        if pair in self._lasting or self._tables.is_resident(*pair):
             count = 0 if first is Origin.INITIAL else 1
         yield from (CandidateResidency(*pair, 1 + number) for number in range(count))
 
@@ -193,6 +193,7 @@ class _Builder:
         lasting = key[:2] in self._lasting
         last = max(other.number for other in self._of[key.slice] if other[1] == key.memory)
         is_open = self._relaxed and not lasting and key.number == last
+        is_open = is_open and not self._tables.is_resident(key.slice, key.memory)
         return Shape(
             key=key,
             origin=origin,

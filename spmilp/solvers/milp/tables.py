@@ -88,6 +88,8 @@ class Windows:
         whole = slice_ == tables.problem.slices[slice_].buffer
         if whole and tables.problem.buffers[slice_].ends_in == memory:
             yield 0
+        if tables.is_resident(slice_, memory):
+            yield 0
         for part in (slice_, *(tables.parts[slice_] if whole else ())):
             for task, _ in tables.readers[part]:
                 if tables.can_serve(part, memory, tables.memories_of(task)):
@@ -163,7 +165,7 @@ class MilpTables(ProblemTables):
         """Say whether one free range holds everything, each on bytes of its own."""
         if memory.size is None:
             return True
-        if addressed and memory.kind is MemoryKind.SPM:
+        if memory.index in self.fixed_memories or (addressed and memory.kind is MemoryKind.SPM):
             return False
         slack = lcm(memory.alignment, self.modulus) if self.modulus > 1 else 0
         sizes = [t.bytes for t in self.problem.tensors if t.memory == memory.index]

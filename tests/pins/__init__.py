@@ -1,0 +1,1 @@
+"""Pins: what plans have to keep to besides the rules."""

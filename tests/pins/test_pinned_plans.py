@@ -1,0 +1,124 @@
+"""Solvers keep to pins: the exact ones agree on what is best, and the others' plans are valid."""
+
+from dataclasses import replace
+
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.errors import PinError
+from spmilp.plan.measures import claimed
+from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.named_pins import read_pins, with_pins
+from spmilp.problem.pins import NO_PINS, PinKind
+from spmilp.problem.problem import Problem
+from spmilp.registry import find_solver
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.narrow import narrowed
+from tests.pins.pinned_problems import pinned_problem
+from tests.solvers.chains import star
+
+OPTIONS = SolveOptions(time_limit=60.0)
+PROVEN = (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE)
+
+
+def solved(problem: Problem, solver: str, options: SolveOptions = OPTIONS) -> SolverResult:
+    """Let a solver find a plan, which the checker accepts with all pins."""
+    result = find_solver(solver).solve(problem, options)
+    assert result.plan is None or check(problem, result.plan) == ()
+    return result
+
+
+def best(problem: Problem, solver: str) -> tuple[SolveStatus, int | None]:
+    """Return what a solver proves of the first quantity."""
+    result = solved(problem, solver)
+    assert result.status in PROVEN, result.reason
+    if result.plan is None:
+        return result.status, None
+    return result.status, claimed(result.plan.claim).of(problem.objective.first)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 6, 7, 17, 21])
+def test_cpsat_and_brute_force_agree_on_pinned_problems(number: int) -> None:
+    problem = pinned_problem(number, frozenset(PinKind) - {PinKind.RESIDENT}, most_tasks=2)
+    assert best(problem, "cpsat") == best(problem, "bruteforce")
+
+
+@pytest.mark.parametrize("number", [3, 4, 9, 12, 25, 33])
+def test_cpsat_and_milp_agree_on_pinned_problems(number: int) -> None:
+    problem = pinned_problem(number, most_tasks=2)
+    assert best(problem, "cpsat") == best(problem, "milp")
+
+
+def two_cores() -> Problem:
+    """Two chains of two tasks on two cores that share nothing but DRAM."""
+    b = ProblemBuilder(star(2, 1024), name="two chains")
+    w = b.weight("w", (64,), "int8")
+    for n in range(2):
+        x = b.input(f"x{n}", (64,), "int8")
+        y = b.task(f"a{n}", reads=[x, w], writes=(f"y{n}", (64,), "int8"), cycles=40)
+        b.output(b.task(f"b{n}", reads=[y, w], writes=(f"z{n}", (64,), "int8"), cycles=40))
+    return b.build()
+
+
+EACH = {
+    "cores": {"tasks": [{"task": ["a*", "b0"], "cores": "core1"}]},
+    "forbidden": {"forbid_cores": "core0"},
+    "not before": {"tasks": [{"task": "a0", "not_before": 300}]},
+    "not after": {"tasks": [{"task": "a1", "not_after": 90}]},
+    "memory": {"buffers": [{"buffer": "y0", "memory": "spm1"}]},
+    "address": {"buffers": [{"buffer": "y0", "memory": "spm1", "address": 512}]},
+    "resident": {"buffers": [{"buffer": "w", "memory": ["spm0", "spm1"], "resident": True}]},
+}
+
+
+@pytest.mark.parametrize("kind", EACH)
+def test_auto_takes_every_pin(kind: str) -> None:
+    problem = with_pins(two_cores(), read_pins(EACH[kind]))
+    assert problem.pins
+    assert solved(problem, "auto", SolveOptions(time_limit=2.0)).plan is not None
+
+
+def test_a_pin_can_cost_cycles_but_never_gain_any() -> None:
+    free = best(two_cores(), "cpsat")[1]
+    values = [best(with_pins(two_cores(), read_pins(pins)), "cpsat")[1] for pins in EACH.values()]
+    assert all(value is not None and free is not None and value >= free for value in values)
+    assert values[2] is not None
+    assert values[2] >= 300 + 40 + 40
+
+
+@pytest.mark.parametrize("solver", ["list", "search", "lns", "residency", "peak", "rammer"])
+def test_heuristics_keep_to_cores_and_to_starts(solver: str) -> None:
+    pins = {
+        "forbid_cores": "core0",
+        "tasks": [{"task": "a0", "not_before": 300}, {"task": "a1", "not_before": 77}],
+    }
+    problem = with_pins(two_cores(), read_pins(pins))
+    plan = solved(problem, solver).plan
+    assert plan is not None
+    assert {placement.core for placement in plan.placements} == {1}
+    assert plan.placements[0].start >= 300
+    assert len(plan.placements) == len(problem.tasks)
+
+
+@pytest.mark.parametrize("kind", ["not after", "address", "resident"])
+@pytest.mark.parametrize("solver", ["list", "lns", "residency", "rammer"])
+def test_a_solver_refuses_by_name_what_it_does_not_take(solver: str, kind: str) -> None:
+    problem = with_pins(two_cores(), read_pins(EACH[kind]))
+    with pytest.raises(PinError, match=f"solver {solver} does not take"):
+        find_solver(solver).solve(problem, OPTIONS)
+
+
+def test_without_pins_a_problem_is_not_narrowed() -> None:
+    problem = two_cores()
+    assert narrowed(problem).problem is problem
+
+
+def test_a_plan_for_pins_is_a_hint_for_them() -> None:
+    problem = with_pins(two_cores(), read_pins(EACH["not before"]))
+    plan = solved(problem, "list").plan
+    assert plan is not None
+    limited = replace(OPTIONS, time_limit=0.0)
+    again = find_solver("lns").solve(problem, limited, plan).plan
+    assert again is not None
+    assert again.claim.makespan <= plan.claim.makespan
+    assert replace(problem, pins=NO_PINS).pins == NO_PINS

@@ -1,0 +1,244 @@
+"""Wrong pins name what they contradict; names, files and problems of another form are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmilp.errors import FileError, PinError
+from spmilp.machine.machine import Machine
+from spmilp.machine.read import read_machine
+from spmilp.pipeline import problem_of
+from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.named_pins import MOST_BYTES, read_pins, with_pins
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.problem.write import problem_text, write_problem
+
+MACHINE = b"""
+name: two kinds
+topology: {type: crossbar, rate_bytes_per_cycle: 8, latency_cycles: 1}
+core_kinds: {matrix: {}, vector: {}}
+scratchpads:
+  - name: a
+    size_bytes: 512
+    alignment_bytes: 16
+    reserved_byte_ranges: [[0, 64]]
+    cores: {matrix: 2}
+    dma: [{reaches: [dram], rate_bytes_per_cycle: 4}]
+  - name: b
+    size_bytes: 256
+    alignment_bytes: 16
+    cores: {vector: 1}
+    dma: [{reaches: [dram], rate_bytes_per_cycle: 4}]
+dram: [{sites: [xbar], rate_bytes_per_cycle: 8}]
+"""
+
+
+def machine() -> Machine:
+    """Return a machine of two matrix cores with one scratchpad and a vector core with another."""
+    return read_machine(MACHINE, "test").machine
+
+
+def problem() -> Problem:
+    """Return three tasks in a row, of which the first needs a matrix core."""
+    b = ProblemBuilder(machine(), name="row")
+    x, w = b.input("x", (64,), "int8"), b.weight("w", (64,), "int8")
+    y = b.task("first", reads=[x, w], writes=("y", (64,), "int8"), cycles={"matrix": 30})
+    z = b.task("second", reads=[y], writes=("z", (320,), "int8"), cycles=20)
+    b.output(b.task("third", reads=[z, w], writes=("o", (16,), "int8"), cycles=10))
+    return b.build()
+
+
+CORES = [core.name for core in machine().cores]
+TASK: dict[str, Any] = {"task": "first", "cores": CORES[0]}
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"tasks": [{**TASK, "task": "frist"}]}, "no task or group frist; did you mean first?"),
+    ({"tasks": [{**TASK, "task": "q*"}]}, "no task or group q*"),
+    ({"tasks": [{**TASK, "cores": "core9"}]}, "no core core9"),
+    ({"buffers": [{"buffer": "y", "memory": "dram"}]}, "no scratchpad or shared memory dram"),
+    ({"buffers": [{"buffer": "v", "memory": "a"}]}, "no buffer or tensor v"),
+    ({"forbid_cores": CORES}, "all 3 cores are forbidden"),
+    (
+        {"forbid_cores": CORES[:2]},
+        "task first can run on matrix_0, matrix_1 only, and all of",
+    ),
+    ({"tasks": [TASK], "forbid_cores": CORES[0]}, "pinned to matrix_0, and matrix_0 is forbidden"),
+    ({"tasks": [{**TASK, "cores": CORES[2]}]}, "of kind vector, which cannot run it"),
+    (
+        {"tasks": [TASK, {**TASK, "cores": CORES[1]}]},
+        "task first is pinned to matrix_0, and to matrix_1",
+    ),
+    (
+        {"tasks": [{"task": "first", "not_before": 9}, {"task": "first", "not_after": 9}]},
+        "task first: not_before 9 >= not_after 9",
+    ),
+    (
+        {"tasks": [{"task": "third", "not_after": 59}]},
+        "ended by cycle 59, but with what has to run before it it ends at 60",
+    ),
+    (
+        {"tasks": [{"task": "first", "not_before": 100}, {"task": "third", "not_after": 150}]},
+        "ended by cycle 150, but task first, before it, is pinned not to start before 100",
+    ),
+    (
+        {
+            "tasks": [{"task": "second", "cores": CORES[0]}],
+            "buffers": [{"buffer": "y", "memory": "b"}],
+        },
+        "task first, but it needs buffer y is pinned to b",
+    ),
+    (
+        {
+            "tasks": [{"task": "second", "cores": CORES[0]}],
+            "buffers": [{"buffer": "z", "memory": "b"}],
+        },
+        "task second is pinned to matrix_0, which works in a, but it needs buffer z is pinned to b",
+    ),
+    (
+        {"buffers": [{"buffer": "y", "memory": "a"}, {"buffer": "y", "memory": "b"}]},
+        "buffer y is pinned to a, and to b",
+    ),
+    (
+        {"buffers": [{"buffer": "z", "memory": "b"}]},
+        "buffer z is pinned to b, and needs 320 B > 256 B, the longest free stretch",
+    ),
+    (
+        {"buffers": [{"buffer": "y", "memory": "a", "address": 72}]},
+        "at [72, 136), which is no multiple of its alignment of 16 B",
+    ),
+    (
+        {"buffers": [{"buffer": "y", "memory": "a", "address": 496}]},
+        "at [496, 560), but it ends at 512",
+    ),
+    (
+        {"buffers": [{"buffer": "y", "memory": "a", "address": 32}]},
+        "at [32, 96), of which [0, 64) is reserved",
+    ),
+    (
+        {
+            "buffers": [
+                {"buffer": "y", "memory": "a", "address": 64},
+                {"buffer": "y", "memory": "a", "address": 80},
+            ]
+        },
+        "buffer y is pinned to address 64 and to address 80",
+    ),
+    (
+        {
+            "buffers": [
+                {"buffer": "x", "memory": "a", "address": 64},
+                {"buffer": "y", "memory": "a", "address": 112},
+            ]
+        },
+        "y is pinned to a at [112, 176) and buffer x is pinned to a at [64, 128) share bytes",
+    ),
+    ({"buffers": [{"buffer": "o", "memory": "a", "resident": True}]}, "but no task reads it"),
+]
+
+
+@pytest.mark.parametrize(("pins", "said"), WRONG)
+def test_wrong_pins_name_both_sides(pins: dict[str, Any], said: str) -> None:
+    with pytest.raises(PinError) as error:
+        with_pins(problem(), read_pins(pins))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- 1", "expected the fields of pins"),
+        ("tasks: [{task: a}]", "expected cores, not_before or not_after"),
+        ("tasks: [{task: a, not_before: 5, not_after: 5}]", "not_before 5 >= not_after 5"),
+        ("tasks: [{task: a, not_before: -1}]", "tasks.0.not_before: "),
+        ("tasks: [{task: a, not_before: 1.0}]", "tasks.0.not_before: "),
+        ("tasks: [{task: [], cores: a}]", "tasks.0.task: "),
+        ("buffers: [{buffer: a}]", "buffers.0.memory: is missing"),
+        ("buffers: [{buffer: a, memory: m, resident: 1}]", "buffers.0.resident: "),
+        ("tiles: [{group: a, tiles: 1xx2}]", "tiles.0.tiles: "),
+        ("task: []", "task: unknown field; did you mean task or tasks"),
+        ("tasks: [{task: a, cores: b, cores: c}]", "the field cores is given twice"),
+        ("#" * (MOST_BYTES + 1), "expected at most"),
+    ],
+)
+def test_files_of_another_form_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "pins.yaml"
+    file.write_text(text)
+    with pytest.raises(FileError) as error:
+        read_pins(file)
+    assert said in str(error.value)
+
+
+def test_a_star_stands_for_anything_and_brackets_for_themselves() -> None:
+    pinned = problem_of("models/ds_cnn_int8.onnx", "mesh4x4", pins={"tasks": [GROUP]})
+    tasks = {pinned.tasks[pin.task].name for pin in pinned.pins.tasks}
+    groups = {task.tile.of for task in pinned.tasks if task.name in tasks and task.tile}
+    assert len(tasks) > 1
+    assert len(groups) == 1
+    first = min(tasks)
+    again = problem_of(
+        "models/ds_cnn_int8.onnx",
+        "mesh4x4",
+        pins={"tasks": [{**GROUP, "task": [first, f"{first[:-1]}*"]}]},
+    )
+    assert [again.tasks[pin.task].name for pin in again.pins.tasks] == [first]
+
+
+def test_rows_about_one_task_hold_together_and_those_in_the_problem_stay(tmp_path: Path) -> None:
+    one = with_pins(problem(), read_pins({"tasks": [{"task": "second", "cores": CORES[1:]}]}))
+    rows = [{"task": "s*", "cores": CORES[:2]}, {"task": "second", "not_before": 50}]
+    write_problem(one, tmp_path / "problem.json")
+    both = with_pins(read_problem(tmp_path / "problem.json"), read_pins({"tasks": rows}))
+    (pin,) = both.pins.tasks
+    assert (pin.cores, pin.not_before) == ((1,), 50)
+
+
+def test_a_problem_without_pins_is_written_as_before_there_were_any(tmp_path: Path) -> None:
+    free, file = problem(), tmp_path / "problem.json"
+    assert '"format_version": "1.0"' in problem_text(free)
+    assert '"pins"' not in problem_text(free)
+    pinned = with_pins(
+        free,
+        read_pins(
+            {
+                "forbid_cores": CORES[0],
+                "tasks": [{"task": "third", "not_before": 3, "not_after": 4000}],
+                "buffers": [{"buffer": "y", "memory": "a", "address": 64, "resident": True}],
+            }
+        ),
+    )
+    write_problem(pinned, file)
+    assert '"format_version": "1.1"' in file.read_text()
+    assert read_problem(file) == pinned
+
+
+TILES: list[tuple[dict[str, str], str]] = [
+    ({"group": "Conv_3", "tiles": "1x4x4"}, "3 counts, but its output is 1x16x32x32"),
+    ({"group": "Conv_3", "tiles": "1x32x1x1"}, "32 tiles along axis 1, which has 16 elements"),
+    ({"group": "Conv_3", "tiles": "1x0x1x1"}, "counts and multiples must be positive"),
+    ({"group": "Conv_3", "tiles": "1x1x1x1/999"}, "999 parts of a reduction of"),
+    ({"group": "Conf_3", "tiles": "1"}, "there is no group Conf_3; did you mean Conv_3"),
+    ({"group": "Conv_3", "tiles": "1x1x1x1"}, "tiles 1x1x1x1 of group Conv_3: task Conv_3: needs"),
+]
+
+
+@pytest.mark.parametrize(("row", "said"), TILES)
+def test_wrong_tiles_are_refused(row: dict[str, str], said: str) -> None:
+    with pytest.raises(PinError) as error:
+        problem_of("models/resnet8_int8.onnx", "epiphany3", pins={"tiles": [row]})
+    assert said in str(error.value)
+
+
+def test_tiles_of_a_group_are_those_that_are_pinned() -> None:
+    pins = {"tiles": [{"group": "Conv_1*", "tiles": "1x2x4x1"}]}
+    pinned = problem_of("models/resnet8_int8.onnx", "mesh4x4", pins=pins)
+    counts = {"Conv_10": 0, "Conv_13": 0, "Conv_15": 0, "Conv_18": 0}
+    for task in pinned.tasks:
+        if task.tile is not None and task.tile.of in counts:
+            counts[task.tile.of] += 1
+    assert set(counts.values()) == {8}
+    assert not pinned.pins
+
+
+GROUP = {"task": "Conv_3*", "cores": "core_1_1"}
