@@ -400,7 +400,7 @@ def lower_network(
     subject = _subject(network, target, objective, pinned)
     if tile_search is Tiles.SMAUG:
         return TiledProblem(problem=smaug_problem(subject))
-    search = tile_search if isinstance(tile_search, TileSearch) else None
+    search = None if isinstance(tile_search, Tiles) else tile_search
     if tile_search is Tiles.SEARCH:
         search = TileSearch()
     quick, start = (None, None) if hint is None else (hint.tiled, hint.tilings)
