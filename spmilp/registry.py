@@ -102,6 +102,12 @@ def _onsram(*, exact: bool) -> Callable[[], Solver]:
     return make
 
 
+def _onsram_eager() -> Solver:
+    from spmilp.policies.onsram.eager import EagerOnSram
+
+    return EagerOnSram()
+
+
 def _cosma() -> Solver:
     from spmilp.policies.cosma.solver import Cosma
 
@@ -166,6 +172,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     **{f"milp:{name}": _milp(name) for name in BACKENDS},
     "onsram": _onsram(exact=False),
     "onsram:exact": _onsram(exact=True),
+    "onsram:eager": _onsram_eager,
     "cosma": _cosma,
     "rammer": _rammer,
     "tvm": _tvm(hides=True),
@@ -299,6 +306,12 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "onsram:exact",
                 ONSRAM,
                 "which buffers are pinned for their whole lives, by a 0/1 program; the order",
+                ONE_DRAM,
+            ),
+            (
+                "onsram:eager",
+                ONSRAM,
+                "which results are held, by what came of results like them; assumptions of our own",
                 ONE_DRAM,
             ),
             (

@@ -24,7 +24,7 @@ What the paper leaves open, or has otherwise, and what is done here:
 Modules: :mod:`.structure` (lives, sizes, savings), :mod:`.structures` (what a choice of them
 costs), :mod:`.task_structures` (those of a problem's tasks), :mod:`.order`, :mod:`.merit`,
 :mod:`.exact` (the same choice as a 0/1 program, the solver ``onsram:exact``), :mod:`.pinned` (the
-plan of a choice), :mod:`.solver`.
+plan of a choice), :mod:`.solver`, :mod:`.eager` (``onsram:eager``, which knows no graph).
 
 Not taken: machines without exactly one DRAM, cores that work in DRAM, data that begins or ends in a
 scratchpad, and buffers without a transfer straight between DRAM and scratchpad.

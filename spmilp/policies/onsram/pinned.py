@@ -44,7 +44,7 @@ class PinnedPlans:
         dram = the_dram(context.problem, policy)
         self._cores = cores_of(tables)
         self.structures = structures_of(tables, self._cores, dram)
-        for reason in self._misfits():
+        for reason in misfits(self.structures, policy):
             raise NotTakenError(reason)
 
     def result(self, pins: Pins, plan: Plan | None) -> SolverResult:
@@ -140,19 +140,19 @@ class PinnedPlans:
             operands.append(streamed[holder])
         return operands
 
-    def _misfits(self) -> Iterator[str]:
-        """Yield which tasks do not fit their memory with nothing pinned, and by how much."""
-        problem = self._context.problem
-        for number, step in enumerate(self.structures.steps):
-            capacity, used = self.structures.capacity(number), self.structures.used(number, Pins())
-            if capacity is not None and used > capacity:
-                memory = problem.machine.memories[step.memory]
-                block = memory.alignment
-                yield (
-                    f"task {problem.tasks[step.task].name}: {self._policy} streams "
-                    f"{used * block} B > {capacity * block} B in {memory.name}; use smaller tiles "
-                    "or a larger scratchpad"
-                )
+
+def misfits(structures: TaskStructures, policy: str) -> Iterator[str]:
+    """Yield which tasks do not fit their memory with nothing pinned, and by how much."""
+    problem = structures.tables.problem
+    for number, step in enumerate(structures.steps):
+        capacity, used = structures.capacity(number), structures.used(number, Pins())
+        if capacity is not None and used > capacity:
+            memory = problem.machine.memories[step.memory]
+            block = memory.alignment
+            yield (
+                f"task {problem.tasks[step.task].name}: {policy} streams {used * block} B > "
+                f"{capacity * block} B in {memory.name}; use smaller tiles or a larger scratchpad"
+            )
 
 
 def cores_of(tables: ProblemTables) -> tuple[CoreIdx, ...]:

@@ -1,0 +1,81 @@
+"""OnSRAM without the graph: what came of earlier results decides what is held."""
+
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.policies.onsram.eager import EagerOnSram
+from spmilp.policies.onsram.solver import OnSram
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from tests.policies.small_instances import SMALL, small_instance
+from tests.policies.test_onsram import REFUSED, one_core
+
+
+@pytest.mark.parametrize("name", [*SMALL[::3], *REFUSED])
+def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(name: str) -> None:
+    problem = small_instance(name)
+    result = EagerOnSram().solve(problem, SolveOptions())
+
+    if name in REFUSED:
+        assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
+        assert REFUSED[name] in result.reason
+    else:
+        assert result.plan is not None
+        assert check(problem, result.plan) == ()
+        assert result.plan.solver == "onsram:eager"
+
+
+def traffic(problem: Problem) -> int:
+    plan = EagerOnSram().solve(problem, SolveOptions()).plan
+    assert plan is not None
+    assert check(problem, plan) == ()
+    return plan.claim.dram_traffic
+
+
+CHAIN = (((0,), 1), ((1,), 2), ((2,), 3))
+
+
+def test_a_chain_stays_in_the_scratchpad_if_it_has_room() -> None:
+    assert traffic(one_core((640,) * 4, CHAIN, budget=1280)) == 2 * 640
+
+
+def test_what_is_not_read_again_is_freed_without_a_store() -> None:
+    """There is room for two results: the third one takes the place of the first."""
+    long = tuple(((index,), index + 1) for index in range(6))
+    assert traffic(one_core((640,) * 7, long, budget=1280)) == 2 * 640
+
+
+WAITING = (((0,), 1), ((1,), 2), ((2,), 3), ((3, 1), 4))
+"""Tensor 1 is read at once, and again at the end."""
+
+
+def test_what_has_been_read_as_often_as_expected_goes_first_and_comes_back() -> None:
+    ample, tight = (traffic(one_core((640,) * 5, WAITING, budget=b)) for b in (2560, 1920))
+
+    assert ample == 2 * 640
+    assert tight == 2 * 640
+
+    large = one_core((640, 640, 1280, 640, 640), WAITING, budget=1920)
+    assert traffic(large) == 2 * 640 + 2 * 640
+
+
+FORGETFUL = (((0,), 1), ((0,), 2), ((2,), 3), ((1,), 4), ((0,), 5), ((5,), 6))
+"""Tensor 1 has to leave for tensor 2 before it is read; tensor 5 would have room."""
+
+
+@pytest.mark.parametrize(("size", "extra"), [(640, 2 * 640), (648, 0)])
+def test_a_result_of_a_pattern_that_was_never_read_where_it_lay_is_not_held(
+    size: int, extra: int
+) -> None:
+    """A result of 640 bytes is of the pattern of tensor 1, one of 648 bytes of a new one."""
+    problem = one_core((64, 640, 1280, 64, 64, size, 64), FORGETFUL, budget=1600)
+    loads, outputs = 3 * 64, 3 * 64
+
+    assert traffic(problem) == loads + outputs + 2 * 640 + extra
+
+
+def test_the_guess_of_an_unread_pattern_costs_traffic_that_the_graph_would_save() -> None:
+    problem = small_instance("branch-15t-4c-mesh2x2-remote-tight-balanced")
+    static = OnSram().solve(problem, SolveOptions()).plan
+    assert static is not None
+    assert traffic(problem) >= static.claim.dram_traffic
