@@ -16,6 +16,7 @@ rule could not be read. Assumed here:
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency.scope import TaskSequence
-from spmilp.units import BufferIdx, MemoryIdx, TaskIdx
+from spmilp.units import BufferIdx, CoreIdx, MemoryIdx, TaskIdx
 
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Of each memory, that may be filled with what is held and what a task needs."""
@@ -60,15 +61,12 @@ class EagerOnSram(Solver):
 
     def _result(self, context: SearchContext) -> SolverResult:
         tables = ProblemTables(context.problem)
-        dram, cores = the_dram(context.problem, self.name), cores_of(tables)
-        pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
-        order = tuple(context.problem.topological_order())
-        sequence = TaskSequence(order, tuple(pool_of[core] for core in cores))
-        structures = TaskStructures(tables, sequence, dram)
+        cores = cores_of(tables)
+        structures = structures_as_they_come(tables, cores, self.name)
         for reason in misfits(structures, self.name):
             raise NotTakenError(reason)
         for part in SHARES:
-            written = _Runtime(structures, part).run()
+            written = Runtime(structures, part).run()
             plan = addressed(
                 tables, written.decisions(), dict(enumerate(cores)), context.fast_bound
             )
@@ -77,6 +75,16 @@ class EagerOnSram(Solver):
                 context.report(context.values(plan)[0], bound.value, self.name)
                 return context.found(plan, bound, self.name, (("filled", f"{part:g}"),))
         return context.unknown(f"{context.problem.name}: no addresses, even with nothing held")
+
+
+def structures_as_they_come(
+    tables: ProblemTables, cores: Sequence[CoreIdx], policy: str
+) -> TaskStructures:
+    """Return the structures of the problem's own order, each task on its core."""
+    dram = the_dram(tables.problem, policy)
+    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
+    order = tuple(tables.problem.topological_order())
+    return TaskStructures(tables, TaskSequence(order, tuple(pool_of[core] for core in cores)), dram)
 
 
 @dataclass(slots=True)
@@ -123,7 +131,7 @@ class _Memory:
         return sum(one.blocks for one in self.held.values())
 
 
-class _Runtime:
+class Runtime:
     """Runs tasks as they come.
 
     Parameters
