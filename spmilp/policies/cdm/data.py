@@ -197,7 +197,7 @@ class Accesses:
             memory=memory,
             source=source,
             needs=needs,
-            charges=tuple(charges),
+            charges=_together(charges),
             blocks=self._relieved(blocks, given),
             given=frozenset(given),
         )
@@ -251,3 +251,11 @@ class Accesses:
                 f"task {task.name}: cdm streams {blocks * size} B > {capacity * size} B in "
                 f"{where.name}; use smaller tiles or a larger scratchpad"
             )
+
+
+def _together(charges: Iterable[Charge]) -> tuple[Charge, ...]:
+    """Return one charge of each resource in each wave."""
+    sums: dict[tuple[int, int], Cycles] = defaultdict(int)
+    for wave, resource, cycles in charges:
+        sums[wave, resource] += cycles
+    return tuple(Charge(*at, cycles) for at, cycles in sums.items())

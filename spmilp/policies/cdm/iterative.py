@@ -1,12 +1,14 @@
 """The iterative algorithm: what gains most for its bytes is moved, until nothing gains."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from spmilp.policies.cdm.data import Accesses
 from spmilp.policies.cdm.parts import Event, Placement, Role, Variable
+from spmilp.solvers.kernels.records import Ints, numbers
+from spmilp.units import BufferIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +46,15 @@ class Improvement:
 
     def __init__(self, accesses: Accesses, freedom: Freedom, apart: Placement) -> None:
         self._accesses = accesses
-        self._freedom = freedom
-        self._apart = apart
         count = accesses.base.shape[1] if freedom.contention else accesses.cores
         self._busy = accesses.base[:, :count].copy()
         self._used: dict[Event, int] = dict(accesses.fixed)
+        self._allowed = [
+            part.index not in apart and freedom.allows(accesses, part.index)
+            for part in accesses.parts
+        ]
+        self._charges: dict[int, tuple[Ints, Ints]] = {}
+        self._whole: dict[BufferIdx, tuple[Placement, ...]] = {}
         self.chosen = {one.buffer: frozenset[int]() for one in accesses.variables.values()}
         for one in accesses.variables.values():
             self._exchange(one, one.off_chip)
@@ -58,41 +64,47 @@ class Improvement:
         gains = True
         while gains and not is_over():
             gains = False
-            for _, buffer in sorted(self._best_moves(is_over)):
-                one = self._accesses.variables[buffer]
-                ratio, move = self._best_move(one)
-                if ratio > 0.0:
-                    self._exchange(one, move)
-                    gains = True
+            for _, buffer, move in sorted(self._best_moves(is_over), key=lambda found: found[:2]):
+                one, now = self._accesses.variables[buffer], self.chosen[buffer]
                 if is_over():
-                    break
+                    # What was found in time is applied as far as it still gains.
+                    best = move if self._gain(now, move) > 0 else now
+                else:
+                    _, best = self._best_move(one)
+                if best != now and self._has_room(self._more_blocks(now, best)):
+                    self._exchange(one, best)
+                    gains = True
         return frozenset().union(*self.chosen.values())
 
-    def _best_moves(self, is_over: Callable[[], bool]) -> Iterator[tuple[float, int]]:
+    def _best_moves(
+        self, is_over: Callable[[], bool]
+    ) -> Iterator[tuple[float, BufferIdx, Placement]]:
         for buffer, one in self._accesses.variables.items():
             if is_over():
                 return
-            ratio, _ = self._best_move(one)
+            ratio, move = self._best_move(one)
             if ratio > 0.0:
-                yield -ratio, buffer
+                yield -ratio, buffer, move
 
     def _best_move(self, one: Variable) -> tuple[float, Placement]:
         """Return the move with most cycles gained for each block that it takes more, and these."""
         now = self.chosen[one.buffer]
         best = 0.0, now
         for move in dict.fromkeys(self._moves(one, now)):
-            gain, blocks = self._gain(now, move)
-            ratio = gain / max(1, blocks)
-            if ratio > best[0] and self._has_room(now, move):
+            gain = self._gain(now, move)
+            if gain <= 0:
+                continue
+            more = self._more_blocks(now, move)
+            ratio = gain / max(1, 1, *more.values())
+            if ratio > best[0] and self._has_room(more):
                 best = ratio, move
         return best
 
     def _moves(self, one: Variable, now: Placement) -> Iterator[Placement]:
         """Yield placements of one buffer: another home, each or all who read it served anew."""
-        yield one.off_chip
-        for home in (None, *one.homes):
-            for role in (Role.STREAM, Role.REPLICA):
-                yield from self._allowed(self._served_from(one, home, role))
+        if one.buffer not in self._whole:
+            self._whole[one.buffer] = tuple(self._for_all_readers(one))
+        yield from self._whole[one.buffer]
         home = next((m for m, part in one.homes.items() if part in now), None)
         for memory, parts in one.readers.items():
             if memory == home:
@@ -100,20 +112,24 @@ class Improvement:
             others = now.difference(parts)
             for part in parts:
                 needs = self._accesses.parts[part].needs
-                if needs is None or needs in now or needs == one.store:
+                if self._allowed[part] and (needs is None or needs in now or needs == one.store):
                     changed = others | {part} | ({needs} if needs is not None else set())
-                    yield from self._allowed(self._without_idle_store(one, changed))
+                    yield self._without_idle_store(one, changed)
+
+    def _for_all_readers(self, one: Variable) -> Iterator[Placement]:
+        """Yield placements in which all who read a buffer are served by one place in one way."""
+        yield one.off_chip
+        for home in (None, *one.homes):
+            for role in (Role.STREAM, Role.REPLICA):
+                found = self._served_from(one, home, role)
+                if all(self._allowed[part] for part in found):
+                    yield found
 
     def _without_idle_store(self, one: Variable, placement: Placement) -> Placement:
         """Leave out the copy in DRAM if nobody gets it from there."""
         if any(self._accesses.parts[part].needs == one.store for part in placement):
             return placement
         return placement - {one.store}
-
-    def _allowed(self, placement: Placement) -> Iterator[Placement]:
-        allows, accesses = self._freedom.allows, self._accesses
-        if not placement & self._apart and all(allows(accesses, one) for one in placement):
-            yield placement
 
     def _served_from(self, one: Variable, home: int | None, role: Role) -> Placement:
         """Return all readers served by a home, or by DRAM, in one way where that is possible."""
@@ -130,22 +146,29 @@ class Improvement:
                 chosen.add(best.needs)
         return frozenset(chosen)
 
-    def _gain(self, now: Placement, move: Placement) -> tuple[int, int]:
-        """Return the cycles that a move saves, and the most blocks that it takes more."""
-        parts, width = self._accesses.parts, self._busy.shape[1]
-        changes: dict[int, dict[int, int]] = {}
-        for sign, some in ((-1, now - move), (1, move - now)):
-            for index in some:
-                for wave, resource, cycles in parts[index].charges:
-                    if resource < width:
-                        at = changes.setdefault(wave, {})
-                        at[resource] = at.get(resource, 0) + sign * cycles
-        gain = 0
-        for wave, some_cycles in changes.items():
-            row = self._busy[wave].copy()
-            row[list(some_cycles)] += np.fromiter(some_cycles.values(), np.int64)
-            gain += int(self._busy[wave].max()) - int(row.max())
-        return gain, max(self._more_blocks(now, move).values(), default=0)
+    def _charges_of(self, part: int) -> tuple[Ints, Ints]:
+        """Return where in the table of busy cycles a part adds how many."""
+        if part not in self._charges:
+            width = self._busy.shape[1]
+            known = [one for one in self._accesses.parts[part].charges if one.resource < width]
+            places = numbers(one.wave * width + one.resource for one in known)
+            self._charges[part] = places, numbers(one.cycles for one in known)
+        return self._charges[part]
+
+    def _gain(self, now: Placement, move: Placement) -> int:
+        """Return the cycles that a move saves."""
+        changes = [(*self._charges_of(part), -1) for part in now - move]
+        changes += [(*self._charges_of(part), 1) for part in move - now]
+        if not changes:
+            return 0
+        places = np.concatenate([one[0] for one in changes])
+        waves = np.unique(places // self._busy.shape[1])
+        rows = self._busy[waves]
+        before = rows.max(axis=1).sum()
+        at = np.searchsorted(waves, places // self._busy.shape[1]) * self._busy.shape[1]
+        cycles = np.concatenate([sign * cycles for _, cycles, sign in changes])
+        np.add.at(rows.reshape(-1), at + places % self._busy.shape[1], cycles)
+        return int(before - rows.max(axis=1).sum())
 
     def _more_blocks(self, now: Placement, move: Placement) -> dict[Event, int]:
         parts, more = self._accesses.parts, dict[Event, int]()
@@ -155,21 +178,20 @@ class Improvement:
                     more[event] = more.get(event, 0) + sign * blocks
         return more
 
-    def _has_room(self, now: Placement, move: Placement) -> bool:
+    def _has_room(self, more: Mapping[Event, int]) -> bool:
         capacity = self._accesses.tables.capacity
-        for event, blocks in self._more_blocks(now, move).items():
+        for event, blocks in more.items():
             limit = capacity[event[0]]
             if blocks > 0 and limit is not None and self._used.get(event, 0) + blocks > limit:
                 return False
         return True
 
     def _exchange(self, one: Variable, move: Placement) -> None:
-        now, parts = self.chosen[one.buffer], self._accesses.parts
+        now, busy = self.chosen[one.buffer], self._busy.reshape(-1)
         for event, blocks in self._more_blocks(now, move).items():
             self._used[event] = self._used.get(event, 0) + blocks
         for sign, some in ((-1, now - move), (1, move - now)):
-            for index in some:
-                for wave, resource, cycles in parts[index].charges:
-                    if resource < self._busy.shape[1]:
-                        self._busy[wave, resource] += sign * cycles
+            for part in some:
+                places, cycles = self._charges_of(part)
+                np.add.at(busy, places, sign * cycles)
         self.chosen[one.buffer] = move

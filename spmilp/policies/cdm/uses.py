@@ -11,7 +11,7 @@ from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.formulation.transfer_options import TransferOption
 from spmilp.solvers.kernels.records import numbers
 from spmilp.solvers.list_scheduler.orders import round_robin
-from spmilp.units import BufferIdx, CoreIdx, MemoryIdx, SliceIdx, TaskIdx
+from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 HOMES = 4
 """Scratchpads that one buffer may have its home in, at most; two more near a private one's."""
@@ -32,6 +32,9 @@ class Uses:
         self.steps = tuple(_steps(tables, cores))
         self._step_of = {step.task: number for number, step in enumerate(self.steps)}
         self.reads = self._all_reads()
+        self._options: dict[tuple[SliceIdx, ...], TransferOption | None] = {}
+        self._shares: dict[tuple[int, ...], tuple[tuple[int, Cycles], ...]] = {}
+        self._shared: dict[BufferIdx, bool] = {}
         self._events = self._all_events()
 
     def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
@@ -58,8 +61,11 @@ class Uses:
 
     def is_shared(self, buffer: BufferIdx) -> bool:
         """Say whether tasks of several scratchpads use a buffer."""
-        written = self.written_in(buffer)
-        return len({*self.reads[buffer], *([] if written is None else [written])}) > 1
+        if buffer not in self._shared:
+            written = self.written_in(buffer)
+            users = {*self.reads[buffer], *([] if written is None else [written])}
+            self._shared[buffer] = len(users) > 1
+        return self._shared[buffer]
 
     def life(self, buffer: BufferIdx) -> tuple[int, int]:
         """Return the steps of the writer, or of the first reader, and of the last reader."""
@@ -77,7 +83,9 @@ class Uses:
         written = self.written_in(buffer)
         users = sorted({*self.reads[buffer], *([] if written is None else [written])})
         if len(users) > HOMES:
-            chosen = {users[i * len(users) // HOMES] for i in range(HOMES)}
+            # Other ones for the next buffer, so that not all meet at the same scratchpads.
+            places = (i * len(users) // HOMES + buffer for i in range(HOMES))
+            chosen = {users[place % len(users)] for place in places}
             return sorted(chosen if written is None else {*chosen, written})
         if len(users) > 1:
             return users
@@ -92,9 +100,13 @@ class Uses:
     def option(
         self, holder: SliceIdx, slice_: SliceIdx, source: MemoryIdx, to: MemoryIdx
     ) -> TransferOption | None:
-        if not self.tables.fits(slice_, to):
-            return None
-        return quickest_transfer(self.tables, slice_, holder, source, to)
+        """Return the quickest transfer of a slice out of what holds it; ``None`` without any."""
+        key = holder, slice_, source, to
+        if key not in self._options:
+            fits = self.tables.fits(slice_, to)
+            found = quickest_transfer(self.tables, slice_, holder, source, to) if fits else None
+            self._options[key] = found
+        return self._options[key]
 
     def streamed(
         self, step: int, buffer: BufferIdx, source: MemoryIdx
@@ -126,18 +138,18 @@ class Uses:
         step: Step,
     ) -> tuple[Charge, ...]:
         """Return what one transfer keeps busy: the core, and the links for their share of it."""
-        option = quickest_transfer(self.tables, slice_, buffer, *ends)
+        option = self.option(buffer, slice_, *ends)
         if option is None:
             raise no_way(self.tables.problem, slice_, ends)
-        links = self.tables.machine.links
-        shares = (-(-option.moving * option.rate // links[link].rate) for link in option.links)
-        return (
-            Charge(step.wave, step.core, option.cycles),
-            *(
-                Charge(step.wave, self.cores + link, int(share))
-                for link, share in zip(option.links, shares, strict=True)
-            ),
-        )
+        key = *ends, option.engine, option.moving
+        if key not in self._shares:
+            links = self.tables.machine.links
+            self._shares[key] = tuple(
+                (self.cores + link, int(-(-option.moving * option.rate // links[link].rate)))
+                for link in option.links
+            )
+        busy = ((step.core, option.cycles), *self._shares[key])
+        return tuple(Charge(step.wave, resource, cycles) for resource, cycles in busy)
 
     def stay(self, buffer: BufferIdx, memory: MemoryIdx, first: int, last: int) -> dict[Event, int]:
         events = self._events[memory]
