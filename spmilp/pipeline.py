@@ -21,6 +21,7 @@ from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError, NoPlanError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
+from spmilp.frontend.passes import passes_from
 from spmilp.hint import Hint, HintedTiles, read_hint, tiles_of
 from spmilp.lowering.learned import read_cost_model
 from spmilp.machine.machine import Machine
@@ -132,6 +133,7 @@ def solve(
     seed: int = 0,
     workers: int = 1,
     cost_model: str | Path | None = None,
+    passes: str = "",
     observer: Observer = SILENT,
 ) -> Result:
     """Map a network onto a machine: load, choose tiles, solve, check.
@@ -180,6 +182,10 @@ def solve(
     cost_model
         A file of ``spmilp calibrate``: cycles of tiles as learned from measurements; those of tiles
         outside of these are the machine's, which a warning says.
+    passes
+        Changes of the passes over the network, with commas between them: ``fuse=tvm`` or
+        ``fuse=none``, ``no-batch_norm``, ``no-simplify``, ``no-cse``, ``no-layout``,
+        ``no-sharing``.
     observer
         Hears how it gets on.
 
@@ -238,6 +244,7 @@ def solve(
             hint=from_before,
             clock=clock,
             observer=heard,
+            passes=passes,
         )
         if origin is not None and cost_model is not None:
             from spmilp.calibration.coverage import what_lies_outside
@@ -286,6 +293,7 @@ def tiled_problem(
     hint: Hint | None = None,
     clock: Clock | None = None,
     observer: Observer = SILENT,
+    passes: str = "",
 ) -> tuple[TiledProblem, Origin | None]:
     """Return the problem to solve, and the model that it was made from if there is one.
 
@@ -293,15 +301,17 @@ def tiled_problem(
     ----------
     clock
         Of the whole solve; without one it takes as long as it takes.
+    passes
+        As for :func:`solve`.
     """
     wanted = None if objective is None else _one_of(Quantity, "objective", objective)
     named = read_pins(pins)
     if isinstance(model, Problem) or str(model).endswith(".json"):
         name = model.name if isinstance(model, Problem) else model
-        if machine is not None or dim:
+        if machine is not None or dim or passes:
             raise ArgumentError(
-                f"{name} is a problem, which carries its machine and its sizes; leave machine and "
-                "dim out, or give the ONNX model"
+                f"{name} is a problem, which carries its machine, its sizes and its passes; leave "
+                "machine, dim and passes out, or give the ONNX model"
             )
         observer.on_stage(Stage.READING)
         problem = model if isinstance(model, Problem) else read_problem(model)
@@ -313,7 +323,7 @@ def tiled_problem(
         plan = None if hint is None else _plan_within_pins(hint, pinned, observer)
         return TiledProblem(problem=pinned, known=plan), None
     observer.on_stage(Stage.READING)
-    network, target = load(model, machine, dim=dim)
+    network, target = load(model, machine, dim=dim, passes=passes)
     observer.on_stage(Stage.TILING)
     first, tilings = wanted or Quantity.MAKESPAN, pinned_tilings(network, named.tiles)
     subject = _subject(network, target, first, tilings)
@@ -353,13 +363,15 @@ def load(
     machine: str | Path | MachineFile | Machine | None = None,
     *,
     dim: Mapping[str, int] | None = None,
+    passes: str = "",
 ) -> tuple[Network, MachineFile]:
     """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
     # It loads libraries that take a second, which a problem does not need.
     from spmilp.frontend.load import load_network
 
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
-    return load_network(find_model(str(model)), dim or {}, target.machine.kinds), target
+    found = find_model(str(model))
+    return load_network(found, dim or {}, target.machine.kinds, passes_from(passes)), target
 
 
 def _measured_machine(
@@ -433,6 +445,7 @@ def _subject(
             ("model", network.sha256),
             ("machine", target.sha256),
             *(("cost model", sha256) for sha256 in sorted(learned)),
+            *network.passes.sources,
         ),
         pinned=pinned or {},
     )

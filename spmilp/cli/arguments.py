@@ -23,6 +23,16 @@ Dim: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension (repeat)."),
 ]
+Passes: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--passes",
+        metavar="LIST",
+        help="Passes over the network, where not all are on: fuse=tvm or fuse=none, "
+        "no-batch_norm, no-simplify, no-cse, no-layout, no-sharing.",
+        show_default="all on",
+    ),
+]
 Objective: TypeAlias = Annotated[
     Quantity | None,
     typer.Option(

@@ -35,6 +35,7 @@ def inspect(
         ),
     ] = "mesh4x4",
     dim: arguments.Dim = None,
+    passes: arguments.Passes = "",
     as_json: arguments.AsJson = False,
 ) -> None:
     """Show operators, work, bytes, fused groups, tiles, and what bounds them; nothing is solved."""
@@ -44,7 +45,7 @@ def inspect(
     from spmilp.report.inspection import inspect_network
     from spmilp.tile_selection.first_choice import choose_tilings
 
-    network, target = pipeline.load(model, machine, dim=read.dimensions(dim or ()))
+    network, target = pipeline.load(model, machine, dim=read.dimensions(dim or ()), passes=passes)
     tilings = choose_tilings(network, target.machine)
     found = inspect_network(network, target.machine, tilings)
     if as_json:

@@ -70,6 +70,7 @@ def solve(
             show_default="none: by the machine's rates",
         ),
     ] = None,
+    passes: arguments.Passes = "",
     outdir: Annotated[
         Path | None,
         typer.Option(
@@ -184,6 +185,7 @@ def solve(
                 seed=seed,
                 workers=workers,
                 cost_model=cost_model,
+                passes=passes,
                 observer=pipeline.Observer(
                     on_stage=on_stage,
                     on_tiles=on_tiles,

@@ -6,6 +6,7 @@
     unfused                   operators and tensors before they are fused
     quantise, patterns        quantised patterns become integer operators
     outputs                   every output becomes a tensor that an operator writes
+    passes                    which passes are on
     fuse, dominators          operators that one task computes become groups
     graph                     the network: operators, tensors, groups
     operators                 one family per kind of operator: shapes, regions, work

@@ -14,6 +14,7 @@ from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.frontend.outputs import is_view
+from spmilp.frontend.passes import Fuse
 from spmilp.frontend.unfused import UnfusedNetwork, present_inputs
 from spmilp.machine.machine import CoreKind
 from spmilp.units import Extents
@@ -25,7 +26,9 @@ BOX_TO_BOX = frozenset({"Pad", "Transpose", "Trilu"})
 LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 
 
-def fuse(network: UnfusedNetwork, kinds: Sequence[CoreKind] = ()) -> tuple[Group, ...]:
+def fuse(
+    network: UnfusedNetwork, kinds: Sequence[CoreKind] = (), how: Fuse = Fuse.DEFAULT
+) -> tuple[Group, ...]:
     """Return the groups of a network in topological order.
 
     Parameters
@@ -36,7 +39,12 @@ def fuse(network: UnfusedNetwork, kinds: Sequence[CoreKind] = ()) -> tuple[Group
         Operators are only fused if one of these kinds of core can run all of them; with no kinds
         given, always.
     """
-    return _Fuser(network, kinds).groups()
+    fuser = _Fuser(network, kinds)
+    if how is Fuse.DEFAULT:
+        fuser.fuse_all()
+    elif how is Fuse.TVM:
+        fuser.fuse_by_classes()
+    return fuser.groups()
 
 
 class _Fuser:
@@ -52,8 +60,8 @@ class _Fuser:
         # For each operator the members of its group; members share the set.
         self._members = [{position} for position in range(len(self._classes))]
 
-    def groups(self) -> tuple[Group, ...]:
-        """Fuse, and return the groups in topological order."""
+    def fuse_all(self) -> None:
+        """Fuse whatever computes no element more than once, but in halos."""
         positions = range(len(self._classes))
         # The last of several results that meet in one operator takes it: nothing then waits.
         for position in reversed(positions):
@@ -64,6 +72,25 @@ class _Fuser:
                 self._extend_by_light(position)
         for position in positions:
             self._join_only_reader(position)
+
+    def fuse_by_classes(self) -> None:
+        """Fuse by TVM's classes alone.
+
+        Element-wise operators join the complex one before them, injective ones each other, even
+        where elements are computed more than once, and the reduction behind them.
+        """
+        positions = range(len(self._classes))
+        for position in reversed(positions):
+            if self._classes[position] is Fusion.COMPLEX:
+                self._extend_by_elementwise(position)
+        for position in positions:
+            if self._is_light_alone(position):
+                self._extend_by_injective(position)
+        for position in positions:
+            self._join_only_reader(position, reductions_only=True)
+
+    def groups(self) -> tuple[Group, ...]:
+        """Return the groups as they are, in topological order."""
         # Sorted by the last member, which alone is read by others, they are in topological order.
         last = sorted({max(members) for members in self._members})
         return tuple(self._group(index, self._members[exit_]) for index, exit_ in enumerate(last))
@@ -95,7 +122,15 @@ class _Fuser:
                 return
             last = path[-1]
 
-    def _join_only_reader(self, last: int) -> None:
+    def _extend_by_injective(self, first: int) -> None:
+        """Chain element-wise and injective operators."""
+        last = first
+        while (path := self._path(last)) is not None:
+            if not all(self._classes[p] in LIGHT for p in path) or not self._merge(last, path):
+                return
+            last = path[-1]
+
+    def _join_only_reader(self, last: int, *, reductions_only: bool = False) -> None:
         """Let a light group that one operator reads be computed where it is read.
 
         Done for an element-wise reader, in whatever group it is, and for the first input of a
@@ -108,7 +143,7 @@ class _Fuser:
             return
         (reader,) = readers
         if self._classes[reader] is Fusion.ELEMENTWISE:
-            allowed = self._same_shape(last, reader)
+            allowed = not reductions_only and self._same_shape(last, reader)
         else:
             allowed = self._classes[reader] is Fusion.REDUCTION and self._is_data(last, reader)
         if allowed:

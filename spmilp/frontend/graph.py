@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.machine.fields import LARGEST
 from spmilp.units import Bytes, Extents
 
@@ -168,6 +169,8 @@ class Network:
         Of the model file.
     renamed
         The name in the model of each output that has another here: a copy of an input.
+    passes
+        With which it was made.
     """
 
     name: str
@@ -177,3 +180,4 @@ class Network:
     outputs: tuple[str, ...]
     sha256: str
     renamed: Mapping[str, str] = field(default_factory=dict)
+    passes: Passes = DEFAULT_PASSES

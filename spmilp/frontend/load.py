@@ -12,6 +12,7 @@ from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.outputs import settle_outputs
+from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
 from spmilp.frontend.unfused import UnfusedNetwork, without_dead
@@ -22,7 +23,10 @@ NO_DIMENSIONS: Mapping[str, int] = {}
 
 
 def load_network(
-    path: Path, dims: Mapping[str, int] = NO_DIMENSIONS, kinds: Sequence[CoreKind] = ()
+    path: Path,
+    dims: Mapping[str, int] = NO_DIMENSIONS,
+    kinds: Sequence[CoreKind] = (),
+    passes: Passes = DEFAULT_PASSES,
 ) -> Network:
     """Read an ONNX model and prepare it for tiling.
 
@@ -32,6 +36,8 @@ def load_network(
         Lengths of the model's dynamic dimensions by name.
     kinds
         The machine's kinds of cores; operators are only fused if one of them can run all.
+    passes
+        Those that are on.
 
     Raises
     ------
@@ -44,12 +50,13 @@ def load_network(
     """
     model, sha256 = read_model(path)
     names = tuple(str(value.name) for value in model.graph.outputs)
-    model = clean_up(model, dims, known_kinds())
+    model = clean_up(model, dims, known_kinds(), passes)
     unfused = integerise(convert(model))
     unfused = without_dead(settle_outputs(unfused, names))
-    network = _network(path.stem, unfused, fuse(unfused, kinds), sha256)
+    network = _network(path.stem, unfused, fuse(unfused, kinds, passes.fuse), sha256)
     outputs = zip(unfused.outputs, names, strict=True)
-    return replace(network, renamed={own: name for own, name in outputs if own != name})
+    renamed = {own: name for own, name in outputs if own != name}
+    return replace(network, renamed=renamed, passes=passes)
 
 
 def load_network_of(
@@ -63,7 +70,7 @@ def load_network_of(
         If the model cannot be used, or is another one than the problem names.
     """
     file = find_model(str(model))
-    network = load_network(file, dims, problem.machine.kinds)
+    network = load_network(file, dims, problem.machine.kinds, passes_of(problem.sources))
     wanted = dict(problem.sources).get("model")
     if wanted is not None and wanted != network.sha256:
         raise FileError(

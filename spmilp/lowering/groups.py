@@ -101,8 +101,10 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
 
     They reach the output through element-wise operators only, never broadcast, and are used by no
     other operator of the group; their bytes may be overwritten by the output. What comes before an
-    anchor that is not element-wise is not among them.
+    anchor that is not element-wise is not among them. Without the pass ``sharing`` there are none.
     """
+    if not network.passes.sharing:
+        return frozenset()
     output = network.tensors[group.output]
     found: set[str] = set()
     spoilt: set[str] = set()

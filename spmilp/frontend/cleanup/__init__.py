@@ -8,6 +8,7 @@
     requantised    networks of integers in float tensors (Deeploy's RequantShift)
     recurrent      LSTM and GRU as one set of nodes per time step
     batch_norm     normalisation folded into weights
+    layouts        transpositions around element-wise operators, which cancel
     nodes          helpers: new nodes, names and reasons, silence of libraries
 Each pass changes the model in place, but for ``expand_functions``, which returns a new one.
 """

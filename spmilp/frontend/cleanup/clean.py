@@ -23,6 +23,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.functions import expand_functions
+from spmilp.frontend.cleanup.layouts import cancel_transpositions
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     first_line,
@@ -35,10 +36,16 @@ from spmilp.frontend.cleanup.qlinear import expand_qlinear
 from spmilp.frontend.cleanup.quantisation import expand_run_time_scales, widen_four_bits
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.cleanup.requantised import type_requantised_integers
+from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.machine.fields import LARGEST
 
 
-def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -> ir.Model:
+def clean_up(
+    model: ir.Model,
+    dims: Mapping[str, int],
+    known: Collection[str],
+    chosen: Passes = DEFAULT_PASSES,
+) -> ir.Model:
     """Return a model that computes the same with static shapes, few kinds of nodes and no waste.
 
     Parameters
@@ -47,6 +54,8 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         Lengths of dynamic dimensions by name.
     known
         Kinds of operators to keep whole although ONNX defines them by others.
+    chosen
+        The passes that are on; the others always are.
 
     Raises
     ------
@@ -65,7 +74,7 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         infer_shapes(model)
         mark_filled_weights(model)
         fold_shapes(model)
-        fold_constants(model)
+        fold_constants(model, chosen)
         infer_shapes(model)
         if any([type_requantised_integers(model), expand_qlinear(model)]):
             infer_shapes(model)
@@ -76,9 +85,13 @@ def clean_up(model: ir.Model, dims: Mapping[str, int], known: Collection[str]) -
         model = expand_functions(model, known)
         infer_shapes(model)
         drop_empty_parts(model)
-        fold_constants(model)
+        fold_constants(model, chosen)
         fold_shapes(model)
-        fold_batch_norms(model)
+        if chosen.batch_norm:
+            fold_batch_norms(model)
+        if chosen.layout and cancel_transpositions(model):
+            infer_shapes(model)
+            fold_constants(model, chosen)
         infer_shapes(model)
     return model
 

@@ -14,6 +14,8 @@ import onnx_ir.passes.common as passes
 from onnxscript import optimizer, rewriter
 from onnxscript.rewriter.rules import common as rules
 
+from spmilp.frontend.passes import DEFAULT_PASSES, Passes
+
 _MOVING = frozenset(
     {
         *("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Tile"),
@@ -27,17 +29,15 @@ MOST_ELEMENTS = 1 << 26
 ROUNDS = 4
 """Rounds of folding and rewriting; each may open the way for the next."""
 
-RULES = (
+SIMPLIFICATIONS = (
     rules.add_0_rule,
     rules.sub_0_rule,
     rules.mul_by_1_rule,
     rules.div_by_1_rule,
     rules.cast_cast_rule,
     rules.no_op_cast_rule,
-    rules.no_op_expand_rule,
     rules.no_op_transpose_rule,
     rules.transpose_transpose_rule,
-    rules.materialize_reshape_shape_rule,
     rules.reshape_reshape_rule,
     rules.squeeze_reshape_1d_rule,
     rules.unsqueeze_unsqueeze_rule,
@@ -55,11 +55,14 @@ ConvTranspose, which :mod:`~spmilp.frontend.cleanup.batch_norm` does).
 """
 
 
+RULES = (rules.no_op_expand_rule, rules.materialize_reshape_shape_rule)
+"""Those that lowering counts on: they make shapes known."""
+
 RULES_FOR_EXPAND = tuple(rules.expand_before_binary_op_rules)
 """One for each operator and operand: tried only where a model has Expand."""
 
 
-def fold_constants(model: ir.Model) -> None:
+def fold_constants(model: ir.Model, chosen: Passes = DEFAULT_PASSES) -> None:
     """Fold constants, simplify what surrounds them, and remove what is then dead or double.
 
     Integer weights stay integers: what dequantises them is not folded.
@@ -74,21 +77,26 @@ def fold_constants(model: ir.Model) -> None:
             should_fold=_may_fold,
         )
         nodes = model.graph.num_nodes()
-        rewriter.rewrite(model, _rules_for(model))
+        rewriter.rewrite(model, _rules_for(model, chosen))
         passes.IdentityEliminationPass()(model)
         passes.RemoveUnusedNodesPass()(model)
         if not folded.modified and model.graph.num_nodes() == nodes:
             break
     _constants_become_initializers(model)
-    passes.DeduplicateInitializersPass()(model)
-    passes.CommonSubexpressionEliminationPass()(model)
+    if chosen.cse:
+        passes.DeduplicateInitializersPass()(model)
+        passes.CommonSubexpressionEliminationPass()(model)
     passes.RemoveUnusedNodesPass()(model)
     passes.NameFixPass()(model)
 
 
-def _rules_for(model: ir.Model) -> tuple[rewriter.RewriteRule, ...]:
+def _rules_for(model: ir.Model, chosen: Passes) -> tuple[rewriter.RewriteRule, ...]:
     expands = any(node.op_type == "Expand" for node in model.graph)
-    return (*RULES, *RULES_FOR_EXPAND) if expands else RULES
+    return (
+        *(SIMPLIFICATIONS if chosen.simplify else ()),
+        *RULES,
+        *(RULES_FOR_EXPAND if expands else ()),
+    )
 
 
 def _constants_become_initializers(model: ir.Model) -> None:

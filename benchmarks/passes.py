@@ -1,0 +1,100 @@
+"""What each pass over a network changes of plan and traffic.
+
+Usage: python -m benchmarks.passes [NETWORK ...] [--machine M]
+
+Each pass is switched off by itself, and fusion is done in the other ways; tiles are of the first
+choice, plans the list scheduler's, checked. Makespan and DRAM traffic are given as multiples of
+those with all passes on; what changes nothing is left out. One network has every Relu between
+transpositions, as converters from frameworks with channels last write it.
+"""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import onnx
+from onnx import helper
+
+import spmilp
+from spmilp.frontend.passes import SWITCHES, Fuse
+
+CHANNELS_LAST = "resnet8_f32, Relu channels last"
+NETWORKS = (
+    "models/resnet8_f32.onnx",
+    CHANNELS_LAST,
+    "models/tiny_lstm_f32.onnx",
+    "models/tiny_gru_f32.onnx",
+    "models/bert_tiny_f32.onnx",
+)
+DIMENSIONS = {"models/bert_tiny_f32.onnx": {"batch": 1, "sequence": 64}}
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--machine", default="mesh4x4")
+    given = parser.parse_args()
+    print("| network | passes | operators | groups | tasks | makespan | DRAM traffic |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    others = (f"fuse={how}" for how in Fuse if how is not Fuse.DEFAULT)
+    changes = ("", *(f"no-{name}" for name in SWITCHES), *others)
+    folder = TemporaryDirectory()
+    for name in given.networks:
+        file = channels_last(Path(folder.name)) if name == CHANNELS_LAST else Path(name)
+        base: spmilp.Result | None = None
+        base_counts: list[str] = []
+        for passes in changes:
+            found = spmilp.solve(
+                file,
+                given.machine,
+                dim=DIMENSIONS.get(name),
+                solver="list",
+                time_limit=None,
+                passes=passes,
+            )
+            if found.summary is None or found.origin is None:
+                raise SystemExit(f"{name}, {passes}: {found.reason}")
+            base = base or found
+            groups = found.origin.network.groups
+            values = [
+                f"{found.makespan:,}" if base is found else f"{found.makespan / base.makespan:.3f}",
+                f"{found.summary.dram_traffic:,}"
+                if base is found
+                else f"{found.summary.dram_traffic / base.summary.dram_traffic:.3f}",
+            ]
+            counts = [sum(len(group.operators) for group in groups), len(groups)]
+            counts.append(len(found.problem.tasks))
+            cells = [*map("{:,}".format, counts), *values]
+            if cells != [*base_counts, "1.000", "1.000"]:
+                shown = [name.split("/")[-1], passes or "all on", *cells]
+                print(f"| {' | '.join(shown)} |", flush=True)
+            base_counts = base_counts or cells[:3]
+
+
+def channels_last(folder: Path) -> Path:
+    """Write ResNet-8 with a transposition before and behind every Relu."""
+    model = onnx.load(NETWORKS[0])
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    for node in nodes:
+        if node.op_type != "Relu":
+            model.graph.node.append(node)
+            continue
+        (source,), (result,) = node.input, node.output
+        there, back = f"{result}_there", f"{result}_back"
+        perm = {"there": [0, 2, 3, 1], "back": [0, 3, 1, 2]}
+        model.graph.node.extend(
+            (
+                helper.make_node("Transpose", [source], [there], name=there, perm=perm["there"]),
+                helper.make_node("Relu", [there], [back], name=node.name),
+                helper.make_node("Transpose", [back], [result], name=back, perm=perm["back"]),
+            )
+        )
+    file = folder / "resnet8_channels_last.onnx"
+    onnx.save(model, file)
+    return file
+
+
+if __name__ == "__main__":
+    main()

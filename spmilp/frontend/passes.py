@@ -1,0 +1,108 @@
+"""Which passes over a network are on: fusion, simplification, layouts, shared bytes.
+
+The passes are those that nGraph (Intel, arXiv 1801.08058) and DLVM (Wei, Schwartz and Adve,
+arXiv 1711.03016) name, and TVM's fusion (T. Chen et al., OSDI 2018, section 3). Of nGraph's and
+DLVM's lists we could read the names only; what each does here is said beside its switch.
+"""
+
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from spmilp.errors import ArgumentError
+from spmilp.files import sha256_of
+from spmilp.machine.fields import near_matches
+
+PREFIX = "passes "
+"""Begins what a problem says of the passes that it was made with."""
+
+
+class Fuse(StrEnum):
+    """How operators become groups.
+
+    ``default``
+        TVM's classes, with more element-wise operators around anchors, and no element computed
+        twice but in halos.
+    ``tvm``
+        TVM's classes and nothing more: injective operators into one another, reductions with the
+        injective operators before them, complex operators with the element-wise ones behind them,
+        opaque ones alone.
+    ``none``
+        Every operator by itself.
+    """
+
+    DEFAULT = "default"
+    TVM = "tvm"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """What is on.
+
+    Parameters
+    ----------
+    batch_norm
+        Normalisation is folded into the weights before it.
+    simplify
+        Algebraic simplification: neutral elements, operators that undo or repeat each other.
+    cse
+        Common subexpressions, and equal constants, are there once.
+    layout
+        A chain of element-wise operators keeps the layout in which its data comes and goes, so that
+        the two transpositions around it cancel.
+    sharing
+        Results may take over the bytes of operands that nothing reads any more.
+    """
+
+    fuse: Fuse = Fuse.DEFAULT
+    batch_norm: bool = True
+    simplify: bool = True
+    cse: bool = True
+    layout: bool = True
+    sharing: bool = True
+
+    def __str__(self) -> str:
+        """Return the changes from the default, as :func:`passes_from` reads them."""
+        off = [f"no-{name}" for name in SWITCHES if not getattr(self, name)]
+        return ",".join(([f"fuse={self.fuse}"] if self.fuse is not Fuse.DEFAULT else []) + off)
+
+    @property
+    def sources(self) -> tuple[tuple[str, str], ...]:
+        """What a problem that was made with other passes than the default says of them."""
+        text = f"{PREFIX}{self}"
+        return ((text, sha256_of(text.encode())),) if self != DEFAULT_PASSES else ()
+
+
+SWITCHES = tuple(field.name for field in fields(Passes) if field.name != "fuse")
+DEFAULT_PASSES = Passes()
+
+
+def passes_from(text: str) -> Passes:
+    """Read ``fuse=tvm,no-cse`` and its like: changes from the default, with commas between them.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such pass.
+    """
+    found = DEFAULT_PASSES
+    for change in filter(None, map(str.strip, text.split(","))):
+        if change.startswith("fuse=") and change[5:] in list(Fuse):
+            found = replace(found, fuse=Fuse(change[5:]))
+        elif change.startswith("no-") and change[3:] in SWITCHES:
+            switched: dict[str, Any] = {change[3:]: False}
+            found = replace(found, **switched)
+        else:
+            known = (*(f"fuse={one}" for one in Fuse), *(f"no-{name}" for name in SWITCHES))
+            raise ArgumentError(
+                f"passes: {change!r}{near_matches(change, known)}; there are {', '.join(known)}",
+                is_option=True,
+            )
+    return found
+
+
+def passes_of(sources: tuple[tuple[str, str], ...]) -> Passes:
+    """Return the passes that a problem was made with, by its sources."""
+    text = next((what for what, _ in sources if what.startswith(PREFIX)), PREFIX)
+    return passes_from(text.removeprefix(PREFIX))
