@@ -467,7 +467,7 @@ class Result:
             ``minimalloc``, ``ld``, ``tflm``, ``onnx``, ``perfetto``; ``all`` for each that can take
             the plan.
         folder
-            Where to write; all files are written, or none.
+            Where to write.
         model, dim
             As for :meth:`replay`; ``onnx`` and ``player`` need it, ``c`` and ``bin`` say more with
             it.
@@ -488,7 +488,7 @@ class Result:
         Raises
         ------
         ExportError
-            If the plan exceeds a limit of a format.
+            If the plan exceeds a limit of a format; the others are written.
         FileError
             If a file cannot be used or written.
         NoPlanError
@@ -509,7 +509,9 @@ class Result:
             profile=profile,
         )
         made = export_plan(self.problem, self._there(), request)
-        return write_export(made, Path(folder))
+        files = write_export(made, Path(folder))
+        made.require_all()
+        return files
 
     def __str__(self) -> str:
         """Return the figures as a table for a terminal."""

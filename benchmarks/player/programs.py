@@ -51,7 +51,9 @@ def export_player(
 def write_player(subject: Subject, folder: Path) -> None:
     """Write tables and player of the subject's profile, and the binary file, into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_export(export(subject, ["player", "bin"]), folder)
+    made = export(subject, ["player", "bin"])
+    made.require_all()
+    write_export(made, folder)
 
 
 def expected_outputs(

@@ -72,8 +72,8 @@ def export(
 ) -> None:
     """Write tables, scripts, descriptors and traces that are made from a plan.
 
-    All files of one call are written, or none. Exit code 8 when the plan exceeds a limit of a
-    format that was named; 7 when the plan is invalid.
+    Exit code 8 when the plan exceeds a limit of a format that was named: the others are written.
+    Exit code 7 when the plan is invalid.
     """
     from spmilp.checker.check import check
     from spmilp.export.errors import InvalidPlanError
@@ -98,6 +98,7 @@ def export(
     with writing(target):
         files = write_export(made, target)
     _print(made, files, as_json=as_json)
+    made.require_all()
 
 
 def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:
@@ -106,6 +107,7 @@ def _print(made: "Exported", files: Iterable[Path], *, as_json: bool) -> None:
             {
                 "files": [str(file) for file in files],
                 "left_out": [{"format": name, "reason": why} for name, why in made.left_out],
+                "failed": [{"format": name, "reason": why} for name, why in made.failed],
                 "footprint": made.footprint.fields() if made.footprint else None,
             }
         )

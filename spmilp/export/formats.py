@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmilp.errors import ExitCode, SpmilpError
+from spmilp.errors import SpmilpError
 from spmilp.export import (
     allocation_csv,
     allocation_md,
@@ -20,6 +20,7 @@ from spmilp.export import (
     tflm,
 )
 from spmilp.export.dma import files as dma_files
+from spmilp.export.errors import ExportError
 from spmilp.export.footprint import Footprint, footprint
 from spmilp.export.player import files as player_files
 from spmilp.export.subject import Subject
@@ -131,19 +132,42 @@ class Exported:
         Contents by file name, the manifest included.
     left_out
         ``(format, reason)`` of those that were wanted only if possible, and are not.
+    failed
+        The same of those that were wanted.
     footprint
         Of the C tables, if they were made and say what tasks compute.
     """
 
     files: Mapping[str, bytes]
     left_out: tuple[tuple[str, str], ...]
+    failed: tuple[tuple[str, str], ...] = ()
     footprint: Footprint | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no format has made a file."""
+        return set(self.files) <= {MANIFEST}
+
+    def require_all(self) -> None:
+        """Make sure that each wanted format has been made.
+
+        Raises
+        ------
+        ExportError
+            If one has not; the message has the reasons.
+        """
+        if self.failed:
+            reasons = dict.fromkeys(reason for _, reason in self.failed)
+            rest = "" if self.is_empty else " (the other formats are written)"
+            raise ExportError("; ".join(reasons) + rest)
 
 
 def export(
     subject: Subject, wanted: Iterable[str], only_if_possible: Iterable[str] = ()
 ) -> Exported:
     """Make the files of several formats in memory.
+
+    A format that cannot take the plan does not keep the others from being made.
 
     Parameters
     ----------
@@ -154,14 +178,12 @@ def export(
 
     Raises
     ------
-    ExportError
-        If a wanted one cannot take the plan.
     KeyError
         If there is no format of a name.
     """
     files: dict[str, bytes] = {}
     listed: list[dict[str, object]] = []
-    left_out = []
+    reasons: dict[str, str] = {}
     needed = set(wanted)
     needed |= {FORMATS[name].with_format or name for name in needed}
     asked = needed | set(only_if_possible)
@@ -169,30 +191,32 @@ def export(
         try:
             made = FORMATS[name].make(subject)
         except SpmilpError as error:
-            if error.exit_code is not ExitCode.EXPORT_IMPOSSIBLE:
-                raise
-            if name in needed:
-                raise
-            left_out.append((name, str(error)))
+            reasons[name] = str(error)
             continue
         files |= made
         listed += [_entry(name, file, content) for file, content in made.items()]
-    manifest = {**subject.stamp.fields("spmilp-export", "1.0"), "files": listed}
+    manifest = {**subject.stamp.fields("spmilp-export", "1.1"), "files": listed}
     files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
-    has_tables = "c" in asked and "c" not in {name for name, _ in left_out}
-    taken = footprint(subject) if has_tables and subject.network is not None else None
-    return Exported(files=files, left_out=tuple(left_out), footprint=taken)
+    has_programs = subject.network is not None and "c" in asked - set(reasons)
+    return Exported(
+        files=files,
+        left_out=tuple(each for each in reasons.items() if each[0] not in needed),
+        failed=tuple(each for each in reasons.items() if each[0] in needed),
+        footprint=footprint(subject) if has_programs else None,
+    )
 
 
 def write_export(exported: Exported, folder: Path) -> tuple[Path, ...]:
     """Write all files into a folder, or none, and return their paths.
+
+    Nothing is written where no format could be made.
 
     Raises
     ------
     FileError
         If one cannot be written.
     """
-    return write_together(folder, exported.files)
+    return () if exported.is_empty else write_together(folder, exported.files)
 
 
 def _entry(name: str, file: str, content: bytes) -> dict[str, object]:

@@ -2,20 +2,23 @@
 
 One microsecond of the trace is one cycle. Each core and each DMA channel is a thread of its own, so
 that nothing overlaps on a track; the live bytes of each memory are a counter; arrows lead from a
-transfer to the tasks that read what it brings.
+transfer to the tasks that read what it brings. The arguments of a slice are what it reads and
+writes, where and how much, and what it had to wait for.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from spmilp.analysis.causes import Cause, causes_of
+from spmilp.analysis.subject import Subject as AnalysedPlan
 from spmilp.export.subject import Subject
 from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Residency
 from spmilp.units import MemoryIdx, ResidencyIdx, TransferIdx
 
-NAME, VERSION = "chrome-trace", "1.0"
+NAME, VERSION = "chrome-trace", "1.1"
 
 CORES, CHANNELS, MEMORIES = 1, 2, 3
 """Numbers of the processes that group the tracks."""
@@ -23,10 +26,12 @@ CORES, CHANNELS, MEMORIES = 1, 2, 3
 
 def perfetto(subject: Subject) -> dict[str, bytes]:
     """Return the file."""
+    causes = causes_of(AnalysedPlan(problem=subject.problem, plan=subject.plan))
+    tasks = len(subject.plan.placements)
     events = [
         *_names(subject),
-        *_tasks(subject),
-        *_transfers(subject),
+        *_tasks(subject, causes[:tasks]),
+        *_transfers(subject, causes[tasks:]),
         *_arrows(subject),
         *_counters(subject),
     ]
@@ -61,7 +66,7 @@ def _tracks(subject: Subject) -> dict[tuple[int, int], int]:
     return {channel: number for number, channel in enumerate(used)}
 
 
-def _tasks(subject: Subject) -> Iterator[dict[str, Any]]:
+def _tasks(subject: Subject, causes: Sequence[Sequence[Cause]]) -> Iterator[dict[str, Any]]:
     for placement in subject.plan.placements:
         task = subject.problem.tasks[placement.task]
         yield {
@@ -72,19 +77,22 @@ def _tasks(subject: Subject) -> Iterator[dict[str, Any]]:
             "tid": placement.core,
             "ts": placement.start,
             "dur": placement.end - placement.start,
-            "args": {"task": task.index, "operator": task.tile.of if task.tile else task.name},
+            "args": {
+                "task": task.index,
+                "operator": task.tile.of if task.tile else task.name,
+                "reads": [_place(subject, read) for read in placement.reads],
+                "writes": [_place(subject, write) for write in placement.writes],
+                "waited for": _reasons(subject, causes[placement.task]),
+            },
         }
 
 
-def _transfers(subject: Subject) -> Iterator[dict[str, Any]]:
+def _transfers(subject: Subject, causes: Sequence[Sequence[Cause]]) -> Iterator[dict[str, Any]]:
     tracks = _tracks(subject)
-    memories = subject.problem.machine.memories
     for move in subject.plan.transfers:
-        source = subject.plan.residencies[move.source]
-        ends = [subject.plan.residencies[end] for end in move.destinations]
         yield {
             "ph": "X",
-            "name": subject.name(source),
+            "name": subject.name(subject.plan.residencies[move.source]),
             "cat": "transfer",
             "pid": CHANNELS,
             "tid": tracks[move.engine, move.channel],
@@ -93,10 +101,33 @@ def _transfers(subject: Subject) -> Iterator[dict[str, Any]]:
             "args": {
                 "transfer": move.index,
                 "bytes": subject.problem.slices[move.slice].bytes,
-                "from": memories[source.memory].name,
-                "to": ", ".join(memories[end.memory].name for end in ends),
+                "from": _place(subject, move.source),
+                "to": [_place(subject, end) for end in move.destinations],
+                "waited for": _reasons(subject, causes[move.index]),
             },
         }
+
+
+def _place(subject: Subject, index: ResidencyIdx) -> str:
+    """Return where a residency lies and what of it: ``l1+0x40, 128 B of conv1``."""
+    residency = subject.plan.residencies[index]
+    memory = subject.problem.machine.memories[residency.memory].name
+    return f"{memory}+{residency.offset:#x}, {residency.bytes} B of {subject.name(residency)}"
+
+
+def _reasons(subject: Subject, causes: Sequence[Cause]) -> list[str]:
+    """Return what kept a slice from starting earlier, the binding cause first."""
+    tasks = len(subject.plan.placements)
+    return [
+        f"{cause.wait}: "
+        + (
+            f"task {cause.activity}"
+            if cause.activity < tasks
+            else f"transfer {cause.activity - tasks}"
+        )
+        + f" until {cause.until}"
+        for cause in causes
+    ]
 
 
 def _arrows(subject: Subject) -> Iterator[dict[str, Any]]:

@@ -103,8 +103,6 @@ def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exporte
 
     Raises
     ------
-    ExportError
-        If a wanted format cannot take the plan.
     FileError
         If the model cannot be used or is another one.
     """

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
+from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
 from spmilp.plan.measures import claimed
@@ -44,6 +45,8 @@ class Stamp:
     ----------
     tool
         Program and version.
+    network, machine_name
+        Their names, as they may stand in a comment.
     model, machine, problem, plan
         SHA-256 of the files, in lower-case hex; zeros where the problem does not name one.
     status
@@ -51,6 +54,8 @@ class Stamp:
     """
 
     tool: str
+    network: str
+    machine_name: str
     model: str
     machine: str
     problem: str
@@ -62,6 +67,8 @@ class Stamp:
         return (
             f"format: {name} {version}",
             f"tool: {self.tool}",
+            f"network: {self.network}",
+            f"machine: {self.machine_name}",
             f"model_sha256: {self.model}",
             f"machine_sha256: {self.machine}",
             f"problem_sha256: {self.problem}",
@@ -86,6 +93,8 @@ def stamp_of(problem: Problem, plan: Plan) -> Stamp:
     value = claimed(plan.claim).of(first)
     return Stamp(
         tool=f"spmilp {__version__}",
+        network=comment(problem.name.removesuffix(f" on {problem.machine.name}")),
+        machine_name=comment(problem.machine.name),
         model=sources.get("model") or UNKNOWN,
         machine=sources.get("machine") or UNKNOWN,
         problem=problem_sha256(problem),

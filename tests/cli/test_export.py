@@ -38,16 +38,18 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
     assert str(plan.parent / "export" / "trace.json") in ended.json["files"]
 
 
-def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_writes_nothing(
+def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_the_others_are_written(
     run: Run, plan: Path
 ) -> None:
     ended = run("export", plan, "-f", "csv,tflm", "-o", "out")
     assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
     assert "3 memories on chip > 1 arena" in ended.err
-    assert not Path("out").exists()
+    assert Path("out/allocation.csv").exists()
+    assert run("export", plan, "-f", "tflm", "-o", "none").code == ExitCode.EXPORT_IMPOSSIBLE
+    assert not Path("none").exists()
 
 
-def test_a_controller_that_cannot_express_a_transfer_is_exit_code_8_and_writes_nothing(
+def test_a_controller_that_cannot_express_a_transfer_is_exit_code_8_and_writes_no_descriptors(
     run: Run, tmp_path: Path
 ) -> None:
     unaligned = replace(PROBLEM.machine.memories[SPM0], alignment=1)
@@ -69,7 +71,7 @@ def test_a_controller_that_cannot_express_a_transfer_is_exit_code_8_and_writes_n
         ended.err
     )
     assert Path("out0/spmilp_dma_mchan.c").exists()
-    assert not Path("out8").exists()
+    assert sorted(file.name for file in Path("out8").iterdir()) == ["allocation.csv", "export.json"]
 
 
 def test_an_invalid_plan_is_not_exported(run: Run, plan: Path) -> None:

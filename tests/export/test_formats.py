@@ -40,15 +40,31 @@ def test_the_manifest_lists_every_file_with_format_version_and_hash() -> None:
         assert entry["format_version"]
     assert manifest["model_sha256"] == "ab" * 32
     assert manifest["plan_sha256"] == subject().stamp.plan
+    assert manifest["network"] in made.files["allocation.csv"].decode()
+    assert manifest["machine"] == subject().problem.machine.name
 
 
-def test_a_format_that_cannot_take_the_plan_is_left_out_or_ends_the_call() -> None:
+def test_a_format_that_cannot_take_the_plan_says_so_and_the_others_are_made() -> None:
     made = export(subject(), ["csv"], ["csv", "tflm"])
     ((name, why),) = made.left_out
     assert name == "tflm"
     assert "3 memories on chip > 1 arena" in why
-    with pytest.raises(ExportError):
-        export(subject(), ["csv", "tflm"])
+    named = export(subject(), ["csv", "tflm"])
+    assert "allocation.csv" in named.files
+    with pytest.raises(ExportError, match=r"1 arena .* \(the other formats are written\)"):
+        named.require_all()
+
+
+def test_constants_without_values_keep_only_the_formats_out_that_need_them() -> None:
+    given = lowered("ds_cnn_int8", 5, 1)
+    assert given.network is not None
+    tensors = {
+        name: replace(each, data=None, fill=None) for name, each in given.network.tensors.items()
+    }
+    bare = replace(given, network=replace(given.network, tensors=tensors))
+    made = export(bare, [], [*WITHOUT_MODEL, "onnx", "player"])
+    assert {name for name, _ in made.left_out} >= {"c", "bin", "player"}
+    assert {"placed.onnx", "allocation.csv", "trace.json", "dma.csv"} <= set(made.files)
 
 
 def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:

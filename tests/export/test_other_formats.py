@@ -118,6 +118,26 @@ def test_nothing_overlaps_on_a_track_and_arrows_lead_forward(hostile: bool) -> N
         assert any(first == end["ts"] for first, _ in tracks[end["pid"], end["tid"]])
 
 
+def test_slices_say_where_their_operands_lie_and_what_they_waited_for() -> None:
+    given = subject()
+    slices = [e for e in json.loads(perfetto(given)["trace.json"])["traceEvents"] if e["ph"] == "X"]
+    for event in slices:
+        says = event["args"]
+        if event["cat"] == "task":
+            placement = given.plan.placements[says["task"]]
+            indices, places = (*placement.reads, *placement.writes), says["reads"] + says["writes"]
+        else:
+            move = given.plan.transfers[says["transfer"]]
+            indices, places = (move.source, *move.destinations), [says["from"], *says["to"]]
+        for index, place in zip(indices, places, strict=True):
+            residency = given.plan.residencies[index]
+            memory = given.problem.machine.memories[residency.memory].name
+            assert place.startswith(f"{memory}+{residency.offset:#x}, {residency.bytes} B of ")
+    started_late = [event for event in slices if event["ts"] > 0]
+    assert started_late
+    assert all(event["args"]["waited for"] for event in started_late)
+
+
 def test_counters_of_the_trace_are_the_live_bytes() -> None:
     trace = json.loads(perfetto(subject())["trace.json"])
     counted = [event for event in trace["traceEvents"] if event["ph"] == "C"]

@@ -78,7 +78,7 @@ def test_an_operator_without_a_kernel_is_named_or_the_player_left_out() -> None:
     given = subject(problem, sequential_plan(problem), network=made.network())
     said = "operator 0 CumSum (CumSum): there is no kernel for it in C"
     with pytest.raises(ExportError, match=re.escape(said)):
-        export(given, ["player"])
+        export(given, ["player"]).require_all()
     rest = export(given, [], ["c", "player"])
     assert "spmilp_plan.c" in rest.files
     assert "player.mk" not in rest.files
