@@ -25,6 +25,7 @@ NAMES = (
     "calibrate",
     "smaug",
     "minimalloc",
+    "usmp",
     "job_shops",
 )
 """The sources, each a module beside this one, in the order of the page."""

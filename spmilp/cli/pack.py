@@ -105,7 +105,8 @@ def pack(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Pack by one published heuristic alone: xla or tflite.",
+            help="Pack by one published heuristic alone: xla, tflite, usmp:greedy_by_size, "
+            "usmp:greedy_by_conflicts, usmp:hill_climb.",
             show_default="none",
         ),
     ] = None,
@@ -154,7 +155,7 @@ def pack(
         if heuristic is None:
             found = _packing(problem, options, progress, minimise=minimise)
         else:
-            found = _by_heuristic(heuristic, problem)
+            found = _by_heuristic(heuristic, problem, options)
         interrupts.finishing = True
         progress.say("checking the offsets")
         offsets = found.offsets
@@ -208,11 +209,11 @@ def _packing(
     return pack(problem, options)
 
 
-def _by_heuristic(name: str, problem: "PackingProblem") -> "Packing":
+def _by_heuristic(name: str, problem: "PackingProblem", options: "PackingOptions") -> "Packing":
     from spmilp import packing
 
     try:
-        return packing.pack_by(name, problem)
+        return packing.pack_by(name, problem, options)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -9,8 +9,8 @@ from spmilp import amounts
 from spmilp.cli import output as out
 from spmilp.cli.pack_reason import busiest, ranges_text, why_infeasible
 from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
-from spmilp.packing.heuristics import PUBLISHED
 from spmilp.packing.minimalloc import Table
+from spmilp.packing.portfolio import HEURISTICS
 
 MOST_BUFFERS = 30
 """Buffers that get a row of their own when no file takes them."""
@@ -71,7 +71,7 @@ def _failure(answer: Answer) -> str:
     if answer.packing.status is PackingStatus.INFEASIBLE:
         return f"infeasible: {why_infeasible(answer.table, answer.problem, answer.packing)}"
     heuristic = answer.packing.statistics.source
-    if heuristic in PUBLISHED:
+    if heuristic in HEURISTICS:
         return (
             f"the heuristic {heuristic} needs more than {answer.problem.capacity:,} B; no packing "
             f"is lower than {answer.packing.bound:,} B. Pack without --heuristic, or give more "

@@ -7,6 +7,7 @@
     apart, clique_cover             pairs kept apart, as items that live at added instants
     bounds                          lower bounds on the height
     heuristics, orders              constructive packings
+    usmp                            those of TVM's memory planner
     decide, restarts, tables, search, cliques
                                     the exact decision at one capacity: search and CP-SAT
     infeasible_subset               few items out of a proof that there is no packing

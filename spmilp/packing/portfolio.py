@@ -24,8 +24,12 @@ from spmilp.packing.orders import keys_of
 from spmilp.packing.result import Clock, Packing, PackingOptions, PackingStatistics, PackingStatus
 from spmilp.packing.search.arrays import Ints
 from spmilp.packing.search.run import Outcome
+from spmilp.packing.usmp import GREEDY, HILL_CLIMB, hill_climb
 
 DEFAULT_OPTIONS = PackingOptions()
+HEURISTICS = (*PUBLISHED, *GREEDY, HILL_CLIMB)
+"""What :func:`pack_by` knows."""
+
 FIRST_BUDGET = 40_000
 """Nodes at one height before another is tried; doubled when no height could be decided."""
 
@@ -87,22 +91,26 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
     return _Minimiser(instance, options, clock, bound).run()
 
 
-def pack_by(name: str, problem: PackingProblem) -> Packing:
-    """Return what one published heuristic makes of a problem, without any search.
+def pack_by(
+    name: str, problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS
+) -> Packing:
+    """Return what one published heuristic makes of a problem, without any other search.
 
     Parameters
     ----------
     name
-        One of :data:`~spmilp.packing.heuristics.PUBLISHED`.
+        One of :data:`HEURISTICS`.
+    options
+        Seed and limit of ``usmp:hill_climb``.
 
     Raises
     ------
     ValueError
         If there is no such heuristic, or there are too many items for it.
     """
-    if name not in PUBLISHED:
-        raise ValueError(f"heuristic {name}: there are {', '.join(PUBLISHED)}")
-    clock = Clock(DEFAULT_OPTIONS)
+    if name not in HEURISTICS:
+        raise ValueError(f"heuristic {name}: there are {', '.join(HEURISTICS)}")
+    clock = Clock(options)
     instance = instance_of(problem)
     if instance.count > MOST_FOR_GAPS:
         raise ValueError(
@@ -113,7 +121,12 @@ def pack_by(name: str, problem: PackingProblem) -> Packing:
     clash = clash_of_obstacles(instance, problem.capacity)
     if clash is not None or (problem.capacity is not None and bound > problem.capacity):
         return _infeasible(instance, bound, clash, DEFAULT_OPTIONS, clock, "bound")
-    offsets = best_fit_by_size(outline_of(instance), keys_of(instance), name)
+    if name in PUBLISHED:
+        offsets = best_fit_by_size(outline_of(instance), keys_of(instance), name)
+    elif name in GREEDY:
+        offsets = GREEDY[name](instance)
+    else:
+        offsets = hill_climb(instance, clock, options.seed)
     if problem.capacity is None or height_of(instance, offsets) <= problem.capacity:
         return _packed(instance, offsets, bound, clock, name)
     return Packing(

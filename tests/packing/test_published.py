@@ -6,13 +6,15 @@ import pytest
 
 from spmilp.packing import (
     Item,
+    PackingOptions,
     PackingProblem,
     PackingStatus,
     check_packing,
     minimise,
     pack_by,
 )
-from spmilp.packing.heuristics import MOST_FOR_GAPS, PUBLISHED
+from spmilp.packing.heuristics import MOST_FOR_GAPS
+from spmilp.packing.portfolio import HEURISTICS
 from tests.packing.random_problems import full_problem
 
 
@@ -35,7 +37,7 @@ def test_equal_sizes_come_by_life_with_xla_and_as_they_are_with_tflite() -> None
     assert pack_by("tflite", problem).offsets == (0, 4)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", HEURISTICS)
 def test_packings_are_valid_and_not_lower_than_the_least(name: str) -> None:
     for seed in range(10):
         problem = full_problem(Random(seed), 12)
@@ -46,6 +48,35 @@ def test_packings_are_valid_and_not_lower_than_the_least(name: str) -> None:
         assert found.height is not None
         assert least.height is not None
         assert found.height >= least.height
+
+
+def test_usmp_stacks_by_size_or_by_conflicts_whatever_gaps_there_are() -> None:
+    """The last item lies above the first, though there is a gap below that one."""
+    rows = ((0, 2, 10), (2, 4, 6), (0, 4, 8), (3, 4, 2))
+
+    assert pack_by("usmp:greedy_by_size", problem_of(*rows)).offsets == (0, 18, 10, 24)
+    assert pack_by("usmp:greedy_by_conflicts", problem_of(*rows)).offsets == (8, 8, 0, 14)
+
+
+def test_the_hill_is_climbed_down_from_the_first_order_and_the_same_for_the_same_seed() -> None:
+    reached = []
+    for seed in range(4):
+        problem = full_problem(Random(seed), 40)
+        height, least = (pack_by(one, problem).height for one in ("tflite", "usmp:hill_climb"))
+        assert height is not None
+        assert least is not None
+        reached.append(least / height)
+        options = PackingOptions(seed=seed)
+        offsets = [pack_by("usmp:hill_climb", problem, options).offsets for _ in range(2)]
+        assert offsets[0] == offsets[1]
+    assert sum(reached) < 0.95 * len(reached)
+
+
+def test_a_limit_ends_the_climb_with_what_there_is() -> None:
+    problem = full_problem(Random(1), 40)
+    found = pack_by("usmp:hill_climb", problem, PackingOptions(time_limit=0.0))
+    assert found.offsets is not None
+    assert check_packing(problem, found.offsets) == []
 
 
 def test_a_capacity_that_a_heuristic_misses_is_no_proof() -> None:
