@@ -45,6 +45,7 @@ PAGES = (
     "docs/operators.md",
     "docs/checker.md",
     "docs/explain.md",
+    "docs/pins.md",
 )
 BLOCK = re.compile(
     r"(?:<!-- (?P<kind>file|not run): (?P<detail>[^\n]*) -->\n)?"

@@ -28,7 +28,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.memory_limit import memory_watched, why_it_ends
 from spmilp.plan.plan import Plan
-from spmilp.problem.named_pins import NamedPins, read_pins, with_pins
+from spmilp.problem.named_pins import NamedPins, read_pins, refuse_unknown_names, with_pins
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
@@ -325,6 +325,8 @@ def tiled_problem(
     observer.on_stage(Stage.READING)
     network, target = load(model, machine, dim=dim, passes=passes)
     observer.on_stage(Stage.TILING)
+    groups = [group.name for group in network.groups]
+    refuse_unknown_names(named, target.machine, groups, network.tensors)
     first, tilings = wanted or Quantity.MAKESPAN, pinned_tilings(network, named.tiles)
     subject = _subject(network, target, first, tilings)
     tiles = None if hint is None else tiles_of(hint, subject, target)

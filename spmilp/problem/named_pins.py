@@ -21,7 +21,7 @@ from spmilp.machine.fields import (
     near_matches,
     what_is_wrong,
 )
-from spmilp.machine.machine import MemoryKind
+from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem
@@ -143,18 +143,60 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
     return pinned
 
 
+def refuse_unknown_names(
+    named: NamedPins, machine: Machine, groups: Iterable[str], tensors: Iterable[str]
+) -> None:
+    """Raise an error for what is wrong whatever the tiles, before any are looked for.
+
+    Parameters
+    ----------
+    groups, tensors
+        Their names; those of tiles, with brackets, and of partial sums are not known yet.
+
+    Raises
+    ------
+    PinError
+        If a name is not known, or all cores are forbidden that a row allows.
+    """
+    cores, memories = _cores_of(machine), _memories_of(machine)
+    forbidden = cores.all(named.forbid_cores)
+    if len(forbidden) == len(machine.cores):
+        raise PinError(f"pins: all {len(forbidden)} cores are forbidden")
+    by_name = Known("group", [(name, "") for name in groups])
+    for row in named.tasks:
+        by_name.all(filter(_is_whole, row.task))
+        able = cores.all(row.cores or ())
+        if able and set(able) <= set(forbidden):
+            shown = cores.names(able)
+            raise PinError(
+                f"pins: task {', '.join(row.task)} is pinned to {shown}, and {shown} is forbidden"
+            )
+    of_tensors = Known("tensor", [(name, "") for name in tensors])
+    for place in named.buffers:
+        memories.all(place.memory)
+        of_tensors.all(filter(_is_whole, place.buffer))
+
+
+def _is_whole(name: str) -> bool:
+    """Say whether a name is that of a whole group or tensor."""
+    return not {"*", "["} & set(name) and ".part" not in name
+
+
+def _cores_of(machine: Machine) -> "Known":
+    return Known("core", [(core.name, "") for core in machine.cores])
+
+
+def _memories_of(machine: Machine) -> "Known":
+    able = (None if m.kind is MemoryKind.DRAM else m.name for m in machine.memories)
+    return Known("scratchpad or shared memory", [(name or "", "") for name in able])
+
+
 class _Resolver:
     def __init__(self, problem: Problem) -> None:
         machine = problem.machine
         self._problem = problem
-        self._cores = Known("core", [(core.name, "") for core in machine.cores])
-        self._memories = Known(
-            "scratchpad or shared memory",
-            [
-                (memory.name if memory.kind is not MemoryKind.DRAM else "", "")
-                for memory in machine.memories
-            ],
-        )
+        self._cores = _cores_of(machine)
+        self._memories = _memories_of(machine)
         self._tasks = Known(
             "task or group", [(t.name, t.tile.of if t.tile else "") for t in problem.tasks]
         )

@@ -1,5 +1,6 @@
 """Wrong pins name what they contradict; names, files and problems of another form are refused."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,27 @@ def test_tiles_of_a_group_are_those_that_are_pinned() -> None:
 
 
 GROUP = {"task": "Conv_3*", "cores": "core_1_1"}
+
+
+@pytest.mark.parametrize(
+    ("pins", "said"),
+    [
+        ({"tasks": [{"task": "Conf_3", "not_before": 9}]}, "no group Conf_3; did you mean Conv_3"),
+        (
+            {"buffers": [{"buffer": "inputs", "memory": "spm_0_0"}]},
+            "no tensor inputs; did you mean",
+        ),
+        ({"forbid_cores": "core_9_9"}, "no core core_9_9"),
+        ({"forbid_cores": "core*"}, "all 16 cores are forbidden"),
+        (
+            {"forbid_cores": "core_0*", "tasks": [{"task": "Conv_0", "cores": "core_0_1"}]},
+            "task Conv_0 is pinned to core_0_1, and core_0_1 is forbidden",
+        ),
+    ],
+)
+def test_what_is_wrong_with_any_tiles_is_said_before_they_are_chosen(
+    pins: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmilp.pipeline.lower_network", lambda *_: pytest.fail("it is too late"))
+    with pytest.raises(PinError, match=re.escape(said)):
+        problem_of("models/resnet8_int8.onnx", "mesh4x4", pins=pins)
