@@ -85,6 +85,8 @@ class Shortage:
         Bytes that have to be in it at one time, at the least, and that plans may use of it.
     parts
         ``(name, bytes)`` of what has to be in it.
+    task
+        The name of the task that needs it, if one does.
     """
 
     what: str
@@ -92,6 +94,7 @@ class Shortage:
     needed: int
     usable: int
     parts: tuple[tuple[str, int], ...]
+    task: str = ""
 
 
 class DoesNotFitError(SpmilpError):

@@ -1,14 +1,17 @@
 """The front door of explanations: a plan, a problem or a model in, text and data out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from spmilp import pipeline
 from spmilp.amounts import duration
 from spmilp.errors import DoesNotFitError
-from spmilp.explanation.misfit import Cause, Misfit, misfit_of, of_shortage
-from spmilp.explanation.remedies import Trials, remedies_for
+from spmilp.explanation.cause import Cause, Misfit
+from spmilp.explanation.misfit import misfit_of
+from spmilp.explanation.remedies import Remedy, Trials, remedies_for
+from spmilp.explanation.shortages import misfit_in_schedule, misfit_of_tiles
+from spmilp.explanation.smaller_tiles import smaller_tiles
 from spmilp.explanation.what_if import what_if as answers_for
 from spmilp.explanation.words import why_it_does_not_fit
 from spmilp.machine.machine import Machine
@@ -88,14 +91,14 @@ def _of_problem(problem: Problem, seconds: float, searched: str | float | None) 
         result = _listed(problem)
         if result.plan is not None:
             return _of_result(result, seconds, searched)
-        misfit = Misfit(cause=Cause.OTHER, what=network_name(problem), said=result.reason)
+        misfit = _without_proof(problem, result, network_name(problem))
 
     def plan_on(machine: Machine) -> Cycles | None:
         changed = replace(problem, machine=machine)
         return None if misfit_of(changed) is not None else _listed(changed).makespan
 
     name = network_name(problem)
-    return _with_remedies(name, problem.machine, misfit, plan_on, seconds)
+    return _with_remedies(name, problem.machine, misfit, Trials(plan_on, seconds))
 
 
 def _of_model(
@@ -116,30 +119,33 @@ def _of_model(
     try:
         problem = problem_on(file.machine)
     except DoesNotFitError as error:
-        if error.shortage is None:
-            misfit = Misfit(cause=Cause.OTHER, what=network.name, said=str(error))
-        else:
-            misfit = of_shortage(file.machine, error.shortage, Cause.TILE)
+        misfit = misfit_of_tiles(file.machine, error) or _other(network.name, str(error))
     else:
         result = _listed(problem)
         if result.plan is not None:
             return _of_result(result, seconds, searched)
-        known = Misfit(cause=Cause.OTHER, what=network.name, said=result.reason)
-        misfit = misfit_of(problem) or known
-    return _with_remedies(network.name, file.machine, misfit, plan_on, seconds)
+        misfit = misfit_of(problem) or _without_proof(problem, result, network.name)
+    trials = Trials(plan_on, seconds)
+    smaller = None
+    if misfit.task:
+        smaller = smaller_tiles(network, file.machine, trials, lambda one: _listed(one).makespan)
+    return _with_remedies(network.name, file.machine, misfit, trials, smaller)
+
+
+def _without_proof(problem: Problem, result: Result, name: str) -> Misfit:
+    return misfit_in_schedule(problem) or _other(name, result.reason)
+
+
+def _other(name: str, reason: str) -> Misfit:
+    return Misfit(cause=Cause.OTHER, what=name, said=reason, is_proven=False)
 
 
 def _with_remedies(
-    name: str,
-    machine: Machine,
-    misfit: Misfit,
-    plan_on: Callable[[Machine], Cycles | None],
-    seconds: float,
+    name: str, machine: Machine, misfit: Misfit, trials: Trials, first: Remedy | None = None
 ) -> Explanation:
-    trials = Trials(plan_on, seconds)
-    return why_it_does_not_fit(
-        name, machine, misfit, remedies_for(machine, misfit, trials), trials.count
-    )
+    remedies = [] if first is None else [first]
+    remedies += remedies_for(machine, misfit, trials)
+    return why_it_does_not_fit(name, machine, misfit, remedies, trials.count)
 
 
 def _listed(problem: Problem) -> Result:

@@ -1,10 +1,8 @@
 """What of a problem cannot be, on its machine: found without solving, and proven."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
-from spmilp.errors import Shortage
+from spmilp.explanation.cause import Cause, Misfit, largest, of_shortage
 from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem, Task
@@ -19,62 +17,6 @@ from spmilp.units import BufferIdx, Bytes, MemoryIdx, align_up
 MOST_STEPS = 20_000
 """Of the search that puts a task's operands between reserved ranges; beyond it they count as put.
 """
-
-MOST_PARTS = 4
-"""Buffers that are named, the largest first."""
-
-
-class Cause(StrEnum):
-    """What keeps every plan away."""
-
-    CORE = "core"
-    """No core is of a kind that can run a task."""
-    DRAM = "dram"
-    """Inputs, weights and outputs are more than the DRAM holds."""
-    START = "start"
-    """What has to lie in an on-chip memory at the start, or at the end, is more than it holds."""
-    TASK = "task"
-    """A task's operands, results and scratch are more than any memory of its cores holds."""
-    PIECES = "pieces"
-    """They would fit by size, but reserved ranges leave no pieces that are long enough."""
-    ROUTE = "route"
-    """No engine brings an operand to a core that can run the task, or a result to where it ends."""
-    TILE = "tile"
-    """A group's smallest tile is more than any memory holds."""
-    OTHER = "other"
-    """Nothing of that is proven; what the solver says of it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
-    """Why there is no plan.
-
-    Parameters
-    ----------
-    what
-        The task, cycle, tensor or group that is in the way.
-    said
-        One sentence that says why.
-    memory
-        The memory that is too small, by index; ``None`` where no memory is.
-    needed
-        Bytes that have to be in it at one time, at the least; ``None`` where that is not known.
-    usable
-        Bytes of it that they can use.
-    parts
-        ``(name, bytes)`` of the largest buffers among them.
-    ends
-        For ``ROUTE``: the bytes to move, and the memories between which no way leads.
-    """
-
-    cause: Cause
-    what: str
-    said: str
-    memory: MemoryIdx | None = None
-    needed: Bytes | None = None
-    usable: Bytes | None = None
-    parts: tuple[tuple[str, Bytes], ...] = ()
-    ends: tuple[Bytes, tuple[MemoryIdx, ...], tuple[MemoryIdx, ...]] | None = None
 
 
 def misfit_of(problem: Problem) -> Misfit | None:
@@ -127,7 +69,7 @@ def _too_much(
             memory=memory.index,
             needed=needed,
             usable=memory.usable,
-            parts=_largest(parts),
+            parts=largest(parts),
         )
 
 
@@ -135,20 +77,6 @@ def _too_large_a_task(problem: Problem) -> Iterator[Misfit]:
     short = worst_shortage(problem)
     if short is not None:
         yield of_shortage(problem.machine, short, Cause.TASK)
-
-
-def of_shortage(machine: Machine, short: Shortage, cause: Cause) -> Misfit:
-    """Return that something is larger than each memory that could hold it."""
-    return Misfit(
-        cause=cause,
-        what=short.what,
-        said=f"it needs more at one time than {short.memory} holds, the largest memory of a core "
-        "that can run it",
-        memory=next(m.index for m in machine.memories if m.name == short.memory),
-        needed=short.needed,
-        usable=short.usable,
-        parts=_largest(short.parts),
-    )
 
 
 def _no_pieces(problem: Problem) -> Iterator[Misfit]:
@@ -167,7 +95,8 @@ def _no_pieces(problem: Problem) -> Iterator[Misfit]:
             memory=roomiest.index,
             needed=sum(_items(problem, task)),
             usable=roomiest.usable,
-            parts=_largest(tuple(parts_of(problem, task))),
+            parts=largest(tuple(parts_of(problem, task))),
+            task=task.name,
         )
 
 
@@ -300,7 +229,3 @@ class _Ways:
                     if there in targets:
                         return True
         return bool(reached.intersection(targets))
-
-
-def _largest(parts: Sequence[tuple[str, Bytes]]) -> tuple[tuple[str, Bytes], ...]:
-    return tuple(sorted(parts, key=lambda part: (-part[1], part[0]))[:MOST_PARTS])

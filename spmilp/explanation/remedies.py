@@ -8,7 +8,8 @@ from time import perf_counter
 from spmilp import amounts
 from spmilp.errors import SpmilpError
 from spmilp.explanation.alike import alike_memories, of_all
-from spmilp.explanation.misfit import Cause, Misfit, gaps_of
+from spmilp.explanation.cause import Cause, Misfit
+from spmilp.explanation.misfit import gaps_of
 from spmilp.machine.machine import ByteRange, Core, Link, Machine, Memory, MemoryKind
 from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
 
@@ -62,12 +63,16 @@ class Trials:
 
         There is no time where the longest trial took longer than what is left.
         """
+        return self.tried(lambda: self._plan_on(machine))
+
+    def tried(self, solved: Callable[[], Cycles | None]) -> Cycles | None:
+        """Return what solving gives; ``None`` where it cannot be, or there is no time."""
         began = perf_counter()
         if began + self._longest > self._ends:
             return None
         self.count += 1
         try:
-            return self._plan_on(machine)
+            return solved()
         except (SpmilpError, ValueError):
             return None
         finally:
@@ -134,9 +139,9 @@ def _larger(
     size, usable = like.size or 0, like.usable or 0
     fits: Bytes = usable if misfit.usable is None else misfit.usable
     short = 0 if misfit.needed is None else max(0, misfit.needed - fits)
-    is_proven = short > 0 and misfit.cause is not Cause.TILE
+    is_proven = short > 0 and misfit.is_proven and misfit.cause is not Cause.TILE
     step = like.alignment
-    least = short if misfit.cause is not Cause.OTHER else max(step, usable // 8)
+    least = short if misfit.is_proven or short else max(step, usable // 8)
     every = alike_memories(machine, memory)
 
     def grown(some: list[Memory]) -> Callable[[Bytes], Machine]:
@@ -147,7 +152,7 @@ def _larger(
     found = trials.least_bytes(grown(every), least, step)
     if found is not None:
         more, makespan = found
-        is_least = is_proven and more < short + step
+        is_least = is_proven and more <= short
         larger = f"({amounts.shown_bytes(size + more)})"
         whose = of_all(like.name, len(every), "memories")
         yield Remedy(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from spmilp import amounts
-from spmilp.explanation.misfit import Cause, Misfit
+from spmilp.explanation.cause import Misfit
 from spmilp.explanation.remedies import Remedy
 from spmilp.machine.machine import Machine
 from spmilp.report.explanation import Explanation, paragraph, section
@@ -14,8 +14,7 @@ def why_it_does_not_fit(
     name: str, machine: Machine, misfit: Misfit, remedies: Sequence[Remedy], trials: int
 ) -> Explanation:
     """Explain why a problem or a model has no plan on a machine."""
-    is_proven = misfit.cause is not Cause.OTHER
-    proven = "no plan exists" if is_proven else "no plan was found"
+    proven = "no plan exists" if misfit.is_proven else "no plan was found"
     cores = amounts.count(len(machine.cores), "core")
     lines = [*paragraph(f"{misfit.what}: {misfit.said}."), *_figures(machine, misfit)]
     text = "\n\n".join(
@@ -34,7 +33,8 @@ def _figures(machine: Machine, misfit: Misfit) -> Iterator[str]:
         memory = machine.memories[misfit.memory]
         size, usable = memory.size or 0, misfit.usable or 0
         reserved = size - (memory.usable or 0)
-        yield f"{misfit.needed:>13,} B required at one time, at least"
+        least = ", at least" if misfit.is_proven else ""
+        yield f"{misfit.needed:>13,} B required at one time{least}"
         yield f"{usable:>13,} B usable in {memory.name}"
         yield f"{reserved:>13,} B reserved there, of {amounts.shown_bytes(size)}"
         if misfit.needed > usable:
@@ -66,7 +66,7 @@ def _data(
     return {
         "problem": name,
         "machine": machine.name,
-        "status": "infeasible" if misfit.cause is not Cause.OTHER else "unknown",
+        "status": "infeasible" if misfit.is_proven else "unknown",
         "cause": str(misfit.cause),
         "what": misfit.what,
         "reason": misfit.said,

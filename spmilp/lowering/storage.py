@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from spmilp.errors import DoesNotFitError, SpmilpError
+from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.lowering.grid import Grid, covered_by, grid_of_reads, whole_grid
 from spmilp.lowering.limits import DmaLimits
 from spmilp.lowering.rates import MachineRates, least_capacity
@@ -117,10 +117,19 @@ class _DramChooser:
             if dram.usable is None or self._used[dram.index] + size <= dram.usable
         ]
         if not with_room:
-            most = max((dram.usable or 0) - self._used[dram.index] for dram in self._drams)
+            roomiest = max(self._drams, key=lambda one: (one.usable or 0) - self._used[one.index])
+            left = (roomiest.usable or 0) - self._used[roomiest.index]
             raise DoesNotFitError(
-                f"tensor {name}: {size} B, but no DRAM has more than {most} B left; use a machine "
-                "with a larger DRAM"
+                f"tensor {name}: {size} B, but no DRAM has more than {left} B left; use "
+                "a machine with a larger DRAM",
+                Shortage(
+                    what=f"tensor {name}",
+                    memory=roomiest.name,
+                    needed=self._used[roomiest.index] + size,
+                    usable=roomiest.usable or 0,
+                    parts=((name, size),),
+                ),
+                is_proven=len(self._drams) == 1,
             )
         chosen = min(with_room, key=lambda dram: (self._used[dram] + size) / self._rate[dram])
         self._used[chosen] += size

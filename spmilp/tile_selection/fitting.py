@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.limits import groups_that_do_not_fit
@@ -54,7 +54,7 @@ def tilings_that_fit(
         If none are found; it proves nothing.
     """
     sets = WorkingSets(PieceCounts(network, machine), go_on)
-    last: Mapping[str, str] = {}
+    last: tuple[str, str, Shortage | None] = "", "", None
     for start in starts:
         choice = _FittingChoice(sets, start)
         for _ in range(ROUNDS):
@@ -63,13 +63,16 @@ def tilings_that_fit(
             too_large = groups_that_do_not_fit(problem)
             if not too_large:
                 return choice.tilings, problem
-            last = too_large
+            name, reason = next(iter(too_large.items()))
+            worst = next(group for group in network.groups if group.name == name)
+            last = name, reason, sets.shortage(worst, choice.tilings)
             if not choice.be_stricter(one for one in network.groups if one.name in too_large):
                 break
-    name, reason = next(iter(last.items()))
+    name, reason, shortage = last
     raise DoesNotFitError(
         f"group {name}: it and what it reads were cut anew, and no tiles were found that fit, "
         f"though its smallest one would; the last ones: {reason}",
+        shortage,
         is_proven=False,
     )
 

@@ -4,10 +4,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import product
 from math import prod
 
+from spmilp.errors import Shortage
 from spmilp.frontend.graph import Group
 from spmilp.lowering.groups import PARTIAL_ITEM
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import Core
 from spmilp.tile_selection.group_model import SUMS, SUMS_BEFORE
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.units import Bytes, align_up
@@ -39,10 +41,23 @@ class WorkingSets:
 
     def capacity(self, group: Group) -> Bytes:
         """Return the usable bytes of the largest memory of a core that can run a group."""
+        return usable_bytes(self._machine, self._roomiest(group))
+
+    def shortage(self, group: Group, tilings: Tilings) -> Shortage | None:
+        """Return what a group needs and has; ``None`` where its largest task fits."""
+        parts = self.parts(group, tilings)
+        needed, usable = sum(size for _, size in parts), self.capacity(group)
+        if needed <= usable:
+            return None
+        memory = self._machine.memories[self._roomiest(group).memory].name
+        what = f"group {group.name}"
+        return Shortage(what=what, memory=memory, needed=needed, usable=usable, parts=parts)
+
+    def _roomiest(self, group: Group) -> Core:
         model = self.counts.model(group)
         untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
-        able = [core for core in self._machine.cores if untiled[core.kind] is not None]
-        return max((usable_bytes(self._machine, core) for core in able), default=0)
+        able = (core for core in self._machine.cores if untiled[core.kind] is not None)
+        return max(able, key=lambda core: usable_bytes(self._machine, core))
 
     def of_group(self, group: Group, tilings: Tilings) -> Bytes:
         """Return the bytes that the largest task of a group needs at one time."""

@@ -54,6 +54,7 @@ def worst_shortage(problem: Problem) -> Shortage | None:
         needed=usable + over,
         usable=usable,
         parts=tuple(parts_of(problem, task)),
+        task=task.name,
     )
 
 

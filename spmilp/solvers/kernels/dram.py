@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.plan import Residency
 from spmilp.problem.problem import Problem
@@ -51,7 +51,15 @@ class DramAllocator:
         if limit is not None and self._top > limit:
             raise DoesNotFitError(
                 f"memory {self._memory.name}: tensors and spilled buffers need {self._top} B > "
-                f"{limit} B; use a larger memory or larger scratchpads (fewer spills)"
+                f"{limit} B; use a larger memory or larger scratchpads (fewer spills)",
+                Shortage(
+                    what="what is spilled",
+                    memory=self._memory.name,
+                    needed=self._top - limit + (self._memory.usable or 0),
+                    usable=self._memory.usable or 0,
+                    parts=(),
+                ),
+                is_proven=False,
             )
         return address
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
+from spmilp.errors import Shortage
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import Ints
@@ -126,6 +127,8 @@ class Portfolio:
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self.reason = "no trial was made"
         """Why the last trial that failed found no schedule."""
+        self.shortage: Shortage | None = None
+        """The same as data, where it was for want of room."""
 
     def __iter__(self) -> Iterator[Found | None]:
         """Run the trials one by one, and yield what each finds."""
@@ -198,6 +201,7 @@ class Portfolio:
         stop, state = self._runner.run(order, cores, trial.weights)
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, state)
+            self.shortage = self._runner.shortage(stop, state)
             return None
         for orders, missing in self._missing.items():
             if trial.order in orders and missing:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from spmilp.bounds.best import Bound
+from spmilp.errors import Shortage
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
@@ -57,6 +58,11 @@ class Schedules:
     def reason(self) -> str:
         """Why the last trial that failed found no schedule."""
         return self._portfolio.reason
+
+    @property
+    def shortage(self) -> Shortage | None:
+        """The same as data, where it was for want of room."""
+        return self._portfolio.shortage
 
     def __iter__(self) -> Iterator[Found | None]:
         """Yield what each trial found, from the first one on; ``None`` for no schedule."""

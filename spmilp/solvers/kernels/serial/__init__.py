@@ -12,5 +12,6 @@ fetch        loads of what a task reads, in its turn or long before; stores of o
 eviction     which addresses to clear, and how
 residencies  which tasks need a residency, and when next
 transfers    engine, channel and cycles of one transfer; the core of a task that has none
+stopped      what kept it from a plan, as data and in words
 extract      tables in, the value of the schedule and a plan in the project's own terms out
 """

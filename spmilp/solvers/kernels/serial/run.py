@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spmilp.errors import SpmilpError
+from spmilp.errors import Shortage, SpmilpError
 from spmilp.interruptible import interruptibly
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
@@ -18,15 +18,9 @@ from spmilp.solvers.kernels.machine_tables import (
 )
 from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of, table
-from spmilp.solvers.kernels.schedule_state import (
-    COUNT_FAILED_MEMORY,
-    COUNT_FAILED_SLICE,
-    COUNT_FAILED_TASK,
-    ScheduleState,
-    Stop,
-    Weights,
-)
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.generate import generate_schedule
+from spmilp.solvers.kernels.serial.stopped import shortage_of, why_it_stopped
 from spmilp.solvers.kernels.timeline import new_timeline
 from spmilp.units import MemoryIdx
 
@@ -128,21 +122,11 @@ class Runner:
 
     def why_it_stopped(self, stop: Stop, state: ScheduleState) -> str:
         """Return what kept the scheduler from a plan, in words."""
-        problem = self._problem
-        task = int(state.counts[COUNT_FAILED_TASK])
-        where = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"
-        if stop is Stop.UNREACHABLE:
-            slice_ = problem.slices[int(state.counts[COUNT_FAILED_SLICE])]
-            memory = problem.machine.memories[int(state.counts[COUNT_FAILED_MEMORY])]
-            return (
-                f"{where}: no engine can bring {problem.buffers[slice_.buffer].name} "
-                f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
-                "the engines' reach, their longest transfer and their dimensions"
-            )
-        return (
-            f"{where}: its working set fits its scratchpad by size, but not beside what must stay "
-            "there and the gaps between; use smaller tiles or a larger scratchpad"
-        )
+        return why_it_stopped(self._problem, stop, state)
+
+    def shortage(self, stop: Stop, state: ScheduleState) -> Shortage | None:
+        """Return the same as data, where it was for want of room."""
+        return shortage_of(self._problem, stop, state)
 
     def _new_state(
         self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights, latest: int
