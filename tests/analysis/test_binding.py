@@ -1,12 +1,17 @@
 """What binds a plan, on plans that are slowed in known ways, and that its steps fill it."""
 
+from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
+import spmilp
 from analysis.plans import SIZES, analysed
 from analysis.slowed import Made, independent_tasks, listed
 from report.duo import duo_plan, duo_problem
 from spmilp.analysis.analyse import analyse
 from spmilp.analysis.binding import Binding, Holder, Reason, cycles_by_binding, steps_of
+from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
 
 
@@ -49,34 +54,106 @@ def test_steps_fill_the_makespan_of_larger_plans_without_gaps() -> None:
         assert all(step.start < step.end for step in steps)
 
 
-def test_long_tasks_are_bound_by_their_cores() -> None:
-    found = most_binding(independent_tasks(Made(), cycles=5000, read=64))
-    assert (found.holder, found.reason) == (Holder.CORE, Reason.BUSY)
+ALONE = (0, 16376)
+"""Bytes that are reserved, so that no task fits the second scratchpad."""
 
 
-def test_a_reserved_core_leaves_all_work_to_the_other_which_is_named() -> None:
-    problem = independent_tasks(Made(reserved=(0, 16376)), cycles=5000, read=64)
-    assert most_binding(problem) == Binding(Holder.CORE, 0, Reason.BUSY)
+def with_setup(cycles: int) -> Problem:
+    problem = independent_tasks(Made(reserved=ALONE), cycles=10, read=64, tasks=2)
+    engines = tuple(replace(each, setup=cycles) for each in problem.machine.engines)
+    return replace(problem, machine=replace(problem.machine, engines=engines))
 
 
-def test_a_slow_link_is_named_though_transfers_wait_for_a_channel() -> None:
-    problem = independent_tasks(Made(dram_rate=2, channels=1), cycles=10, read=4096)
-    assert problem.machine.links[0].source == "dram"
-    found = most_binding(problem)
-    assert (found.holder, found.index) == (Holder.LINK, 0)
+def in_turns(problem: Problem, other: int) -> Problem:
+    """Tasks run on the two cores in turns, which are of two kinds; the second takes ``other``."""
+    machine = problem.machine
+    kinds = (*machine.kinds, CoreKind(index=1, name="second"))
+    cores = (machine.cores[0], replace(machine.cores[1], kind=1))
+    tasks = tuple(
+        replace(task, cycles=(None, other) if task.index % 2 else (task.cycles[0], None))
+        for task in problem.tasks
+    )
+    return replace(problem, machine=replace(machine, kinds=kinds, cores=cores), tasks=tasks)
 
 
-def test_a_removed_channel_is_named() -> None:
+def one_after_another() -> Problem:
+    problem = independent_tasks(Made(), cycles=600, read=64)
+    tasks = tuple(
+        replace(task, after=(task.index - 1,)) if 0 < task.index < 8 else task
+        for task in problem.tasks
+    )
+    return in_turns(replace(problem, tasks=tasks), 500)
+
+
+def handed_on() -> Problem:
+    """Each task reads what the one before it writes, on the other core."""
+    builder = spmilp.ProblemBuilder(Made().machine(), name="chain")
+    part = builder.input("x", (64,))
+    for number in range(6):
+        part = builder.task(f"t{number}", reads=part, writes=(f"y{number}", 64, "int8"), cycles=600)
+    builder.output(part)
+    return in_turns(builder.build(), 500)
+
+
+def weights_that_stay_in_the_way() -> Problem:
+    """A buffer lies in the middle of the one scratchpad, from beginning to end."""
+    machine = Made(spm=6600, reserved=(0, 6592)).machine()
+    builder = spmilp.ProblemBuilder(machine, name="badly placed")
+    stays = builder.weight("w", (3300,), memory="spm0")
+    parts = []
+    for number in range(6):
+        x = builder.input(f"x{number}", (3072,))
+        y = (f"y{number}", 16, "int8")
+        parts.append(builder.task(f"t{number}", reads=(x, stays), writes=y, cycles=700))
+    builder.output(builder.task("sum", reads=parts, writes=("y", 16, "int8"), cycles=10))
+    return builder.build()
+
+
+CORE, ENGINE, LINK, MEMORY = Holder.CORE, Holder.ENGINE, Holder.LINK, Holder.MEMORY
+SLOWED: dict[str, tuple[Problem, Binding]] = {
+    "long tasks": (
+        independent_tasks(Made(), cycles=5000, read=64, tasks=7),
+        Binding(CORE, 0, Reason.BUSY),
+    ),
+    "one core reserved": (
+        independent_tasks(Made(reserved=ALONE), cycles=5000, read=64),
+        Binding(CORE, 0, Reason.BUSY),
+    ),
+    "one core slow": (
+        in_turns(independent_tasks(Made(), cycles=100, read=64), 2000),
+        Binding(CORE, 1, Reason.BUSY),
+    ),
+    "a channel removed": (
+        independent_tasks(Made(channels=1, engine_rate=4, reserved=ALONE), cycles=500, read=3072),
+        Binding(ENGINE, 0, Reason.CHANNELS),
+    ),
+    "the link of the DRAM at a sixteenth of its rate": (
+        independent_tasks(Made(dram_rate=2, channels=1), cycles=10, read=4096),
+        Binding(LINK, 0, Reason.TAKEN),
+    ),
+    "an engine at a sixteenth of its rate": (
+        independent_tasks(Made(engine_rate=1, channels=1, reserved=ALONE), cycles=10, read=64),
+        Binding(ENGINE, 0, Reason.CHANNELS),
+    ),
+    "long set-up": (with_setup(400), Binding(ENGINE, 0, Reason.SETUP)),
+    "a small scratchpad": (
+        independent_tasks(Made(spm=3200, reserved=(0, 3192)), cycles=700, read=3072),
+        Binding(MEMORY, 1, Reason.ROOM),
+    ),
+    "a buffer in the way": (weights_that_stay_in_the_way(), Binding(MEMORY, 1, Reason.ROOM)),
+    "an order": (one_after_another(), Binding(CORE, 0, Reason.ORDER)),
+    "a chain of operands": (handed_on(), Binding(CORE, 0, Reason.WRITER)),
+}
+
+
+@pytest.mark.parametrize("name", SLOWED)
+def test_what_slows_a_plan_is_named(name: str) -> None:
+    problem, expected = SLOWED[name]
+    assert most_binding(problem) == expected
+
+
+def test_a_second_channel_leaves_the_core_to_bind() -> None:
     # Two channels of 4 B/cycle keep up with what one core computes; one does not.
-    made = {"engine_rate": 4, "reserved": (0, 16376)}
-    removed = independent_tasks(Made(channels=1, **made), cycles=500, read=3072)
-    assert most_binding(removed) == Binding(Holder.ENGINE, 0, Reason.CHANNELS)
-    there = independent_tasks(Made(channels=2, **made), cycles=500, read=3072)
-    assert most_binding(there) == Binding(Holder.CORE, 0, Reason.BUSY)
-
-
-def test_a_small_scratchpad_is_named_for_want_of_room() -> None:
-    # One operand and its result fit beside each other, a second operand does not.
-    problem = independent_tasks(Made(spm=3200), cycles=700, read=3072)
-    found = most_binding(problem)
-    assert (found.holder, found.reason) == (Holder.MEMORY, Reason.ROOM)
+    there = Made(channels=2, engine_rate=4, reserved=ALONE)
+    found = most_binding(independent_tasks(there, cycles=500, read=3072))
+    assert found == Binding(CORE, 0, Reason.BUSY)
