@@ -317,6 +317,8 @@ def tiled_problem(
         problem = model if isinstance(model, Problem) else read_problem(model)
         if wanted is not None:
             problem = replace(problem, objective=Objective.of(wanted))
+        if problem.objective.first is Quantity.ENERGY and not any(t.energy for t in problem.tasks):
+            _refuse_energy_that_is_not_stated(problem.machine)
         if named.tiles:
             raise PinError(f"pins: {name} is a problem, whose tiles are given; leave tiles out")
         pinned = with_pins(problem, named)
@@ -327,6 +329,8 @@ def tiled_problem(
     observer.on_stage(Stage.TILING)
     groups = [group.name for group in network.groups]
     refuse_unknown_names(named, target.machine, groups, network.tensors)
+    if wanted is Quantity.ENERGY:
+        _refuse_energy_that_is_not_stated(target.machine)
     first, tilings = wanted or Quantity.MAKESPAN, pinned_tilings(network, named.tiles)
     subject = _subject(network, target, first, tilings)
     tiles = None if hint is None else tiles_of(hint, subject, target)
@@ -335,6 +339,19 @@ def tiled_problem(
     tiled = lower_network(network, target, first, tile_search, clock, tiles, tilings)
     tiled = _within_pins(tiled, named, observer)
     return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
+
+
+def _refuse_energy_that_is_not_stated(machine: Machine) -> None:
+    """Raise an error where every plan takes 0 fJ."""
+    of_bytes = [memory.energy_per_byte for memory in machine.memories]
+    of_bytes += [link.energy_per_byte for link in machine.links]
+    if any(of_bytes) or any(kind.mac_energy for kind in machine.kinds):
+        return
+    raise ArgumentError(
+        f"objective energy: machine {machine.name} states no energies, so that every plan takes "
+        "0 fJ; add mac_energy_fj and energy_fj_per_byte to its file, or choose makespan, "
+        "dram_traffic or peak_spm"
+    )
 
 
 def _plan_within_pins(hint: Hint, problem: Problem, observer: Observer) -> Plan | None:

@@ -194,7 +194,14 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
             fewer = space.without(chosen[number], some)
             if fewer is None:
                 starts = (best, tilings)
-                tilings, problem = tilings_that_fit(network, subject.machine, starts, subject.lower)
+                tilings, problem = tilings_that_fit(
+                    network,
+                    subject.machine,
+                    starts,
+                    subject.lower,
+                    fixed=subject.pinned,
+                    go_on=subject.go_on,
+                )
                 return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
             left[number] = fewer
 

@@ -1,6 +1,6 @@
 """Tilings cut anew where tasks do not fit, together with those of the groups that they read."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError, Shortage
@@ -33,6 +33,8 @@ def tilings_that_fit(
     machine: Machine,
     starts: Iterable[Tilings],
     lower: Callable[[Tilings], Problem],
+    *,
+    fixed: Collection[int] = (),
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[Tilings, Problem]:
     """Return tilings under which every task fits, and their problem.
@@ -45,6 +47,8 @@ def tilings_that_fit(
     ----------
     starts
         Tilings to begin with; the next ones where those before lead to none that fit.
+    fixed
+        Groups that stay as they are.
     go_on
         Called now and then; what it raises passes on.
 
@@ -56,7 +60,7 @@ def tilings_that_fit(
     sets = WorkingSets(PieceCounts(network, machine), go_on)
     last: tuple[str, str, Shortage | None] = "", "", None
     for start in starts:
-        choice = _FittingChoice(sets, start)
+        choice = _FittingChoice(sets, start, fixed)
         for _ in range(ROUNDS):
             choice.descend()
             problem = lower(choice.tilings)
@@ -101,9 +105,9 @@ def nearby(network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
 class _FittingChoice(CoarseChoice):
     """Chooses tilings for groups that need too many bytes, and for what they read."""
 
-    def __init__(self, sets: WorkingSets, start: Tilings) -> None:
+    def __init__(self, sets: WorkingSets, start: Tilings, fixed: Collection[int]) -> None:
         groups = sets.counts.network.groups
-        self._sets = sets
+        self._sets, self._fixed = sets, fixed
         self._limits = {group.index: sets.capacity(group) for group in groups}
         super().__init__(sets.counts, max(self._limits.values()))
         self.tilings = dict(start)
@@ -173,6 +177,9 @@ class _FittingChoice(CoarseChoice):
         return max(0, self._sets.of_group(group, tilings) - self._limits[group.index])
 
     def _options(self, group: Group) -> Iterator[Tiling]:
+        if group.index in self._fixed:
+            yield self.tilings[group.index]
+            return
         yield from nearby(self._network, group, self.tilings[group.index])
         for halving in range(HALVINGS):
             self._capacity = self._limits[group.index] >> halving

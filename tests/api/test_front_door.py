@@ -14,7 +14,7 @@ import pytest
 
 import spmilp
 from spmilp.cli.solve import solve as command
-from spmilp.errors import NoPlanError
+from spmilp.errors import ArgumentError, NoPlanError
 from spmilp.memory_limit import memory_watched
 from spmilp.pipeline import Observer
 from spmilp.plan.plan import Plan
@@ -273,6 +273,20 @@ def test_a_memory_limit_is_for_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert refused
+
+
+def test_energy_is_no_objective_on_a_machine_that_states_none() -> None:
+    builder = spmilp.ProblemBuilder("occamy")
+    x = builder.input("x", (16,))
+    builder.output(builder.task("t", reads=x, writes=("y", 16, "int8"), cycles=5))
+    problem = builder.build()
+    with pytest.raises(ArgumentError, match=r"machine occamy states no energies.*mac_energy_fj"):
+        spmilp.solve(problem, solver="list", objective="energy")
+    with pytest.raises(ArgumentError, match="objective energy: machine occamy"):
+        spmilp.solve("onnx:light_squeezenet", "occamy", objective="energy")
+    task = replace(problem.tasks[0], energy=tuple(7 for _ in problem.machine.kinds))
+    stated = replace(problem, tasks=(task,))
+    assert spmilp.solve(stated, solver="list", objective="energy").energy == 7
 
 
 def test_solve_has_the_arguments_of_the_command_line() -> None:

@@ -1,10 +1,13 @@
 """Rows that no other dominates, and the picture of them."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
 from spmilp.sizing.figure import pareto_figure
-from spmilp.sizing.table import mark_undominated
+from spmilp.sizing.table import mark_undominated, write_tables
 
 FRAME = pd.DataFrame(
     {
@@ -41,3 +44,24 @@ def test_the_figure_has_a_picture_for_each_further_column() -> None:
         assert len(figure.axes) == len(columns) - 1
         labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
         assert labels == ["a", "b"]
+
+
+def test_parquet_has_the_same_table_as_csv(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = FRAME.astype({"model": "string", "dim": "string", "status": "string"})
+    files = write_tables(frame, tmp_path)
+    assert [file.name for file in files] == ["sweep.csv", "sweep.parquet"]
+    packed = pd.read_parquet(tmp_path / "sweep.parquet")
+    assert_frame_equal(packed, frame, check_dtype=False)
+    # Whole numbers stay whole where one of them is missing.
+    assert packed["makespan"].dtype == "Int64"
+    shown = pd.read_csv(tmp_path / "sweep.csv")
+    assert list(shown.columns) == list(packed.columns)
+    assert shown["makespan"].dropna().tolist() == packed["makespan"].dropna().tolist()
+
+
+def test_without_pyarrow_there_is_no_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmilp.sizing.table.find_spec", lambda name: None)
+    assert [file.name for file in write_tables(FRAME, tmp_path)] == ["sweep.csv"]

@@ -1,5 +1,7 @@
 """Tiles cut anew: what estimates leave no room for still fits, or the error says why it cannot."""
 
+from collections.abc import Sequence
+
 import pytest
 
 import spmilp
@@ -28,9 +30,11 @@ def tight(size: int) -> Machine:
     return star_machine(4, size, alignment=64)
 
 
-def fitted(network: Network, machine: Machine, start: Tilings) -> Tilings:
+def fitted(
+    network: Network, machine: Machine, start: Tilings, fixed: Sequence[int] = ()
+) -> Tilings:
     subject = NetworkOnMachine(network=network, machine=machine)
-    return tilings_that_fit(network, machine, [start], subject.lower)[0]
+    return tilings_that_fit(network, machine, [start], subject.lower, fixed=fixed)[0]
 
 
 @pytest.mark.parametrize(("channels", "size"), [(16, 448), (16, 512), (32, 512)])
@@ -53,6 +57,14 @@ def test_a_group_whose_operand_comes_in_too_many_pieces_gets_it_in_fewer() -> No
     # One tile of the second reads all channels: they must not be 16 pieces of 64 B.
     assert found != start
     assert found[0].counts[1] < 16 or found[1].parts > 1
+    assert not groups_that_do_not_fit(lower(network, machine, found))
+
+
+def test_a_group_that_is_pinned_stays_as_it_is() -> None:
+    network, machine = two_convolutions(), tight(512)
+    start = {0: Tiling(counts=(1, 1, 1, 1)), 1: Tiling(counts=(1, 4, 8, 2), parts=8)}
+    found = fitted(network, machine, start, fixed=[1])
+    assert found[1] == start[1]
     assert not groups_that_do_not_fit(lower(network, machine, found))
 
 
