@@ -17,5 +17,6 @@
     prices                 prices for linear relaxations, and what they prove
     roofline, compulsory   bounds on a network, for any tiling: arithmetic and traffic
     chains, smallest_tiles    for any tiling: what groups compute and move one after the other
-Only the last four know networks; the others take a problem.
+    any_tiles              for any tiling: the least peak and DRAM traffic
+Only the last five know networks; the others take a problem.
 """

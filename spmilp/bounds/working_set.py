@@ -80,7 +80,7 @@ def peak_bound(problem: Problem) -> Bytes:
         if able not in known:
             known[able] = _different_memories(problem.machine, able)
         pieces = working_sets.pieces(task)
-        best = max(best, min((_lowest_end(one, pieces) for one in known[able]), default=0))
+        best = max(best, min((lowest_end(one, pieces) for one in known[able]), default=0))
     return best
 
 
@@ -90,7 +90,7 @@ def _different_memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
     return list({(m.kind, m.alignment, m.reserved): m for m in memories}.values())
 
 
-def _lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
+def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
     """Return the least peak of a memory that holds some pieces side by side."""
     if memory.kind is not MemoryKind.SPM or not pieces:
         return 0

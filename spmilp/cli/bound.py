@@ -41,10 +41,11 @@ def bound(
 ) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 
-    For a model also the roofline and chains of groups, which hold for every tiling; the others hold
-    for its tiles.
+    For a model also those that hold for every tiling: on the makespan, DRAM traffic and the peak;
+    the others hold for its tiles.
     """
     from spmilp import pipeline
+    from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
     from spmilp.bounds.best import Bound, all_bounds
     from spmilp.bounds.chains import Chains
     from spmilp.bounds.roofline import roofline
@@ -64,12 +65,18 @@ def bound(
         bounds.append(Bound(ROOFLINE, Quantity.MAKESPAN, least))
         least = Chains(origin.network, problem.machine).cycles()
         bounds.append(Bound(CHAINS, Quantity.MAKESPAN, least))
+        moved = traffic_for_any_tiles(origin.network)
+        bounds.append(Bound(NEEDED, Quantity.DRAM_TRAFFIC, moved))
+        held = peak_for_any_tiles(origin.network, problem.machine)
+        bounds.append(Bound(SMALLEST, Quantity.PEAK_SPM, held))
     _print(problem, bounds, as_json=as_json)
 
 
 ROOFLINE = "roofline"
 CHAINS = "chains of groups"
-ANY_TILES = frozenset({ROOFLINE, CHAINS})
+NEEDED = "bytes that groups need"
+SMALLEST = "smallest tiles"
+ANY_TILES = frozenset({ROOFLINE, CHAINS, NEEDED, SMALLEST})
 """The bounds that hold for any tiles; all others hold for those of the problem."""
 
 

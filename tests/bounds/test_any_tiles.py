@@ -1,0 +1,61 @@
+"""Bounds of the peak and of DRAM traffic for any tiles, against plans of random tilings."""
+
+import pytest
+from hypothesis import given, settings
+
+from bounds.test_chains import cases_on_machines
+from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.registry import find_solver
+from spmilp.solvers.base import SolveOptions
+from tests.lowering.builders import NetworkBuilder, star_machine
+from tests.lowering.test_lower import Case
+
+
+def planned(problem: Problem) -> Plan:
+    plan = find_solver("list").solve(problem, SolveOptions(time_limit=5.0)).plan
+    assert plan is not None
+    return plan
+
+
+@given(cases_on_machines())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_plan_of_any_tiling_has_less(case: Case) -> None:
+    peak = peak_for_any_tiles(case.network, case.machine)
+    traffic = traffic_for_any_tiles(case.network)
+    plan = planned(case.problem())
+    assert peak <= plan.claim.peak_spm
+    assert traffic <= plan.claim.dram_traffic
+
+
+def test_smallest_tiles_of_an_addition_reach_the_bounds() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.add(builder.input((4,)), builder.input((4,))))
+    # So small that nothing is read as a whole.
+    machine = star_machine(1, 32)
+    # One element of each operand; the result is written over one of them.
+    assert peak_for_any_tiles(network, machine) == 8
+    assert traffic_for_any_tiles(network) == 48
+    objective = Objective.of(Quantity.PEAK_SPM)
+    problem = lower(network, machine, {0: Tiling(counts=(4,))}, objective=objective)
+    plan = find_solver("cpsat").solve(problem, SolveOptions(time_limit=20.0)).plan
+    assert plan is not None
+    assert (plan.claim.peak_spm, plan.claim.dram_traffic) == (8, 48)
+
+
+@pytest.mark.parametrize(("alignment", "peak"), [(4, 12), (64, 132)])
+def test_a_split_product_needs_an_element_of_each_operand_and_a_partial_sum(
+    alignment: int, peak: int
+) -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((2, 8)), 4))
+    machine = star_machine(1, alignment=alignment)
+    assert peak_for_any_tiles(network, machine) == peak
+    # Row and column of one element of the output are 8 elements each, unless they are split.
+    problem = lower(network, machine, {0: Tiling(counts=(2, 4), parts=8)})
+    plan = planned(problem)
+    assert plan.claim.peak_spm >= peak
