@@ -14,7 +14,7 @@ from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import progress_line
 from spmilp.cli.solve_answer import Answer, as_object, late, show
-from spmilp.cli.solve_log import SolveLog, log_file, send_to_output
+from spmilp.cli.solve_log import SolveLog, keep_beside_plan, log_file, send_to_output
 from spmilp.errors import ExitCode
 from spmilp.memory_limit import memory_watched
 from spmilp.tile_selection.mode import Tiles
@@ -127,7 +127,8 @@ def solve(
         raise typer.BadParameter("--json and --json-lines: one of them, please")
     require_room(outdir or Path("out"))
     started = context.obj or time.perf_counter()
-    log = SolveLog(started)
+    log, kept = SolveLog(started), list[str]()
+    log.send_to(kept.append, is_json=True)
     models: list[Path] = []
     with (
         interrupts_noted() as interrupts,
@@ -207,6 +208,8 @@ def solve(
                 shows_roofline=pipeline.has_time_for_roofline(result.origin, time_limit),
             )
         log.end(str(result.status), result.log[-1] if result.log else None)
+        if result.plan is not None and not result.violations:
+            keep_beside_plan(kept, folder)
         if interrupts.memory is not None:
             out.print_warning(interrupts.why)
         if answer.seconds > time_limit + max(2.0, 0.05 * time_limit):

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,9 @@ from time import perf_counter
 from typing import TextIO
 
 from spmilp.cli.output import OutputError, print_warning, visible
+from spmilp.cli.valid_plan import LOG
 from spmilp.errors import FileError
+from spmilp.files import write_together
 from spmilp.report.search_log import HEADING, LogEntry
 
 JSON_ENDINGS = (".jsonl", ".ndjson")
@@ -101,6 +103,18 @@ def log_file(log: SolveLog, file: Path | None) -> Iterator[None]:
     finally:
         with suppress(OSError):
             opened.close()
+
+
+def keep_beside_plan(lines: Sequence[str], folder: Path) -> None:
+    """Write the lines of a log beside a plan, where reports and plots look for them.
+
+    Times are those of this run: nothing else in the folder tells one run from another. A plan is
+    worth more than its log, so that one which cannot be written is a warning.
+    """
+    try:
+        write_together(folder, {LOG: "".join(f"{line}\n" for line in lines)})
+    except FileError as error:
+        print_warning(f"the log is not kept: {error}")
 
 
 def send_to_output(log: SolveLog) -> None:

@@ -1,5 +1,6 @@
 """``spmilp solve`` on a problem file, whatever the solver answers."""
 
+import json
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,7 +45,8 @@ def test_a_checked_plan_is_written_and_shown(run: Run, answering: Answering) -> 
     ended = run("solve", answering(FakeSolver(answer())), "-o", "out", "--quiet")
 
     assert (ended.code, ended.err) == (0, "")
-    assert sorted(path.name for path in Path("out").iterdir()) == ["plan.json", "problem.json"]
+    names = ["log.jsonl", "plan.json", "problem.json"]
+    assert sorted(path.name for path in Path("out").iterdir()) == names
     for text in ("feasible, checked", "196 cycles", "196 ns at 1 GHz", "23.5%", "62.5% of 512 B"):
         assert text in ended.out
     assert run("check", "out/plan.json").code == 0
@@ -189,6 +191,15 @@ def test_a_plan_that_the_checker_rejects_is_our_defect(run: Run, answering: Answ
     assert Path("out/rejected-plan.json").exists()
 
 
+def test_the_log_is_kept_beside_the_plan_and_drawn(run: Run, answering: Answering) -> None:
+    assert run("solve", answering(FakeSolver(answer())), "-o", "out", "--quiet").code == 0
+    lines = [json.loads(line) for line in Path("out/log.jsonl").read_text().splitlines()]
+    assert lines[-1]["event"] == "end"
+    assert [line["incumbent"] for line in lines if line["event"] == "progress"] == [196]
+    assert run("plot", "out", "--kind", "gap", "-o", "gap.svg").code == 0
+    assert "<svg" in Path("gap.svg").read_text()
+
+
 def test_a_rejected_plan_lies_beside_the_accepted_one(run: Run, answering: Answering) -> None:
     problem = answering(FakeSolver(answer()))
     assert run("solve", problem, "-o", "out").code == 0
@@ -196,7 +207,8 @@ def test_a_rejected_plan_lies_beside_the_accepted_one(run: Run, answering: Answe
     assert run("solve", answering(FakeSolver(answer(wrong))), "-o", "out").code == 70
 
     names = {path.name for path in Path("out").iterdir()}
-    assert names == {"problem.json", "plan.json", "rejected-problem.json", "rejected-plan.json"}
+    accepted = {"log.jsonl", "problem.json", "plan.json"}
+    assert names == {*accepted, "rejected-problem.json", "rejected-plan.json"}
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
