@@ -80,3 +80,10 @@ def test_without_room_for_two_threads_there_is_one() -> None:
     assert dict(plan.options)["virtual threads"] == "1"
     tiny = Tvm().solve(chain(star(1, most // 3), layers=1, strips=4), SolveOptions())
     assert "use smaller tiles" in tiny.reason
+
+
+def test_a_limit_that_is_over_leaves_no_plan_and_says_so() -> None:
+    problem = chain(star(1, 1 << 16), layers=1, strips=4)
+    found = Tvm().solve(problem, SolveOptions(time_limit=0.0))
+    assert found.plan is None
+    assert "time limit" in found.reason

@@ -4,16 +4,15 @@ T. Chen et al., "TVM", OSDI 2018, section 4.4: the stages of a decoupled access-
 their instructions in order, each as soon as the tokens that it takes are there.
 """
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TypeAlias
 
 from spmilp.machine.machine import Machine
 from spmilp.solvers.formulation.transfer_options import TransferOption
-from spmilp.units import Cycles, EngineIdx, LinkIdx
+from spmilp.units import Cycles
 
 Token: TypeAlias = Hashable
 
@@ -29,7 +28,7 @@ class Instruction:
     transfer
         What moves, with the resources that it holds meanwhile; ``None`` for a computation.
     takes
-        Tokens that it waits for, and takes away.
+        Tokens that it waits for, and takes away: one of each.
     needs
         Tokens that it waits for and leaves: data that several instructions read.
     gives
@@ -47,31 +46,6 @@ class Instruction:
 
 class DeadlockError(RuntimeError):
     """Instructions are left that wait for tokens which nothing gives."""
-
-
-@dataclass
-class _Resources:
-    """Free channels of engines, and what is free of links in bytes per cycle."""
-
-    machine: Machine
-    channels: dict[EngineIdx, int] = field(default_factory=dict)
-    rates: dict[LinkIdx, Fraction] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.channels = {engine.index: engine.channels for engine in self.machine.engines}
-        self.rates = {link.index: link.rate for link in self.machine.links}
-
-    def has_room_for(self, transfer: TransferOption | None) -> bool:
-        return transfer is None or (
-            self.channels[transfer.engine] > 0
-            and all(self.rates[link] >= transfer.rate for link in transfer.links)
-        )
-
-    def change(self, transfer: TransferOption | None, sign: int) -> None:
-        if transfer is not None:
-            self.channels[transfer.engine] += sign
-            for link in transfer.links:
-                self.rates[link] += sign * transfer.rate
 
 
 def replay(
@@ -97,50 +71,99 @@ def replay(
     DeadlockError
         If instructions are left that can never start; the message names the first of each queue.
     """
-    resources, tokens = _Resources(machine), Counter(given)
-    starts: list[list[Cycles]] = [[] for _ in queues]
-    running: list[tuple[Cycles, int, int]] = []
-    busy = [False] * len(queues)
-    now: Cycles = 0
+    return _Replay(machine, queues, given).starts(go_on)
 
-    def may_start(one: Instruction) -> bool:
-        wanted = Counter(one.takes)
-        return (
-            all(tokens[token] >= count for token, count in wanted.items())
-            and all(tokens[token] > 0 for token in one.needs)
-            and resources.has_room_for(one.transfer)
+
+class _Replay:
+    """What is there at one cycle: tokens, free channels, what is free of links, what runs.
+
+    A queue whose first instruction cannot start waits for one thing that it lacks, and is tried
+    again when there is more of that.
+    """
+
+    def __init__(
+        self, machine: Machine, queues: Sequence[Sequence[Instruction]], given: Sequence[Token]
+    ) -> None:
+        self._queues = queues
+        self._tokens = Counter(given)
+        self._channels = {engine.index: engine.channels for engine in machine.engines}
+        self._rates = {link.index: link.rate for link in machine.links}
+        self._starts: list[list[Cycles]] = [[] for _ in queues]
+        self._running: list[tuple[Cycles, int]] = []
+        self._waiting: dict[Hashable, set[int]] = defaultdict(set)
+
+    def starts(self, go_on: Callable[[], None]) -> list[list[Cycles]]:
+        now: Cycles = 0
+        awake = set(range(len(self._queues)))
+        while True:
+            for number in sorted(awake):
+                self._try(number, now)
+            if not self._running:
+                break
+            go_on()
+            now = self._running[0][0]
+            awake = set()
+            while self._running and self._running[0][0] == now:
+                awake |= self._end(heappop(self._running)[1])
+        if any(map(self._next, range(len(self._queues)))):
+            raise DeadlockError(self._what_is_left())
+        return self._starts
+
+    def _next(self, number: int) -> Instruction | None:
+        """Return the first instruction of a queue that has not started."""
+        queue, done = self._queues[number], len(self._starts[number])
+        return queue[done] if done < len(queue) else None
+
+    def _try(self, number: int, now: Cycles) -> None:
+        """Start the first instruction of a queue that runs nothing, or let it wait."""
+        one = self._next(number)
+        if one is None:
+            return
+        lacking = next(self._lacking(one), None)
+        if lacking is not None:
+            self._waiting[lacking].add(number)
+            return
+        self._tokens.subtract(one.takes)
+        self._hold(one.transfer, -1)
+        self._starts[number].append(now)
+        heappush(self._running, (now + one.cycles, number))
+
+    def _end(self, number: int) -> set[int]:
+        """End what a queue runs; return the queues that may be able to start something then."""
+        ended = self._queues[number][len(self._starts[number]) - 1]
+        self._tokens.update(ended.gives)
+        self._hold(ended.transfer, 1)
+        awake = {number}
+        for thing in (*ended.gives, *_held(ended.transfer)):
+            awake |= self._waiting.pop(thing, set())
+        return awake
+
+    def _lacking(self, one: Instruction) -> Iterator[Hashable]:
+        """Yield what is not there of what an instruction takes, needs or holds."""
+        yield from (token for token in (*one.takes, *one.needs) if self._tokens[token] <= 0)
+        if one.transfer is not None:
+            if self._channels[one.transfer.engine] == 0:
+                yield "engine", one.transfer.engine
+            for link in one.transfer.links:
+                if self._rates[link] < one.transfer.rate:
+                    yield "link", link
+
+    def _hold(self, transfer: TransferOption | None, sign: int) -> None:
+        if transfer is not None:
+            self._channels[transfer.engine] += sign
+            for link in transfer.links:
+                self._rates[link] += sign * transfer.rate
+
+    def _what_is_left(self) -> str:
+        return "; ".join(
+            f"{one.name} waits for {', '.join(map(str, self._lacking(one)))}"
+            for one in map(self._next, range(len(self._queues)))
+            if one is not None
         )
 
-    while True:
-        for number, queue in enumerate(queues):
-            position = len(starts[number])
-            if not busy[number] and position < len(queue) and may_start(queue[position]):
-                one = queue[position]
-                tokens.subtract(one.takes)
-                resources.change(one.transfer, -1)
-                starts[number].append(now)
-                busy[number] = True
-                heappush(running, (now + one.cycles, number, position))
-        if not running:
-            break
-        go_on()
-        now = running[0][0]
-        while running and running[0][0] == now:
-            _, number, position = heappop(running)
-            ended = queues[number][position]
-            resources.change(ended.transfer, 1)
-            tokens.update(ended.gives)
-            busy[number] = False
-    left = [
-        f"{queue[len(done)].name} waits for {_missing(queue[len(done)], tokens)}"
-        for queue, done in zip(queues, starts, strict=True)
-        if len(done) < len(queue)
-    ]
-    if left:
-        raise DeadlockError("; ".join(left))
-    return starts
 
-
-def _missing(one: Instruction, tokens: Counter[Token]) -> str:
-    wanted = Counter((*one.takes, *one.needs))
-    return ", ".join(str(token) for token, count in wanted.items() if tokens[token] < count)
+def _held(transfer: TransferOption | None) -> Iterator[Hashable]:
+    """Yield the engine and the links of a transfer, as what others wait for."""
+    if transfer is not None:
+        yield "engine", transfer.engine
+        yield from (("link", link) for link in transfer.links)

@@ -1,0 +1,67 @@
+"""``spmilp calibrate``: tiles to be measured, a model from measured ones, and what goes wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.tiles.calibration import simulated
+from cli.running import MODELS, Run
+from spmilp.calibration import boosting
+from spmilp.calibration.measurements import as_csv
+from spmilp.machine.read import load_machine
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(boosting, "TREES", 40)
+    file = tmp_path / "measured.csv"
+    file.write_text(as_csv(simulated(load_machine("edge16").machine, 40, 0)))
+    return file
+
+
+def test_the_tiles_of_a_model_are_listed_and_the_listing_is_read(run: Run) -> None:
+    ended = run("calibrate", MODELS / "resnet8_int8.onnx", "-m", "edge16", "-o", "tiles.csv")
+    assert (ended.code, ended.out) == (0, "written: tiles.csv\n")
+    rows = Path("tiles.csv").read_text().splitlines()
+    assert rows[0].startswith("kind,operator,dtype,B,G,K,C,Y,X,R,S,vector,cycles")
+    assert len(rows) == len(set(rows)) > 100
+
+
+def test_a_model_is_learned_shown_and_used(run: Run, measured: Path) -> None:
+    pytest.importorskip("sklearn")
+    shown = run("calibrate", measured, "-m", "edge16", "-o", "cost.model")
+    assert shown.code == 0
+    for text in ("On held-out rows", "tile Conv int8", "rank correlation", "written: cost.model"):
+        assert text in shown.out
+    data = run("calibrate", measured, "-m", "edge16", "-o", "again.model", "--json").json
+    (family,) = data["families"]
+    assert family["error"] < family["error_by_rule"]
+    assert (family["rows"], data["files"]) == (40, ["again.model"])
+    assert Path("cost.model").read_bytes() == Path("again.model").read_bytes()
+
+    options = ("-m", "edge16", "--solver", "greedy:round_robin/round_robin", "-o", "out", "-q")
+    solved = run("solve", MODELS / "ds_cnn_int8.onnx", *options, "--cost-model", "cost.model")
+    assert solved.code == 0
+    assert "lie outside of what was measured" in solved.err
+    assert "roofline" not in solved.out
+
+
+def test_what_is_wrong_is_said_with_an_exit_code(
+    run: Run, measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = run("calibrate", measured, "-m", "gap9", "-o", "cost.model")
+    assert elsewhere.code == 3
+    assert "line 2: kind: gap9 has no cores 'tile'" in elsewhere.err
+
+    Path("bad.model").write_text("{}")
+    model = MODELS / "ds_cnn_int8.onnx"
+    bad = run("solve", model, "-m", "edge16", "--cost-model", "bad.model")
+    assert (bad.code, Path("out").exists()) == (3, False)
+    assert "no spmilp-cost-model file" in bad.err
+
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    without = run("calibrate", measured, "-m", "edge16", "-o", "cost.model")
+    assert without.code == 2
+    assert "pip install 'spmilp[calibrate]'" in without.err
+    assert not Path("cost.model").exists()
