@@ -36,9 +36,9 @@ class SolverDescription:
 
 
 def _auto() -> Solver:
-    from spmilp.solvers.auto import Auto
+    from spmilp.solvers.auto import Auto, Member
 
-    return Auto()
+    return Auto(starts=(Member(name="stream", until=0.4, make=lambda options: _stream()),))
 
 
 def _list() -> Solver:
@@ -249,7 +249,8 @@ def list_solvers() -> tuple[SolverDescription, ...]:
             (
                 "auto",
                 "own",
-                "which of the others take part, in turn, each from the best plan so far",
+                "which of the others take part, in turn, each from the best plan so far; stream "
+                "where cores differ",
                 "those of its members",
             ),
             (

@@ -1,6 +1,6 @@
 """The portfolio behind ``--solver auto``: which solvers a problem gets, in turn, for how long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from spmilp.bounds.best import Bound
@@ -32,6 +32,12 @@ LEAST_SECONDS = 0.5
 TIES, MOST_FOR_TIES = 0.95, 0.1
 """Shares of the time limit: by the first all members have ended where more bytes are moved than
 must be, the second is the most that is spent on that."""
+
+UNTIL_STARTS = 0.2
+"""Share of the time limit by which the first member has ended where others bring starts."""
+
+MOST_FOR_STARTS = 3_000
+"""Tasks: of more, a population of schedules takes too long."""
 
 PASSES = 3
 """Of the list scheduler: about as long a member takes before it can search."""
@@ -157,10 +163,18 @@ class Auto(Solver):
     Without one each works to its own end. All share one context, so that none computes again what
     another has found out about the problem. In the end a plan of the makespan that was reached is
     looked for that moves fewer bytes to and from DRAM, where more than the least are moved.
+
+    Parameters
+    ----------
+    starts
+        Members that only bring plans to begin with, behind the first one (:func:`is_for_starts`).
     """
 
     name = "auto"
     keeps = frozenset(PinKind)
+
+    def __init__(self, starts: Sequence[Member] = ()) -> None:
+        self._starts = tuple(starts)
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found.
@@ -174,7 +188,7 @@ class Auto(Solver):
         if hint is not None and not _has_time(context, hint) and context.valid_hint is hint:
             return context.found(hint, context.fast_bound)
         result: SolverResult | None = None
-        for member in members_for(context.problem):
+        for member in self._members(context.problem):
             own = _context_of(member, context, result)
             if own is None:
                 break
@@ -192,6 +206,26 @@ class Auto(Solver):
         if result is None:
             raise RuntimeError("a portfolio without members")
         return _with_less_traffic(context, _or_the_hint(context, result))
+
+    def _members(self, problem: Problem) -> tuple[Member, ...]:
+        members = members_for(problem)
+        if not self._starts or not is_for_starts(problem):
+            return members
+        return (replace(members[0], until=UNTIL_STARTS), *self._starts, *members[1:])
+
+
+def is_for_starts(problem: Problem) -> bool:
+    """Say whether plans of other solvers are worth their time as starts.
+
+    They are where cores differ and problems are too large for the exact solver: local search moves
+    tasks from core to core, and layers as a whole belong to some of them.
+    """
+    return (
+        problem.objective.first is Quantity.MAKESPAN
+        and SMALL[True] < len(problem.tasks) <= MOST_FOR_STARTS
+        and len({core.kind for core in problem.machine.cores}) > 1
+        and not problem.pins.kinds()
+    )
 
 
 def _context_of(

@@ -1,0 +1,96 @@
+"""Every published policy on one network: accepted plans, right numbers, or a reason."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from benchmarks.published.policies import Outcome, outcome, published_policies
+from spmilp.bench.suite import ModelOnMachine
+from spmilp.checker.check import check
+from spmilp.pipeline import problem_of
+from spmilp.policies.stream import Stream
+from spmilp.problem.problem import Problem
+from spmilp.solvers import auto
+from spmilp.solvers.base import SolveOptions, SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
+from tests.policies.small_instances import small_instance
+
+MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
+SECONDS = 3.0
+
+
+@cache
+def problem() -> Problem:
+    return problem_of(MODEL, "epiphany3")
+
+
+@cache
+def made_by(name: str) -> Outcome:
+    source = ModelOnMachine(model=MODEL, machine="epiphany3")
+    return outcome(name, problem(), SECONDS, source)
+
+
+@pytest.mark.parametrize("name", published_policies())
+def test_a_plan_is_accepted_and_right_or_there_is_a_reason_with_a_number(name: str) -> None:
+    made = made_by(name)
+
+    assert made.violations == 0
+    if made.value is None:
+        assert any(map(str.isdigit, made.reason)), made.reason
+    else:
+        assert made.is_right
+
+
+def test_auto_is_as_good_as_each_of_them() -> None:
+    best = made_by("auto").value
+    values = [made_by(name).value for name in published_policies()]
+
+    assert best is not None
+    assert sum(value is not None for value in values) >= 8
+    assert all(value is None or best <= value for value in values)
+
+
+class Unlucky(Solver):
+    """Finds nothing, and notes that it was asked."""
+
+    name = "unlucky"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def search(self, context: SearchContext) -> SolverResult:
+        self.asked += 1
+        return context.unknown("nothing was found")
+
+
+@pytest.mark.parametrize(
+    ("instance", "asked"), [("layers-60t-6c-3kinds", 1), ("mlp-24t-4c-ring-tight-balanced", 0)]
+)
+def test_starts_are_asked_for_where_cores_differ_and_may_find_nothing(
+    instance: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(auto.SMALL, True, 20)
+    start = Unlucky()
+    portfolio = auto.Auto(starts=(auto.Member(name="s", until=0.4, make=lambda options: start),))
+
+    result = portfolio.solve(small_instance(instance), SolveOptions(time_limit=2.0))
+
+    assert start.asked == asked
+    assert result.plan is not None
+    assert check(small_instance(instance), result.plan) == ()
+
+
+def test_a_better_start_is_what_the_next_member_goes_on_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(auto.SMALL, True, 20)
+    problem = small_instance("layers-60t-6c-3kinds")
+    stream = auto.Member(name="stream", until=0.9, make=lambda options: Stream(generations=2))
+    alone = Stream(generations=2).solve(problem, SolveOptions()).plan
+    plan = auto.Auto(starts=(stream,)).solve(problem, SolveOptions(time_limit=3.0)).plan
+
+    assert alone is not None
+    assert plan is not None
+    assert plan.claim.makespan <= alone.claim.makespan
