@@ -11,7 +11,7 @@ from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, NoPlanError, SpmilpError
 from spmilp.files import sha256_of, write_together
 from spmilp.frontend.find import find_model
-from spmilp.handing_on import handed_on, on_machine
+from spmilp.handing_on import carried_over, handed_on, on_machine
 from spmilp.pipeline import Observer, Stage, has_time_for_roofline, solve, solve_problem
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair
@@ -80,6 +80,8 @@ def _result(request: PointRequest, observer: Observer) -> Result:
 def improved(problem: Problem, plan: Plan, point: Point, *, search: bool) -> Result:
     """Return the best plan of a point's machine that a search finds from a plan of another.
 
+    Where the plan does not hold with the times that it has, its order does with other ones.
+
     Parameters
     ----------
     problem, plan
@@ -90,14 +92,13 @@ def improved(problem: Problem, plan: Plan, point: Point, *, search: bool) -> Res
     Raises
     ------
     NoPlanError
-        If the checker does not accept the plan on this machine.
+        If the checker does not accept the plan on this machine, with whatever times.
     """
     target, options = on_machine(problem, point.machine), point.options
     bound = best_bound(target)
-    start = handed_on(target, plan, bound)
-    violations = check(target, start)
-    if violations:
-        first = violations[0]
+    start = carried_over(target, plan, bound)
+    if start is None:
+        first = check(target, handed_on(target, plan, bound))[0]
         raise NoPlanError(f"{problem.machine.name}'s plan does not hold here: {first.message}")
     limits = SolveOptions(
         time_limit=options.time_limit,

@@ -7,7 +7,7 @@ import pytest
 import spmilp
 from sizing.here import Here
 from spmilp.checker.check import check
-from spmilp.handing_on import handed_on, is_valid_on, on_machine
+from spmilp.handing_on import carried_over, handed_on, is_valid_on, on_machine
 from spmilp.machine.read import MachineFile
 from spmilp.sizing.grid import Grid, Options, fields_of
 from spmilp.sizing.run import Rows
@@ -72,6 +72,29 @@ def test_faster_transfers_that_a_link_does_not_carry_together_are_refused(
     machine, result = small
     assert result.plan is not None
     assert not is_valid_on(result.problem, result.plan, machine.replace(dma_rate="9/2"))
+
+
+def test_an_order_holds_with_other_times_where_its_times_do_not(
+    small: tuple[MachineFile, spmilp.Result],
+) -> None:
+    machine, result = small
+    assert result.plan is not None
+    problem = on_machine(result.problem, machine.replace(dma_rate="9/2"))
+    plan = carried_over(problem, result.plan, spmilp.bound(problem))
+    assert plan is not None
+    assert check(problem, plan) == ()
+
+
+LINKS = {"dram_rate": 8, "topology.rate_bytes_per_cycle": 16}
+
+
+@pytest.mark.parametrize("more", [LINKS, TWICE])
+def test_more_bandwidth_of_links_that_transfers_cannot_use_or_of_all_alike_is_never_worse(
+    small: tuple[MachineFile, spmilp.Result], more: dict[str, object]
+) -> None:
+    machine, result = small
+    assert result.plan is not None
+    assert is_valid_on(result.problem, result.plan, machine.replace(fields=more))
 
 
 @pytest.mark.slow
