@@ -316,6 +316,20 @@ def _add_plain_integers(made: KernelNetwork) -> None:
     made.add("Gather", (image, index), {"axis": 2})
     for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
         made.add(kind, (longs, np.array([3, -7, 2, 9], dtype=np.int64)))
+    for fmod in (0, 1):
+        made.add("Mod", (longs, np.array([3, -7, 2, 9], dtype=np.int64)), {"fmod": fmod})
+    for exclusive, reverse in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        attributes = {"axis": 1, "exclusive": exclusive, "reverse": reverse}
+        made.add("CumSum", (longs,), attributes)
+        made.add("CumSum", (image,), {**attributes, "axis": 2})
+    ties = made.random.integers(-2, 2, (2, 3, 9), np.int8, endpoint=True)
+    for kind, last in (("ArgMax", 0), ("ArgMax", 1), ("ArgMin", 0), ("ArgMin", 1)):
+        attributes = {"axes": (1,), "keepdims": last, "select_last_index": last}
+        made.add(kind, (ties,), attributes, dtype=np.int64)
+    for largest in (0, 1):
+        attributes = {"axis": 2, "k": 5, "largest": largest}
+        made.add("TopK", (ties,), {**attributes, "positions": 0})
+        made.add("TopK", (ties,), {**attributes, "positions": 1}, dtype=np.int64)
     made.add("Less", (longs, longs[::-1].copy()), dtype=np.bool_)
     made.add("Equal", (longs, longs[:, ::-1].copy()), dtype=np.bool_)
     flags = longs > 0
@@ -370,6 +384,18 @@ def real_network() -> tuple[Network, dict[str, np.ndarray]]:
     for kind in ("Add", "Div", "Mul", "PRelu", "Sub", "Max", "Mean", "Min", "Sum"):
         made.add(kind, (image, made.reals(6, 1, 5)))
     made.add("Sum", (image, image[0], image[1, :1]))
+    for fmod in (0, 1):
+        made.add("Mod", (image, made.reals(6, 1, 5)), {"fmod": fmod})
+    made.add("CumSum", (image,), {"axis": 1, "exclusive": 1, "reverse": 1})
+    made.add(
+        "ArgMax", (image,), {"axes": (3,), "keepdims": 0, "select_last_index": 0}, dtype=np.int64
+    )
+    made.add("TopK", (image,), {"axis": 2, "k": 4, "largest": 1, "positions": 0})
+    channels = (made.reals(6), made.reals(6))
+    made.add("InstanceNormalization", (image, *channels), {"epsilon": 1e-5})
+    made.add("GroupNormalization", (image, *channels), {"epsilon": 1e-5, "num_groups": 2})
+    for size in (3, 4):
+        made.add("LRN", (image,), {"alpha": 0.3, "beta": 0.75, "bias": 1.5, "size": size})
     made.add("Pow", (np.abs(image), made.reals(5)))
     for kind in ("Greater", "GreaterOrEqual", "LessOrEqual"):
         made.add(kind, (np.rint(image), np.rint(made.reals(5))), dtype=np.bool_)

@@ -142,6 +142,24 @@ static float unary(const struct spmilp_call *call, float x)
     }
 }
 
+/* The remainder with the sign of the divisor; of the dividend for fmod. */
+static float remainder_of(const struct spmilp_call *call, float a, float b)
+{
+    const float rest = fmodf(a, b);
+    if (spmilp_integer(call, SPMILP_ATTRIBUTE_FMOD, 0U)) {
+        return rest;
+    }
+    const int is_zero = rest >= 0.0F && rest <= 0.0F;
+    return is_zero ? copysignf(0.0F, b) : (rest < 0.0F) != (b < 0.0F) ? rest + b : rest;
+}
+
+static int64_t integer_remainder(const struct spmilp_call *call, int64_t a, int64_t b)
+{
+    const int64_t rest = b == 0 || b == -1 ? 0 : a % b;
+    const int follows = !spmilp_integer(call, SPMILP_ATTRIBUTE_FMOD, 0U);
+    return follows && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 static float binary(const struct spmilp_call *call, float a, float b)
 {
     switch (call->step->kind) {
@@ -165,6 +183,8 @@ static float binary(const struct spmilp_call *call, float a, float b)
         return larger(a, b);
     case SPMILP_OPERATOR_MIN:
         return smaller(a, b);
+    case SPMILP_OPERATOR_MOD:
+        return remainder_of(call, a, b);
     case SPMILP_OPERATOR_MUL:
         return a * b;
     case SPMILP_OPERATOR_PRELU:
@@ -219,6 +239,8 @@ static int64_t binary_integer(const struct spmilp_call *call, int64_t a, int64_t
         return a > b ? a : b;
     case SPMILP_OPERATOR_MIN:
         return a < b ? a : b;
+    case SPMILP_OPERATOR_MOD:
+        return integer_remainder(call, a, b);
     case SPMILP_OPERATOR_MUL:
         return (int64_t)((uint64_t)a * (uint64_t)b);
     case SPMILP_OPERATOR_OR:

@@ -1,6 +1,7 @@
 /* Softmax and normalisations. Rows are read again for each statistic: nothing has to be kept. */
 
 #include <math.h>
+#include <string.h>
 
 #include "spmilp_kernels.h"
 
@@ -142,5 +143,64 @@ void spmilp_batch_normalisation(const struct spmilp_call *call)
         const float mean = spmilp_real(call, &call->inputs[3], channel);
         const float deviation = sqrtf(spmilp_real(call, &call->inputs[4], channel) + epsilon);
         spmilp_put(call, i, at, (spmilp_real(call, data, at) - mean) / deviation * scale + bias);
+    }
+}
+
+/* GroupNormalization and InstanceNormalization, where each channel is a group. */
+void spmilp_group_normalisation(const struct spmilp_call *call)
+{
+    const struct spmilp_box *data = &call->inputs[0], *output = &call->output;
+    const float epsilon = spmilp_number(call, SPMILP_ATTRIBUTE_EPSILON);
+    const size_t count = spmilp_count(output);
+    int32_t size = 1;
+    if (call->step->kind == SPMILP_OPERATOR_GROUPNORMALIZATION) {
+        size = data->shape[1] / spmilp_integer(call, SPMILP_ATTRIBUTE_NUM_GROUPS, 0U);
+    }
+    struct row row = {call, 0U, 1U, (uint32_t)size * (uint32_t)elements_from(data, 2U), 0.0F};
+    float deviation = 1.0F;
+    int32_t at[SPMILP_MAX_RANK], own[SPMILP_MAX_RANK], batch = -1, group = -1;
+    spmilp_first(output, at);
+    for (size_t i = 0; i < count; i++, spmilp_next(output, at)) {
+        if (at[0] != batch || at[1] / size != group) {
+            batch = at[0];
+            group = at[1] / size;
+            spmilp_first(data, own);
+            own[0] = batch;
+            own[1] = group * size;
+            row.first = spmilp_place(data, own);
+            row.centre = 0.0F;
+            row.centre = spmilp_sum(plain, &row, row.count, 1) / (float)row.count;
+            deviation = sqrtf(spmilp_sum(square, &row, row.count, 1) / (float)row.count + epsilon);
+        }
+        const float value = (spmilp_real(call, data, at) - row.centre) / deviation;
+        spmilp_put(call, i, at,
+                   value * spmilp_real(call, &call->inputs[1], &at[1]) +
+                       spmilp_real(call, &call->inputs[2], &at[1]));
+    }
+}
+
+/* LRN: the squares of the channels around each element's. */
+void spmilp_lrn(const struct spmilp_call *call)
+{
+    const struct spmilp_box *data = &call->inputs[0], *output = &call->output;
+    const int32_t size = spmilp_integer(call, SPMILP_ATTRIBUTE_SIZE, 0U);
+    const float alpha = spmilp_number(call, SPMILP_ATTRIBUTE_ALPHA);
+    const float beta = spmilp_number(call, SPMILP_ATTRIBUTE_BETA);
+    const float bias = spmilp_number(call, SPMILP_ATTRIBUTE_BIAS);
+    const size_t count = spmilp_count(output), plane = elements_from(data, 2U);
+    int32_t at[SPMILP_MAX_RANK], own[SPMILP_MAX_RANK];
+    spmilp_first(output, at);
+    for (size_t i = 0; i < count; i++, spmilp_next(output, at)) {
+        const int32_t low = at[1] - (size - 1) / 2, high = at[1] + size / 2 + 1;
+        const int32_t first = low > data->box[2] ? low : data->box[2];
+        const int32_t end = data->box[2] + data->box[3];
+        memcpy(own, at, sizeof own);
+        own[1] = first;
+        struct row row = {call, spmilp_place(data, own), plane, 0U, 0.0F};
+        row.count = (uint32_t)((high < end ? high : end) - first);
+        const float total = spmilp_sum(square, &row, row.count, plane == 1U);
+        const float below = bias + alpha / (float)size * total;
+        spmilp_put(call, i, at,
+                   spmilp_real(call, data, at) / (float)pow((double)below, (double)beta));
     }
 }
