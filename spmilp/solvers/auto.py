@@ -69,12 +69,13 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     first. In large ones local search finds the assignment and the order of tasks, and
     neighbourhoods of that plan are then solved exactly: for the makespan those of its partial
     order, for bytes those of what stays where. For the peak, scratchpads are cut shorter.
-    Pins on times, addresses and residency are left to the exact solver.
+    Pins that those which improve plans do not take are left to local search and the exact solver.
     """
     from spmilp.solvers.milp.positions.tables import is_for_positions, number_of_orders
 
     if not problem.pins.kinds() <= NARROWING:
-        return (Member(name="cpsat", until=1.0, make=_cpsat),)
+        start = Member(name="search", until=0.3, make=_search)
+        return (start, Member(name="cpsat", until=1.0, make=_cpsat))
     first = problem.objective.first
     makes_short = first is Quantity.MAKESPAN
     moves_little = first in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)

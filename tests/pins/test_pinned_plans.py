@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.errors import PinError
 from spmilp.plan.measures import claimed
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.named_pins import read_pins, with_pins
@@ -101,11 +100,55 @@ def test_heuristics_keep_to_cores_and_to_starts(solver: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["not after", "address", "resident"])
-@pytest.mark.parametrize("solver", ["list", "lns", "residency", "rammer"])
+@pytest.mark.parametrize("solver", ["lns", "residency", "rammer"])
 def test_a_solver_refuses_by_name_what_it_does_not_take(solver: str, kind: str) -> None:
     problem = with_pins(two_cores(), read_pins(EACH[kind]))
-    with pytest.raises(PinError, match=f"solver {solver} does not take"):
-        find_solver(solver).solve(problem, OPTIONS)
+    result = find_solver(solver).solve(problem, OPTIONS)
+    assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
+    assert result.reason.startswith(f"solver {solver} does not take pins of this kind: ")
+
+
+@pytest.mark.parametrize(
+    ("solver", "kind"),
+    [
+        ("list", "address"),
+        ("list", "resident"),
+        ("search", "not after"),
+        ("search", "address"),
+        ("greedy:contiguous/critical_path", "address"),
+    ],
+)
+def test_what_a_heuristic_finds_without_a_pin_is_settled(solver: str, kind: str) -> None:
+    problem = with_pins(two_cores(), read_pins(EACH[kind]))
+    assert solved(problem, solver, SolveOptions(time_limit=2.0)).plan is not None
+
+
+def test_what_cannot_be_settled_is_said() -> None:
+    problem = with_pins(two_cores(), read_pins(EACH["resident"]))
+    result = solved(problem, "greedy:contiguous/critical_path")
+    assert result.plan is None
+    assert result.reason.endswith("no single copy of w serves all that read it in spm1")
+
+
+def test_what_is_read_in_slices_is_settled_as_a_whole() -> None:
+    b = ProblemBuilder(star(1, 1024), name="halves")
+    x = b.input("x", (4, 64), "int8")
+    for n in range(2):
+        part = x[2 * n : 2 * n + 2]
+        b.output(b.task(f"t{n}", reads=[part], writes=(f"y{n}", (64,), "int8"), cycles=40))
+    pins = {"buffers": [{"buffer": "x", "memory": "spm0", "address": 256, "resident": True}]}
+    problem = with_pins(b.build(), read_pins(pins))
+    plan = solved(problem, "list").plan
+    assert plan is not None
+    (kept,) = (one for one in plan.residencies if one.slice == 0 and one.memory != 0)
+    assert (kept.offset, kept.end) == (256, max(each.end for each in plan.placements))
+
+
+@pytest.mark.parametrize("number", range(40, 64))
+def test_a_settled_plan_is_valid_or_there_is_none(number: int) -> None:
+    problem = pinned_problem(number)
+    result = solved(problem, "list", SolveOptions(time_limit=5.0))
+    assert result.plan is not None or result.reason
 
 
 def test_without_pins_a_problem_is_not_narrowed() -> None:

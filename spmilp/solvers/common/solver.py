@@ -6,7 +6,6 @@ from dataclasses import replace
 from time import monotonic
 
 from spmilp.bounds.best import Bound
-from spmilp.errors import PinError
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import PinKind
@@ -28,10 +27,13 @@ class Solver(ABC):
     ----------
     keeps
         The kinds of pins that its plans keep to.
+    settles
+        Whether it keeps to some by what :mod:`spmilp.solvers.settling` makes of its plans.
     """
 
     name: str
     keeps: frozenset[PinKind] = NARROWING
+    settles = False
 
     @abstractmethod
     def search(self, context: SearchContext) -> SolverResult:
@@ -58,22 +60,25 @@ class Solver(ABC):
         Raises
         ------
         PinError
-            If pins contradict each other, or the solver cannot keep to some of them.
+            If pins contradict each other.
         """
         refuse_contradictions(problem)
-        refused = sorted(problem.pins.kinds() - self.keeps)
-        if refused:
-            raise PinError(
-                f"pins: solver {self.name} does not take {' and '.join(refused)}; use --solver "
-                "cpsat, or leave these pins out"
-            )
         within = narrowed(problem)
         context = SearchContext(within.problem, options, within.hint(hint), now)
+        refused = " and ".join(sorted(problem.pins.kinds() - self.keeps))
+        if refused:
+            reason = f"solver {self.name} does not take pins of this kind: {refused}"
+            return context.unknown(f"{reason}; others do (docs/pins.md)", context.fast_bound)
         result = self.search_within_pins(context)
         return replace(result, plan=within.plan(result.plan)) if result.plan else result
 
     def search_within_pins(self, context: SearchContext) -> SolverResult:
         """Search, and return no plan that breaks a pin."""
+        if self.settles and context.problem.pins.kinds() - NARROWING:
+            # It rests on packing, which takes time to load.
+            from spmilp.solvers.settling import settled_search
+
+            return settled_search(self.search, context)
         result = self.search(context)
         if result.plan is None or not context.problem.pins or context.accepts(result.plan):
             return result

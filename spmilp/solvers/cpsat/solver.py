@@ -70,7 +70,7 @@ class CpSatSolver(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found, never worse than the list scheduler's or a valid hint."""
-        start = ListScheduler().search(context)
+        start = ListScheduler().search_within_pins(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
         state = SearchState(context, self._settings, start)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError
+from spmilp.problem.pins import PinKind
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
@@ -23,6 +24,9 @@ class ListScheduler(Solver):
         Schedule in one pass by this assignment and this order alone, the baseline of comparisons;
         without it, by all of them.
     """
+
+    keeps = frozenset(PinKind)
+    settles = True
 
     def __init__(self, greedy: tuple[str, str] | None = None) -> None:
         self._greedy = greedy

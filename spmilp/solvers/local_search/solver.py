@@ -11,6 +11,7 @@ import numpy as np
 
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
+from spmilp.problem.pins import PinKind
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
@@ -154,6 +155,8 @@ class LocalSearch(Solver):
     """
 
     name = "search"
+    keeps = frozenset(PinKind)
+    settles = True
 
     def __init__(self, options: RunOptions | None = None) -> None:
         self._run_options = options or RunOptions()

@@ -64,7 +64,7 @@ class MilpSolver(Solver):
             return context.unknown(str(error))
 
     def _solve(self, context: SearchContext, backend: str) -> SolverResult:
-        start = ListScheduler().search(context)
+        start = ListScheduler().search_within_pins(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
         search = MilpSearch(context, self._settings, backend)
