@@ -127,7 +127,7 @@ def test_what_cannot_be_settled_is_said() -> None:
     problem = with_pins(two_cores(), read_pins(EACH["resident"]))
     result = solved(problem, "greedy:contiguous/critical_path")
     assert result.plan is None
-    assert result.reason.endswith("no single copy of w serves all that read it in spm1")
+    assert "no single copy of w serves all that read it in spm" in result.reason
 
 
 def test_what_is_read_in_slices_is_settled_as_a_whole() -> None:

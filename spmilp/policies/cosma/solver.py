@@ -12,9 +12,10 @@ from spmilp.policies.one_after_another import (
     made_short,
     the_dram,
 )
+from spmilp.problem.pins import PinKind
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import BufferIdx, MemoryIdx
@@ -36,6 +37,7 @@ class Cosma(Solver):
     """
 
     name = "cosma"
+    keeps = NARROWING - {PinKind.NOT_BEFORE}  # for which there would have to be a second core
 
     def __init__(self, patience: float = 60.0) -> None:
         self._patience = patience
