@@ -64,6 +64,7 @@ EACH = {
     "forbidden": {"forbid_cores": "core0"},
     "not before": {"tasks": [{"task": "a0", "not_before": 300}]},
     "not after": {"tasks": [{"task": "a1", "not_after": 90}]},
+    "late end": {"tasks": [{"task": "a1", "not_after": 200}]},
     "memory": {"buffers": [{"buffer": "y0", "memory": "spm1"}]},
     "address": {"buffers": [{"buffer": "y0", "memory": "spm1", "address": 512}]},
     "resident": {"buffers": [{"buffer": "w", "memory": ["spm0", "spm1"], "resident": True}]},
@@ -113,7 +114,7 @@ def test_a_solver_refuses_by_name_what_it_does_not_take(solver: str, kind: str) 
     [
         ("list", "address"),
         ("list", "resident"),
-        ("search", "not after"),
+        ("list", "late end"),
         ("search", "address"),
         ("greedy:contiguous/critical_path", "address"),
     ],
