@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from spmilp.amounts import byte_count, duration, share
 from spmilp.checker.check import check
+from spmilp.dask_client import connected, require_dask
 from spmilp.errors import ArgumentError, FileError, NoPlanError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
@@ -33,7 +34,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.registry import find_solver, hint_takers, solver_names
+from spmilp.registry import ON_WORKERS, find_solver, hint_takers, solver_names
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
@@ -132,6 +133,7 @@ def solve(
     gap: str | float = 0.0,
     seed: int = 0,
     workers: int = 1,
+    scheduler: str | None = None,
     cost_model: str | Path | None = None,
     passes: str = "",
     observer: Observer = SILENT,
@@ -179,6 +181,8 @@ def solve(
         Of the search.
     workers
         Threads; 1 makes runs repeatable.
+    scheduler
+        The address of a Dask scheduler, on whose workers the members of ``auto`` work side by side.
     cost_model
         A file of ``spmilp calibrate``: cycles of tiles as learned from measurements; those of tiles
         outside of these are the machine's, which a warning says.
@@ -213,6 +217,7 @@ def solve(
         known = ", ".join(solver_names())
         raise ArgumentError(f"solver {solver}: there are {known}", is_option=True)
     from_before = None if hint is None else _hint_for(solver, hint)
+    name = solver if scheduler is None else _on_workers(solver, scheduler)
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
@@ -253,7 +258,7 @@ def solve(
                 heard.on_warning(warning)
         if has_time_for_roofline(origin, limit):
             clock.reserve(_seconds_for_roofline(origin))
-        answer = _answer(tiled, solver, options, clock, heard)
+        answer = _answer(tiled, name, options, clock, heard)
         heard.on_stage(Stage.CHECKING)
         result = checked(tiled.problem, answer, asked=solver, origin=origin)
     log.note(result.bound_source, result.objective, result.bound)
@@ -529,6 +534,19 @@ def _no_worse(problem: Problem, answer: SolverResult, plan: Plan) -> SolverResul
     if answer.plan is not None and context.values(answer.plan) <= context.values(plan):
         return answer
     return context.better(answer, context.found(plan, context.fast_bound))
+
+
+def _on_workers(solver: str, scheduler: str) -> str:
+    """Return the name of the solver on a scheduler's workers, once that has answered."""
+    if solver != DEFAULT_SOLVER:
+        raise ArgumentError(
+            f"scheduler: solver {solver} works in one process; {DEFAULT_SOLVER} has members for "
+            "several",
+            is_option=True,
+        )
+    require_dask("a search on the workers of a scheduler")
+    connected(scheduler).close()
+    return ON_WORKERS + scheduler
 
 
 def _hint_for(solver: str, given: str | Path | Plan | Result) -> Hint:

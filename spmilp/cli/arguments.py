@@ -88,6 +88,10 @@ Gap: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the search.")]
 Workers: TypeAlias = Annotated[int, typer.Option(min=1, help="Threads; 1 makes runs repeatable.")]
+Scheduler: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Use the workers of a Dask scheduler: tcp://HOST:8786."),
+]
 PlanFile: TypeAlias = Annotated[
     Path, typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False)
 ]

@@ -60,6 +60,7 @@ def solve(
     ] = False,
     seed: arguments.Seed = 0,
     workers: arguments.Workers = 1,
+    scheduler: arguments.Scheduler = None,
     cost_model: Annotated[
         Path | None,
         typer.Option(
@@ -185,6 +186,7 @@ def solve(
                 gap=gap,
                 seed=seed,
                 workers=workers,
+                scheduler=scheduler,
                 cost_model=cost_model,
                 passes=passes,
                 observer=pipeline.Observer(

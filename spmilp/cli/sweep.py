@@ -124,12 +124,7 @@ def sweep(
             show_default="as many as it has processors for",
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Use the workers of a Dask scheduler: tcp://HOST:8786."
-        ),
-    ] = None,
+    scheduler: arguments.Scheduler = None,
     pareto: Annotated[
         str | None,
         typer.Option(

@@ -1,16 +1,15 @@
 """Points on Dask workers: a local cluster, or one that runs already."""
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from spmilp.errors import MissingExtraError, SpmilpError
+from spmilp.dask_client import SECONDS_TO_CONNECT, connected, require_dask
+from spmilp.errors import SpmilpError
 from spmilp.sizing.local_cluster import LocalCluster
 from spmilp.sizing.process import Answer, PointRequest, answer_to
 
@@ -21,9 +20,10 @@ MOST_LOSSES = 5
 """Times that a point is given to workers anew after Dask has given it up, because those that had
 it were lost again and again."""
 
-SECONDS_TO_CONNECT = 10.0
 SECONDS_TO_COME_BACK = 120.0
 """For a scheduler that ran, and does not answer any more."""
+
+NEEDED = "a sweep with other than one row at a time (--jobs 1, jobs=1)"
 
 SHARE_OF_MEMORY = 0.9
 """Of a worker's memory that its points may use together."""
@@ -75,18 +75,7 @@ class Cluster:
         SpmilpError
             If it does not answer.
         """
-        from distributed import Client
-
-        for name in ("distributed", "distributed.client"):  # what is lost is said here
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        try:
-            self._client = Client(
-                self.address, timeout=seconds, set_as_default=False, direct_to_workers=False
-            )
-        except (OSError, ValueError, TypeError) as error:
-            raise SpmilpError(
-                f"no Dask scheduler answers at {self.address} within {seconds:g} s: {error}"
-            ) from error
+        self._client = connected(self.address, seconds)
 
     def _connected(self) -> "Client":
         if self._client is None:
@@ -173,7 +162,7 @@ def local(jobs: int) -> Iterator[Cluster]:
     MissingExtraError
         If Dask is not installed.
     """
-    _require_dask()
+    require_dask(NEEDED)
     with TemporaryDirectory(prefix="spmilp-dask-", ignore_cleanup_errors=True) as folder:
         own = LocalCluster(jobs, Path(folder))
         try:
@@ -193,7 +182,7 @@ def running(address: str) -> Iterator[Cluster]:
     SpmilpError
         If no scheduler answers at the address.
     """
-    _require_dask()
+    require_dask(NEEDED)
     yield from _used(Cluster(address))
 
 
@@ -203,14 +192,6 @@ def _used(cluster: Cluster) -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.close()
-
-
-def _require_dask() -> None:
-    if find_spec("distributed") is None:
-        raise MissingExtraError(
-            "a sweep on several workers needs Dask, which is not installed: "
-            "pip install 'spmilp[sweep]', or solve one row after another with --jobs 1 (jobs=1)"
-        )
 
 
 def _on_worker(request: PointRequest) -> Answer:

@@ -202,11 +202,11 @@ class Auto(Solver):
                 break
             result = found if result is None else context.better(result, found)
             context.reserve_for(result.plan)
-            if _is_over(context, result):
+            if is_over(context, result):
                 break
         if result is None:
             raise RuntimeError("a portfolio without members")
-        return _with_less_traffic(context, _or_the_hint(context, result))
+        return ended(context, _or_the_hint(context, result))
 
     def _members(self, problem: Problem) -> tuple[Member, ...]:
         members = members_for(problem)
@@ -239,7 +239,7 @@ def _context_of(
     plan = None if result is None else result.plan
     if plan is not None and not _has_time(context, plan):
         return None
-    until = min(member.until, TIES) if _moves_too_much(context, plan) else member.until
+    until = min(member.until, TIES) if moves_too_much(context, plan) else member.until
     limit = context.clock.seconds_left(until)
     if limit is not None:
         limit = max(LEAST_SECONDS, limit)
@@ -254,16 +254,19 @@ def _has_time(context: SearchContext, plan: Plan) -> bool:
     return context.clock.has_seconds(LEAST_SECONDS + needed)
 
 
-def _moves_too_much(context: SearchContext, plan: Plan | None) -> bool:
+def moves_too_much(context: SearchContext, plan: Plan | None) -> bool:
     """Say whether a plan that was made short moves more bytes than every plan has to."""
     is_made_short = context.problem.objective.first is Quantity.MAKESPAN
     return is_made_short and plan is not None and excess_of(context, plan) > 0
 
 
-def _with_less_traffic(context: SearchContext, result: SolverResult) -> SolverResult:
-    """Return a result that moves fewer bytes within the same makespan, if there is time to look."""
+def ended(context: SearchContext, result: SolverResult) -> SolverResult:
+    """Return a result that moves fewer bytes within the same makespan, if there is time to look.
+
+    It is what a portfolio ends with.
+    """
     plan = result.plan
-    if plan is None or result.interrupted or not _moves_too_much(context, plan):
+    if plan is None or result.interrupted or not moves_too_much(context, plan):
         return result
     if not _has_time(context, plan) or not context.accepts(plan):
         return result
@@ -278,7 +281,7 @@ def _with_less_traffic(context: SearchContext, result: SolverResult) -> SolverRe
     return result if better is plan else context.found(better, bound)
 
 
-def _is_over(context: SearchContext, result: SolverResult) -> bool:
+def is_over(context: SearchContext, result: SolverResult) -> bool:
     """Say whether nothing is left to do."""
     if result.interrupted or result.status is SolveStatus.INFEASIBLE:
         return True
