@@ -12,6 +12,7 @@ from spmilp.machine.read import MachineFile
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair, read_plan
 from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE
+from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 from spmilp.result import Result
@@ -145,7 +146,8 @@ def tiles_of(hint: Hint, subject: NetworkOnMachine, target: MachineFile) -> Hint
         reason = f"not what this version makes of its tiles: {reason}"
         return HintedTiles(tilings=here, tiled=None, reason=f"{hint.name}: {reason}")
     try:
-        moved = replace(on_machine(problem, target), objective=subject.objective)
+        moved = on_machine(problem, target)
+        moved = replace(moved, objective=subject.objective, pins=NO_PINS)
         plan = hint.plan_of(moved)
     except (FileError, ValueError) as error:
         return HintedTiles(tilings=here, tiled=None, reason=str(error))

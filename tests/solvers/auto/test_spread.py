@@ -65,6 +65,7 @@ def kill_one(address: str) -> None:
         os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_no_plan(
     problem: Problem, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
