@@ -29,6 +29,8 @@ class Cause(StrEnum):
     """No engine brings an operand to a core that can run the task, or a result to where it ends."""
     TILE = "tile"
     """A group's tiles are more than any memory holds, however it is cut."""
+    PINS = "pins"
+    """Pins that contradict each other, or leave a task no core that can run it."""
     ROOM = "room"
     """The list scheduler has no room for a task beside what must stay, or for what it spills."""
     OTHER = "other"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from spmilp import pipeline
 from spmilp.amounts import duration
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, PinError
 from spmilp.explanation.cause import Cause, Misfit
 from spmilp.explanation.misfit import misfit_of
+from spmilp.explanation.pinned import misfit_of_pins, without_pins
 from spmilp.explanation.remedies import Remedy, Trials, remedies_for
 from spmilp.explanation.shortages import misfit_in_schedule, misfit_of_tiles
 from spmilp.explanation.smaller_tiles import smaller_tiles
@@ -16,7 +17,10 @@ from spmilp.explanation.what_if import what_if as answers_for
 from spmilp.explanation.words import why_it_does_not_fit
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver
 from spmilp.report.explanation import Explanation
 from spmilp.report.summary import network_name
 from spmilp.result import Result, checked
@@ -25,6 +29,11 @@ from spmilp.units import Cycles
 
 SOLVER = "list"
 """What looks for the plans that prove that something fits."""
+
+SOLVER_WITH_PINS = "cpsat"
+"""The same where pins say what the list scheduler does not keep to."""
+
+SECONDS_WITH_PINS = 5.0
 
 
 def explain(
@@ -69,8 +78,12 @@ def explain(
     if isinstance(source, Result):
         return _of_result(source, seconds, what_if)
     if isinstance(source, Problem) or str(source).endswith(".json"):
-        tiled, _ = pipeline.tiled_problem(source, machine, dim=dim)
-        return _of_problem(tiled.problem, seconds, what_if)
+        try:
+            problem = pipeline.tiled_problem(source, machine, dim=dim)[0].problem
+        except PinError:
+            # What its pins contradict is to be explained.
+            problem = source if isinstance(source, Problem) else read_problem(source)
+        return _of_problem(problem, seconds, what_if)
     file = as_machine_file(machine or pipeline.DEFAULT_MACHINE)
     return _of_model(str(source), file, dim, seconds, what_if)
 
@@ -86,19 +99,24 @@ def _of_result(result: Result, seconds: float, searched: str | float | None) -> 
 
 
 def _of_problem(problem: Problem, seconds: float, searched: str | float | None) -> Explanation:
-    misfit = misfit_of(problem)
+    misfit = misfit_of_pins(problem) or misfit_of(problem)
     if misfit is None:
         result = _listed(problem)
         if result.plan is not None:
             return _of_result(result, seconds, searched)
         misfit = _without_proof(problem, result, network_name(problem))
+        if problem.pins and _makespan(replace(problem, pins=NO_PINS)) is not None:
+            misfit = replace(misfit, cause=Cause.PINS)
 
     def plan_on(machine: Machine) -> Cycles | None:
         changed = replace(problem, machine=machine)
         return None if misfit_of(changed) is not None else _listed(changed).makespan
 
-    name = network_name(problem)
-    return _with_remedies(name, problem.machine, misfit, Trials(plan_on, seconds))
+    name, trials = network_name(problem), Trials(plan_on, seconds)
+    if misfit.cause is Cause.PINS:
+        remedies = tuple(without_pins(problem, trials, _makespan))
+        return why_it_does_not_fit(name, problem.machine, misfit, remedies, trials.count)
+    return _with_remedies(name, problem.machine, misfit, trials)
 
 
 def _of_model(
@@ -128,7 +146,7 @@ def _of_model(
     trials = Trials(plan_on, seconds)
     smaller = None
     if misfit.task:
-        smaller = smaller_tiles(network, file.machine, trials, lambda one: _listed(one).makespan)
+        smaller = smaller_tiles(network, file.machine, trials, _makespan)
     return _with_remedies(network.name, file.machine, misfit, trials, smaller)
 
 
@@ -148,7 +166,18 @@ def _with_remedies(
     return why_it_does_not_fit(name, machine, misfit, remedies, trials.count)
 
 
+def _makespan(problem: Problem) -> Cycles | None:
+    return _listed(problem).makespan
+
+
 def _listed(problem: Problem) -> Result:
-    """Return the checked plan of the list scheduler, or why it finds none."""
-    answer = pipeline.solve_problem(problem, SOLVER, SolveOptions())
+    """Return the checked plan of the list scheduler, or why it finds none.
+
+    Where it does not keep to the pins that there are, another solver has a few seconds.
+    """
+    if problem.pins.kinds() <= find_solver(SOLVER).keeps:
+        answer = pipeline.solve_problem(problem, SOLVER, SolveOptions())
+    else:
+        limit = SolveOptions(time_limit=SECONDS_WITH_PINS)
+        answer = pipeline.solve_problem(problem, SOLVER_WITH_PINS, limit)
     return checked(problem, answer, asked=SOLVER)

@@ -12,6 +12,7 @@ from report.duo import duo_plan, duo_problem
 from spmilp.analysis.analyse import analyse
 from spmilp.analysis.binding import Binding, Holder, Reason, cycles_by_binding, steps_of
 from spmilp.machine.machine import CoreKind
+from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
 
 
@@ -109,6 +110,14 @@ def weights_that_stay_in_the_way() -> Problem:
     return builder.build()
 
 
+def buffers_pinned_badly() -> Problem:
+    """All operands are pinned to the second scratchpad, so that one core computes alone."""
+    problem = independent_tasks(Made(), cycles=3000, read=64)
+    operands = (buffer.index for buffer in problem.buffers if buffer.name.startswith("x"))
+    pinned = tuple(BufferPin(buffer=operand, memories=(2,)) for operand in operands)
+    return replace(problem, pins=Pins(buffers=pinned))
+
+
 CORE, ENGINE, LINK, MEMORY = Holder.CORE, Holder.ENGINE, Holder.LINK, Holder.MEMORY
 SLOWED: dict[str, tuple[Problem, Binding]] = {
     "long tasks": (
@@ -140,6 +149,7 @@ SLOWED: dict[str, tuple[Problem, Binding]] = {
         independent_tasks(Made(spm=3200, reserved=(0, 3192)), cycles=700, read=3072),
         Binding(MEMORY, 1, Reason.ROOM),
     ),
+    "buffers pinned badly": (buffers_pinned_badly(), Binding(CORE, 1, Reason.BUSY)),
     "a buffer in the way": (weights_that_stay_in_the_way(), Binding(MEMORY, 1, Reason.ROOM)),
     "an order": (one_after_another(), Binding(CORE, 0, Reason.ORDER)),
     "a chain of operands": (handed_on(), Binding(CORE, 0, Reason.WRITER)),

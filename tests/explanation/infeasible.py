@@ -9,6 +9,7 @@ import spmilp
 from analysis.slowed import Made, independent_tasks
 from spmilp.explanation.cause import Cause
 from spmilp.machine.machine import ByteRange, CoreKind, Machine, Memory
+from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem, whole_slice
 
 
@@ -171,6 +172,38 @@ def nothing_can_be_spilled_to_the_dram() -> Problem:
 def what_is_there_at_the_start_leaves_gaps() -> Problem:
     problem = weights_too_large_for_where_they_stay()
     return changed(problem, memories_with("spm0", size=6200, reserved=(ByteRange(3100, 3300),)))
+
+
+def all_cores_forbidden() -> Problem:
+    return replace(tasks(), pins=Pins(forbidden=(0, 1)))
+
+
+def one_task_has_to_start_after_another_has_ended_that_follows_it() -> Problem:
+    last = len(tasks().tasks) - 1
+    pins = TaskPin(task=0, not_before=5000), TaskPin(task=last, not_after=4000)
+    return replace(tasks(), pins=Pins(tasks=pins))
+
+
+def a_buffer_is_pinned_beyond_its_memory() -> Problem:
+    return replace(tasks(), pins=Pins(buffers=(BufferPin(buffer=0, memories=(1,), address=15000),)))
+
+
+def a_task_is_pinned_to_the_small_memory() -> Problem:
+    small = changed(tasks(), memories_with("spm1", size=2000))
+    return replace(small, pins=Pins(tasks=(TaskPin(task=1, cores=(1,)),)))
+
+
+PINNED: list[tuple[Callable[[], Problem], str, str]] = [
+    # what, what is said, what helps
+    (all_cores_forbidden, "all 2 cores are forbidden", "core core0, which is forbidden"),
+    (
+        one_task_has_to_start_after_another_has_ended_that_follows_it,
+        "task sum is pinned to have ended by cycle 4000, but task t0, before it",
+        "task t0",
+    ),
+    (a_buffer_is_pinned_beyond_its_memory, "x0 is pinned to spm0 at [15000, 17500)", "buffer x0"),
+    (a_task_is_pinned_to_the_small_memory, "t1", "task t1"),
+]
 
 
 Given = tuple[Path, Machine]

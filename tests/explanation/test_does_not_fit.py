@@ -1,5 +1,6 @@
 """Problems made infeasible in known ways: the true cause is named, and what helps does help."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from checker.worked_example import PROBLEM
 from explanation.infeasible import (
     CASES,
     MODELS,
+    PINNED,
     UNPROVEN,
     changed,
     memories_with,
@@ -21,6 +23,7 @@ from explanation.infeasible import (
     too_much_is_reserved,
 )
 from spmilp.explanation.misfit import misfit_of
+from spmilp.problem.pins import Pins, TaskPin
 from spmilp.report.explanation import Explanation
 from tests.sizing.small import write_files
 
@@ -55,6 +58,23 @@ def test_what_the_scheduler_has_no_room_for_is_named_with_both_numbers_and_somet
     assert numbers(said) == (memory, needed, usable)
     assert remedies(said), said.text
     assert max(map(len, said.text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("case", PINNED, ids=names)
+def test_the_pin_that_is_in_the_way_is_named_and_leaving_it_out_helps(case: Any) -> None:
+    make, says, pin = case
+    said = spmilp.explain(make())
+    assert (said.data["status"], said.data["cause"]) == ("infeasible", "pins")
+    assert says in f"{said.data['what']}: {said.data['reason']}"
+    changes = [each["change"] for each in remedies(said)]
+    assert f"without the pin of {pin}" in changes
+
+
+def test_a_pin_that_only_a_search_refutes_is_named_without_proof() -> None:
+    pinned = Pins(tasks=(TaskPin(task=1, not_after=150),))
+    said = spmilp.explain(replace(tasks(), pins=pinned))
+    assert said.data["cause"] == "pins"
+    assert [each["change"] for each in remedies(said)] == ["without the pin of task t1"]
 
 
 @pytest.mark.parametrize("case", [*CASES, *UNPROVEN], ids=names)
