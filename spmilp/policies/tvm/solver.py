@@ -126,6 +126,7 @@ class _Stages:
         self._pools = {core: pool.index for pool in self._tables.pools for core in pool.cores}
         self._read = {self._problem.slices[r].buffer for t in self._problem.tasks for r in t.reads}
         self._written = OneAfterAnother(self._tables, self._dram)
+        self._ways: dict[tuple[int, int, int, int], TransferOption | None] = {}
         cores = range(len(self._problem.machine.cores))
         self._queues: dict[_Queue, list[Instruction]] = {
             (core, stage): [] for core in cores for stage in Stage
@@ -270,7 +271,10 @@ class _Stages:
     def _way(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, to: MemoryIdx
     ) -> TransferOption | None:
-        return quickest_transfer(self._tables, slice_, holder, source, to)
+        key = slice_, holder, source, to
+        if key not in self._ways:
+            self._ways[key] = quickest_transfer(self._tables, *key)
+        return self._ways[key]
 
     def _timed(self, times: Mapping[Hashable, tuple[Cycles, Cycles]]) -> Decisions:
         """Return the decisions with the times of the replay."""

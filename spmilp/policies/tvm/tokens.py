@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import lcm
 from typing import TypeAlias
 
 from spmilp.machine.machine import Machine
@@ -87,7 +88,14 @@ class _Replay:
         self._queues = queues
         self._tokens = Counter(given)
         self._channels = {engine.index: engine.channels for engine in machine.engines}
-        self._rates = {link.index: link.rate for link in machine.links}
+        # Whole numbers are much quicker than fractions.
+        rates = [link.rate for link in machine.links] + [one.rate for one in machine.engines]
+        whole = lcm(*(rate.denominator for rate in rates))
+        self._rates = {link.index: int(link.rate * whole) for link in machine.links}
+        self._rates_of = [
+            [0 if one.transfer is None else int(one.transfer.rate * whole) for one in queue]
+            for queue in queues
+        ]
         self._starts: list[list[Cycles]] = [[] for _ in queues]
         self._running: list[tuple[Cycles, int]] = []
         self._waiting: dict[Hashable, set[int]] = defaultdict(set)
@@ -119,46 +127,49 @@ class _Replay:
         one = self._next(number)
         if one is None:
             return
-        lacking = next(self._lacking(one), None)
+        lacking = next(self._lacking(one, number), None)
         if lacking is not None:
             self._waiting[lacking].add(number)
             return
         self._tokens.subtract(one.takes)
-        self._hold(one.transfer, -1)
         self._starts[number].append(now)
+        self._hold(one.transfer, number, -1)
         heappush(self._running, (now + one.cycles, number))
 
     def _end(self, number: int) -> set[int]:
         """End what a queue runs; return the queues that may be able to start something then."""
         ended = self._queues[number][len(self._starts[number]) - 1]
         self._tokens.update(ended.gives)
-        self._hold(ended.transfer, 1)
+        self._hold(ended.transfer, number, 1)
         awake = {number}
         for thing in (*ended.gives, *_held(ended.transfer)):
             awake |= self._waiting.pop(thing, set())
         return awake
 
-    def _lacking(self, one: Instruction) -> Iterator[Hashable]:
-        """Yield what is not there of what an instruction takes, needs or holds."""
+    def _lacking(self, one: Instruction, number: int) -> Iterator[Hashable]:
+        """Yield what is not there of what the next instruction of a queue takes, needs or holds."""
         yield from (token for token in (*one.takes, *one.needs) if self._tokens[token] <= 0)
         if one.transfer is not None:
             if self._channels[one.transfer.engine] == 0:
                 yield "engine", one.transfer.engine
+            rate = self._rates_of[number][len(self._starts[number])]
             for link in one.transfer.links:
-                if self._rates[link] < one.transfer.rate:
+                if self._rates[link] < rate:
                     yield "link", link
 
-    def _hold(self, transfer: TransferOption | None, sign: int) -> None:
+    def _hold(self, transfer: TransferOption | None, number: int, sign: int) -> None:
+        """Take or give back what the last started instruction of a queue holds."""
         if transfer is not None:
             self._channels[transfer.engine] += sign
+            rate = self._rates_of[number][len(self._starts[number]) - 1]
             for link in transfer.links:
-                self._rates[link] += sign * transfer.rate
+                self._rates[link] += sign * rate
 
     def _what_is_left(self) -> str:
         return "; ".join(
-            f"{one.name} waits for {', '.join(map(str, self._lacking(one)))}"
-            for one in map(self._next, range(len(self._queues)))
-            if one is not None
+            f"{one.name} waits for {', '.join(map(str, self._lacking(one, number)))}"
+            for number in range(len(self._queues))
+            if (one := self._next(number)) is not None
         )
 
 
