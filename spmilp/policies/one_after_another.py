@@ -194,7 +194,15 @@ def addressed(
     return found.plan(tables, timed, bound, "")
 
 
-def made_short(context: SearchContext, plan: Plan) -> Plan:
-    """Return a plan with the same decisions and short times, at new addresses if that helps."""
+def made_short(context: SearchContext, plan: Plan, *, keeps_transfers: bool = False) -> Plan:
+    """Return a plan with the same decisions and short times, at new addresses if that helps.
+
+    Parameters
+    ----------
+    keeps_transfers
+        Whether transfers stay that are not needed, or that could bypass DRAM.
+    """
     short, seconds = shortened(context, plan), context.clock.seconds_left()
-    return short if seconds == 0.0 else repacked_plan(context, short, seconds)
+    if seconds == 0.0:
+        return short
+    return repacked_plan(context, short, seconds, keeps_transfers=keeps_transfers)

@@ -27,7 +27,7 @@ from spmilp.units import BufferIdx, MemoryIdx
 MOST_PARTS = 20_000
 """Variables of the program, at most."""
 
-NODES = 2_000
+NODES = 200
 """Of the search tree of HiGHS, where no time limit ends the search."""
 
 SHARE = 0.7
@@ -80,7 +80,7 @@ class Cdm(Solver):
                 return context.unknown(f"{context.problem.name}: no addresses, all data off chip")
             apart |= {rival}
         bound = context.bound
-        plan = made_short(context, plan)
+        plan = made_short(context, plan, keeps_transfers=True)
         context.report(context.values(plan)[0], bound.value, self.name)
         return context.found(plan, bound, self.name, _options(accesses, placement))
 

@@ -162,8 +162,12 @@ def _run_highs(
     if limits.nodes is not None:
         highs.setOptionValue("mip_max_nodes", limits.nodes)
     _, interrupted = stoppably(lambda: solver.callSolver(problem), highs.cancelSolve)
-    _, state = solver.findSolutionValues(problem)
     status, known = highs.getModelStatus(), highspy.HighsModelStatus
+    try:
+        _, state = solver.findSolutionValues(problem)
+    except KeyError:
+        # PuLP has read the values by then; it has no name for the status at a limit of nodes.
+        state = pulp.LpSolutionNoSolutionFound
     info = highs.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     infeasible = status in (known.kInfeasible, known.kUnboundedOrInfeasible)

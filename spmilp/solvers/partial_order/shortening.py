@@ -19,15 +19,24 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
     return _with(context, fixed, justified(fixed, timed))
 
 
-def repacked_plan(context: SearchContext, plan: Plan, seconds: float | None) -> Plan:
+def repacked_plan(
+    context: SearchContext, plan: Plan, seconds: float | None, *, keeps_transfers: bool = False
+) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
     Parameters
     ----------
     seconds
         Wall time; ``None`` for no limit.
+    keeps_transfers
+        Whether transfers stay that are not needed, or that could bypass DRAM.
     """
-    fixed, best = context_of(context.problem, plan)
+    fixed, best = context_of(
+        context.problem,
+        plan,
+        drops_transfers=not keeps_transfers,
+        bypasses_dram=not keeps_transfers,
+    )
     for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
         if found is not None and found.makespan < best.makespan:
             best = found

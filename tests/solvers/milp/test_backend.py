@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pulp
@@ -16,7 +17,7 @@ from spmilp.solvers.milp import backend as inside
 from spmilp.solvers.milp import process, search
 from spmilp.solvers.milp.messages import Limits, Outcome
 from spmilp.solvers.milp.process import run
-from spmilp.solvers.milp.program import Linear, Program
+from spmilp.solvers.milp.program import Linear, Program, total
 from spmilp.solvers.milp.solution import repaired
 from spmilp.solvers.milp.solver import MilpSolver
 from tests.solvers.tiny_problems import tiny_problem
@@ -150,6 +151,25 @@ def test_a_process_that_is_gone_is_replaced() -> None:
         run(knapsack(), "HiGHS", LIMITS)
 
     assert run(knapsack(), "HiGHS", LIMITS).bound == 3
+
+
+def test_a_run_that_ends_at_its_limit_of_nodes_is_not_complete_and_keeps_its_solution() -> None:
+    """Two numbers of 16 bits for each of 24 items, to be halved: long after the first node."""
+    program, random = Program(), Random(1)
+    items = [program.binary("first_half") for _ in range(24)]
+    missed = [program.number("missed", 0, 2**20) for _ in range(2)]
+    for miss in missed:
+        sizes = [random.randrange(2**16) for _ in items]
+        first = total(size * item for size, item in zip(sizes, items, strict=True))
+        program.at_least(miss, first - sum(sizes) // 2)
+        program.at_least(miss, sum(sizes) // 2 - first)
+    program.objective = total(missed)
+
+    found = run(program, "HiGHS", Limits(seconds=None, threads=1, seed=0, nodes=1))
+
+    assert not found.complete
+    assert found.values is not None
+    assert found.bound == 0
 
 
 def test_a_process_that_hangs_is_given_up_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
