@@ -18,9 +18,11 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 
 MESHES = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8))
-"""Columns and rows; the first and the third have a program that is solved exactly."""
+"""Columns and rows."""
 
 EXACTLY = (4, 16)
+"""Cores for which the program is solved; for others the algorithm."""
+
 LESS = {
     "everything off chip": Freedom(private=False, shared=False),
     "shared data off chip": Freedom(shared=False),
