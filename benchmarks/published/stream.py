@@ -84,8 +84,9 @@ def on_all_cores(problem: Problem) -> tuple[Cycles, Cycles]:
     order, cores = layers.in_order(every)
     schedules = Schedules(SearchContext(problem, SolveOptions()))
     made = [schedules.make(one, cores) for one in (order, depth_first(problem))]
-    first, second = (one.score[0] for one in made if one is not None)
-    return first, second
+    if made[0] is None or made[1] is None:
+        raise SystemExit(f"stream on {problem.name}: {schedules.reason}")
+    return made[0].score[0], made[1].score[0]
 
 
 def _makespan(problem: Problem) -> Cycles:

@@ -10,13 +10,14 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.fit import least_sizes
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.extract import Scorer, plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import Unit, in_shares, units_of_operators
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
-from spmilp.units import CoreIdx, Cycles, TaskIdx
+from spmilp.units import Bytes, CoreIdx, Cycles, TaskIdx
 
 
 class OnCore(NamedTuple):
@@ -38,13 +39,18 @@ class Layers:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._before = problem.predecessors()
-        self._kind_of = [core.kind for core in problem.machine.cores]
-        operators = operators_of(problem)
+        machine, operators = problem.machine, operators_of(problem)
+        self._kind_of = [core.kind for core in machine.cores]
+        self._room = [machine.memories[core.memory].usable for core in machine.cores]
         self._units: list[list[Unit]] = [[] for _ in range(int(operators.max(initial=-1)) + 1)]
         self.work: list[Cycles] = [0] * len(self._units)
+        self._needs: list[Bytes] = [0] * len(self._units)
         for task in problem.tasks:
+            sizes, saved = least_sizes(problem, task)
+            layer = int(operators[task.index])
+            self._needs[layer] = max(self._needs[layer], sum(sizes) - sum(saved))
             quickest = min(cycles for cycles in task.cycles if cycles is not None)
-            self.work[int(operators[task.index])] += quickest
+            self.work[layer] += quickest
         for units in units_of_operators(problem):
             for unit in units:
                 if unit.tasks:
@@ -55,20 +61,27 @@ class Layers:
     ) -> list[OnCore]:
         """Return the tasks of a part of a layer, its neighbouring tiles in runs on the cores.
 
-        The cores take turns. Where none of them can run it, all that can do.
+        The cores take turns. Where none of them can run it in its memory, all that can do.
         """
         units = self._units[layer]
         units = units[round(begin * len(units)) : round(end * len(units))]
         if not units:
             return []
-        able = [core for core in cores if units[0].cycles[self._kind_of[core]] is not None]
-        chosen = in_shares(self._problem, units, able or range(len(self._kind_of)))
+        every = range(len(self._kind_of))
+        able = self._able(layer, units[0], cores) or self._able(layer, units[0], every)
+        chosen = in_shares(self._problem, units, able or every)
         turns = Counter[int]()
         rounds = []
         for unit, core in zip(units, chosen, strict=True):
             turns[core] += 1
             rounds += [(turns[core], core, task.index) for task in unit.tasks]
         return [OnCore(task, core) for _, core, task in sorted(rounds)]
+
+    def _able(self, layer: int, unit: Unit, cores: Sequence[CoreIdx]) -> list[CoreIdx]:
+        """Return the cores of a kind that can run a unit, and with room for what it needs."""
+        can_run = (core for core in cores if unit.cycles[self._kind_of[core]] is not None)
+        room, needed = self._room, self._needs[layer]
+        return [core for core in can_run if (size := room[core]) is None or needed <= size]
 
     def in_order(self, tasks: Sequence[OnCore]) -> tuple[Ints, Ints]:
         """Return all tasks in this order, as far as they may stand so, and the core of each."""

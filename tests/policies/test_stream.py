@@ -1,5 +1,6 @@
 """Stream: sets of cores, allocations of whole layers, both orders, and plans that pass."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -42,6 +43,16 @@ def test_tiles_of_a_layer_are_spread_in_runs_over_its_cores() -> None:
     assert sorted(task for task, core in spread if core == 2) == [8, 9, 10, 11]
     assert sorted(task for task, core in spread if core == 0) == [12, 13, 14, 15]
     assert Layers(CHAIN).spread(1, (2, 0), 0.5) == [(14, 0), (12, 2), (15, 0), (13, 2)]
+
+
+def test_cores_without_room_for_a_layer_get_none_of_it() -> None:
+    memories = list(CHAIN.machine.memories)
+    memories[2] = replace(memories[2], size=700)
+    problem = replace(CHAIN, machine=replace(CHAIN.machine, memories=tuple(memories)))
+    layers = Layers(problem)
+
+    assert {core for _, core in layers.spread(0, (0, 1))} == {0}
+    assert {core for _, core in layers.spread(0, (1,))} == {0, 2, 3}
 
 
 @pytest.mark.parametrize("name", SMALL)

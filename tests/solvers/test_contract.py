@@ -18,9 +18,12 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
+from spmilp.policies.cdm.solver import Cdm
 from spmilp.policies.cosma.solver import Cosma
 from spmilp.policies.onsram.solver import OnSram
 from spmilp.policies.rammer import Rammer
+from spmilp.policies.set.solver import Set
+from spmilp.policies.stream import Stream
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
@@ -101,6 +104,10 @@ def steps(count: int) -> LocalSearch:
     Case(solver=OnSram(), problem=lambda: SHORT_CHAIN),
     Case(solver=Rammer(), problem=lambda: SHORT_CHAIN),
     Case(solver=OnSram(exact=True), problem=lambda: SHORT_CHAIN),
+    Case(solver=Cdm(exact=False), problem=lambda: SHORT_CHAIN),
+    Case(solver=Cdm(exact=True), problem=lambda: SHORT_CHAIN),
+    Case(solver=Set(steps=40), problem=lambda: SHORT_CHAIN),
+    Case(solver=Stream(generations=3), problem=lambda: SHORT_CHAIN),
 )
 def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case: Case) -> None:
     problem = case.problem()
@@ -239,6 +246,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
         *(ListScheduler(), ListScheduler(("earliest_finish", "layer_by_layer")), LocalSearch()),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
         *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
+        *(Cdm(exact=False), Cdm(exact=True), Set(), Stream()),
     ],
     ids=lambda solver: solver.name,
 )
