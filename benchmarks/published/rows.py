@@ -25,7 +25,6 @@ NAMES = (
     "calibrate",
     "smaug",
     "cdm",
-    "set",
     "stream",
     "minimalloc",
     "usmp",
