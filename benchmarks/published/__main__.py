@@ -5,7 +5,7 @@ Usage: python -m benchmarks.published [-o docs/published_results.md] [--only [NA
 
 Each source is measured by a module beside this one; its rows are kept in ``rows.csv`` as soon as it
 has ended. With ``--only`` the rows of all other sources stay as they are; with no name behind it
-the page alone is written. All of them take about half an hour on one core.
+the page alone is written. All of them take less than an hour on one core.
 """
 
 import argparse

@@ -20,10 +20,12 @@ from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
 from spmilp.policies.cdm.solver import Cdm
 from spmilp.policies.cosma.solver import Cosma
+from spmilp.policies.onsram.eager import EagerOnSram
 from spmilp.policies.onsram.solver import OnSram
 from spmilp.policies.rammer import Rammer
 from spmilp.policies.set.solver import Set
 from spmilp.policies.stream import Stream
+from spmilp.policies.toplib.solver import TopLib
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
@@ -108,6 +110,8 @@ def steps(count: int) -> LocalSearch:
     Case(solver=Cdm(exact=True), problem=lambda: SHORT_CHAIN),
     Case(solver=Set(steps=40), problem=lambda: SHORT_CHAIN),
     Case(solver=Stream(generations=3), problem=lambda: SHORT_CHAIN),
+    Case(solver=EagerOnSram(), problem=lambda: SHORT_CHAIN),
+    Case(solver=TopLib(), problem=lambda: SHORT_CHAIN),
 )
 def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case: Case) -> None:
     problem = case.problem()
@@ -247,6 +251,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
         *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
         *(Cdm(exact=False), Cdm(exact=True), Set(), Stream()),
+        *(EagerOnSram(), TopLib()),
     ],
     ids=lambda solver: solver.name,
 )
