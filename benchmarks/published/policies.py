@@ -133,8 +133,7 @@ def _row_of(name: str, outcomes: list[Outcome], best: Iterable[int]) -> Row:
     replays = [one.is_right for one in outcomes if one.is_right is not None]
     parts = [f"{len(ratios)} of {len(outcomes)} accepted"]
     if ratios:
-        parts.append(f"{exp(mean(map(log, ratios))):.2f} × `auto` on average")
-        parts.append(f"{min(ratios):.3f} at least")
+        parts.append(f"{exp(mean(map(log, ratios))):.2f} × `auto`, least {min(ratios):.3f} ×")
     if replays:
         parts.append(f"{sum(replays)} of {len(replays)} replays right")
     refused = {_without_numbers(one.reason): one.reason for one in outcomes if one.value is None}
@@ -158,7 +157,8 @@ SOURCE = Source(
         f"The suite `tiny`, and {len(NETWORKS)} rows of `networks` of up to a thousand tasks; "
         f"{SECONDS:g} s of the processor for each policy and for `auto` "
         f"({LONGER:g} s where a policy is better by then), one worker. "
-        "The ratio is that of first objectives. The checker accepts plans, and those of "
+        "Ratios are those of first objectives, geometric means. The checker accepts plans; "
+        "those of "
         f"{len(REPLAYED)} rows run on numbers, too (`spmilp replay`). Refusals have their reason."
     ),
     rows=measure,

@@ -29,6 +29,7 @@ NAMES = (
     "minimalloc",
     "usmp",
     "job_shops",
+    "policies",
 )
 """The sources, each a module beside this one, in the order of the page."""
 
