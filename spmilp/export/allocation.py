@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from spmilp.export.subject import Subject
 from spmilp.machine.machine import Memory
@@ -68,6 +69,7 @@ class Allocation:
         return max(0, self.peak - self.bound)
 
 
+@lru_cache(maxsize=1)
 def allocations(subject: Subject) -> tuple[Allocation, ...]:
     """Return the allocation of each memory of the machine, in order."""
     machine = subject.problem.machine

@@ -221,6 +221,25 @@ def test_no_file_of_the_release_profile_has_a_name_of_the_model() -> None:
             assert not [name for name in named if name.encode() in content]
 
 
+@pytest.mark.parametrize("profile", list(Profile))
+def test_another_weight_changes_the_image_alone(profile: Profile) -> None:
+    given = replace(lowered("ds_cnn_int8", 2, 1), profile=profile)
+    assert given.network is not None
+    tensors = dict(given.network.tensors)
+    name = next(n for n, each in tensors.items() if each.data is not None and each.data.ndim == 4)
+    values = tensors[name].data
+    assert values is not None
+    values = values.copy()
+    values.flat[5] ^= 1
+    tensors[name] = replace(tensors[name], data=values)
+    before = export(given, ["player"]).files
+    after = export(
+        replace(given, network=replace(given.network, tensors=tensors)), ["player"]
+    ).files
+    changed = {file for file in before if before[file] != after[file]}
+    assert changed == {"spmilp_image.c", "spmilp_image.bin", "export.json"}
+
+
 def test_without_the_model_there_is_no_release_profile() -> None:
     with pytest.raises(ExportError, match="add --model"):
         packed_plan(replace(released(lowered("ds_cnn_int8", 2, 1)), network=None))
