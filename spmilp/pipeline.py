@@ -24,7 +24,7 @@ from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.frontend.passes import passes_from
 from spmilp.hint import Hint, HintedTiles, read_hint, tiles_of
-from spmilp.lowering.learned import read_cost_model
+from spmilp.lowering.cost_model_file import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.memory_limit import memory_watched, why_it_ends

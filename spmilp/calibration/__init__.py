@@ -4,5 +4,5 @@
     fit             a model for each family of tiles, cross-validated
     coverage        tasks whose cycles no measurement covers
     boosting        regression trees, for a small error or for the right order (scikit-learn)
-The model and its file are in :mod:`spmilp.lowering.learned`, which needs no scikit-learn.
+The model and its file are in :mod:`spmilp.lowering`, which needs no scikit-learn.
 """
