@@ -10,10 +10,9 @@ from spmilp.machine.read import read_machine
 from spmilp.plan.plan import Claim, Plan
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem, Task
 from tests.checker import worked_example
-from tests.checker.mutations.subjects import planned, small_network
+from tests.checker.mutations.subjects import pinned_by_hand, planned, small_network
 from tests.checker.mutations.verdicts import Pair, pair
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
@@ -152,25 +151,6 @@ def _chain() -> Pair:
     return pair(problem, planned(problem, "list"))
 
 
-def _pinned() -> Pair:
-    """The plan made by hand, which keeps to all of these."""
-    pins = Pins(
-        tasks=(
-            TaskPin(task=0, cores=(0,), not_before=49, not_after=69),
-            TaskPin(task=2, cores=(1, 2)),
-            TaskPin(task=4, not_before=150),
-        ),
-        buffers=(
-            BufferPin(buffer=1, memories=(3,)),
-            BufferPin(buffer=2, memories=(2, 3)),
-            BufferPin(buffer=3, memories=(2,), address=192),
-            BufferPin(buffer=4, memories=(2,), address=192, resident=True),
-            BufferPin(buffer=5, memories=(1, 3)),
-        ),
-    )
-    return pair(replace(worked_example.PROBLEM, pins=pins), worked_example.PLAN)
-
-
 def _without_data() -> Pair:
     """Tasks that only wait for each other."""
     machine = replace(worked_example.MACHINE, links=(), engines=(), remote=None)
@@ -233,7 +213,7 @@ BASES: dict[str, tuple[str, Callable[[], Pair]]] = {
 PINNED: tuple[str, Callable[[], Pair]] = (
     "pins: cores, times, memories, an address, a buffer that is resident until its last reader has "
     "ended and takes over the bytes of another one with an address",
-    _pinned,
+    pinned_by_hand,
 )
 
 WITHOUT_CONTROLLER: dict[str, Callable[[], Pair]] = {

@@ -45,6 +45,8 @@ class Reason(StrEnum):
     """The link carries other transfers, and what comes next needs its rate."""
     ROOM = "room"
     """The bytes in the memory to which what comes next is to be written are in use."""
+    PINNED = "pinned"
+    """The task that comes next is pinned not to start before."""
     UNUSED = "unused"
     """Nothing does."""
 
@@ -70,6 +72,7 @@ class Step:
 
 
 NOTHING = Binding(Holder.NOTHING, 0, Reason.UNUSED)
+PINNED = Binding(Holder.NOTHING, 0, Reason.PINNED)
 
 
 def steps_of(subject: Subject, chain: Chain) -> tuple[Step, ...]:
@@ -80,6 +83,7 @@ def steps_of(subject: Subject, chain: Chain) -> tuple[Step, ...]:
     or engine on its way.
     """
     rates = _Rates(subject)
+    pinned = {(pin.task, pin.not_before) for pin in subject.problem.pins.tasks}
     steps: list[Step] = []
     for link, following in pairwise((*chain.links, None)):
         if link is None:
@@ -91,7 +95,7 @@ def steps_of(subject: Subject, chain: Chain) -> tuple[Step, ...]:
                     end=link.start,
                     part=Part.UNUSED,
                     activity=link.activity,
-                    binding=NOTHING,
+                    binding=PINNED if (link.activity, link.start) in pinned else NOTHING,
                 )
             )
         steps += rates.steps(link, following)

@@ -38,6 +38,7 @@ REASONS: dict[Reason, str] = {
     Reason.CHANNELS: "{name} has no channel free: {channels}",
     Reason.TAKEN: "{name}, {rate}, is taken by other transfers",
     Reason.ROOM: "{name} has no room: bytes are in use, {size}",
+    Reason.PINNED: "a task is pinned not to start any earlier",
     Reason.UNUSED: "nothing is waited for: the plan could go on",
 }
 """How a resource holds the critical chain up."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from spmilp.analysis.analyse import analyse
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.builder import ProblemBuilder
@@ -11,6 +12,7 @@ from spmilp.problem.named_pins import read_pins, with_pins
 from spmilp.problem.pins import NO_PINS, PinKind
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
+from spmilp.report.slowness import why_slow
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.narrow import narrowed
 from tests.pins.pinned_problems import pinned_problem
@@ -155,6 +157,14 @@ def test_a_settled_plan_is_valid_or_there_is_none(number: int) -> None:
 def test_without_pins_a_problem_is_not_narrowed() -> None:
     problem = two_cores()
     assert narrowed(problem).problem is problem
+
+
+def test_waiting_for_a_pinned_start_is_explained() -> None:
+    problem = with_pins(two_cores(), read_pins(EACH["not before"]))
+    plan = solved(problem, "list").plan
+    assert plan is not None
+    text = why_slow(analyse(problem, plan)).text
+    assert "a task is pinned not to start any earlier" in text
 
 
 def test_a_plan_for_pins_is_a_hint_for_them() -> None:

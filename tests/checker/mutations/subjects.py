@@ -9,6 +9,7 @@ from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Plan
 from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver
@@ -109,6 +110,25 @@ def of_chain(solver: str) -> Pair:
     return pair(problem, planned(problem, solver, seconds=0.5))
 
 
+def pinned_by_hand() -> Pair:
+    """The plan made by hand, which keeps to all of these."""
+    pins = Pins(
+        tasks=(
+            TaskPin(task=0, cores=(0,), not_before=49, not_after=69),
+            TaskPin(task=2, cores=(1, 2)),
+            TaskPin(task=4, not_before=150),
+        ),
+        buffers=(
+            BufferPin(buffer=1, memories=(3,)),
+            BufferPin(buffer=2, memories=(2, 3)),
+            BufferPin(buffer=3, memories=(2,), address=192),
+            BufferPin(buffer=4, memories=(2,), address=192, resident=True),
+            BufferPin(buffer=5, memories=(1, 3)),
+        ),
+    )
+    return pair(replace(worked_example.PROBLEM, pins=pins), worked_example.PLAN)
+
+
 SUBJECTS: dict[str, Callable[[], Pair]] = {
     "worked example": lambda: pair(worked_example.PROBLEM, worked_example.PLAN),
     **{name: partial(on_preset, name) for name in PRESETS},
@@ -121,6 +141,7 @@ SUBJECTS: dict[str, Callable[[], Pair]] = {
     "in place by cpsat": partial(of_tiny, "cpsat", 121),
     "spill by milp": partial(of_tiny, "milp", 43),
     "shared memory by bruteforce": partial(of_tiny, "bruteforce", 78),
+    "pins by hand": pinned_by_hand,
 }
 MORE: dict[str, Callable[[], Pair]] = {
     "multicast, remote reads and spill by cpsat": partial(of_tiny, "cpsat", 95, 5.0),
