@@ -1,5 +1,6 @@
 """Problems made infeasible in known ways: the true cause is named, and what helps does help."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from explanation.infeasible import (
     MODELS,
     PINNED,
     UNPROVEN,
+    a_network_whose_tiles_do_not_go_between_reserved_ranges,
     changed,
     memories_with,
     operands_too_large,
@@ -99,6 +101,18 @@ def test_the_true_cause_of_a_network_is_named_and_something_helps(
     assert numbers(said) == tuple(expected)
     assert remedies(said)[0]["change"].startswith(helps)
     assert remedies(said)[0]["makespan"] > 0
+
+
+def test_pins_with_the_smaller_tiles_make_solve_find_the_plan(given: tuple[Path, Any]) -> None:
+    made = a_network_whose_tiles_do_not_go_between_reserved_ranges(*given)
+    assert spmilp.solve(*made, solver="list").plan is None
+    helps = remedies(spmilp.explain(*made))[0]
+    tiles = [
+        {"group": group, "tiles": tiling}
+        for group, tiling in re.findall(r"group (\S+) in (\S+) tiles", helps["change"])
+    ]
+    assert len(tiles) == 2
+    assert spmilp.solve(*made, solver="list", pins={"tiles": tiles}).makespan == helps["makespan"]
 
 
 def numbers(said: Explanation) -> tuple[object, ...]:
