@@ -18,17 +18,17 @@ from spmilp.solvers.common.solver import Solver
 from tests.policies.small_instances import small_instance
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
-SECONDS = 3.0
+SECONDS = 2.0
 
 
 @cache
 def problem() -> Problem:
-    return problem_of(MODEL, "epiphany3")
+    return problem_of(MODEL, "edge16")
 
 
 @cache
 def made_by(name: str) -> Outcome:
-    source = ModelOnMachine(model=MODEL, machine="epiphany3")
+    source = ModelOnMachine(model=MODEL, machine="edge16")
     return outcome(name, problem(), SECONDS, source)
 
 
