@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmilp.errors import FileError, SpmilpError
+from spmilp.errors import FileError, PinError, SpmilpError
 from spmilp.files import read_bytes
 from spmilp.machine.fields import LARGEST
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
@@ -62,8 +62,10 @@ def job_shop_text(problem: Problem) -> str:
     Raises
     ------
     SpmilpError
-        If tasks read, write or need scratch bytes, or do not form chains.
+        If tasks read, write or need scratch bytes, do not form chains, or are pinned.
     """
+    if problem.pins:
+        raise PinError(f"{problem.name}: has pins, which a job shop cannot say")
     jobs = list(_chains(problem))
     machines = len(problem.machine.cores)
     eligible = 0

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from spmilp.errors import SpmilpError
+from spmilp.errors import PinError, SpmilpError
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, Problem, Task, whole_slice
@@ -90,9 +90,11 @@ def lifetimes_of_problem(problem: Problem) -> tuple[Lifetime, ...]:
     ------
     SpmilpError
         If something else is to decide: there are several cores or an engine, or two tasks whose
-        order is open; or if a buffer is not the whole of what is read, starts or ends somewhere, or
-        may lie in place of another.
+        order is open; if anything is pinned; or if a buffer is not the whole of what is read,
+        starts or ends somewhere, or may lie in place of another.
     """
+    if problem.pins:
+        raise PinError(f"{problem.name}: has pins, which lifetimes cannot say")
     if len(problem.machine.cores) > 1 or problem.machine.engines:
         raise SpmilpError(
             f"{problem.name}: has {len(problem.machine.cores)} cores and "
