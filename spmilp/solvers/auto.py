@@ -268,7 +268,10 @@ def ended(context: SearchContext, result: SolverResult) -> SolverResult:
     plan = result.plan
     if plan is None or result.interrupted or not moves_too_much(context, plan):
         return result
-    if not _has_time(context, plan) or not context.accepts(plan):
+    pace, rows = context.clock.pace, rows_of(plan)
+    # A round is cut where the time is over, but what it has found is made a plan and checked.
+    needed = pace.seconds(Step.CHECK, rows) + pace.seconds(Step.PLAN, rows)
+    if not context.clock.has_seconds(2 * needed) or not context.accepts(plan):
         return result
     limit, left = context.options.time_limit, context.clock.seconds_left()
     if limit is not None and left is not None:
