@@ -1,9 +1,11 @@
 """TVM's latency hiding: what tokens allow, no deadlock, plans that pass, and what hiding gains."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import spmilp
 from spmilp.checker.check import check
 from spmilp.checker.races.check import check_commands
 from spmilp.commands.build import build_commands
@@ -13,6 +15,7 @@ from spmilp.solvers.base import SolveOptions
 from tests.policies.small_instances import SMALL, small_instance
 from tests.solvers.chains import chain, star
 
+MODELS = Path(__file__).parents[2] / "models"
 REFUSED = {
     "layers-20t-3c": "tvm takes machines with 1 DRAM; this one has 0",
     "stages-24t-4c-crossbar-staged-tight-compute": "no engine moves",
@@ -87,3 +90,9 @@ def test_a_limit_that_is_over_leaves_no_plan_and_says_so() -> None:
     found = Tvm().solve(problem, SolveOptions(time_limit=0.0))
     assert found.plan is None
     assert "time limit" in found.reason
+
+
+def test_the_numbers_are_right_with_random_delays() -> None:
+    result = spmilp.solve(MODELS / "ds_cnn_int8.onnx", "vdla", solver="tvm")
+    assert result.violations == ()
+    assert result.replay(delays=0, runs=2)["within"].all()
