@@ -1,14 +1,17 @@
 """What each pass over a network changes of plan and traffic.
 
-Usage: python -m benchmarks.passes [NETWORK ...] [--machine M]
+Usage: python -m benchmarks.passes [NETWORK ...] [--machine M] [--instances]
 
 Each pass is switched off by itself, and fusion is done in the other ways; tiles are of the first
 choice, plans the list scheduler's, checked. Makespan and DRAM traffic are given as multiples of
 those with all passes on; what changes nothing is left out. One network has every Relu between
-transpositions, as converters from frameworks with channels last write it.
+transpositions, as converters from frameworks with channels last write it. With ``--instances`` it
+is ``no-sharing`` on the instances instead, whose scratchpads are small: cycles and DRAM bytes with
+all passes and without this one.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +20,11 @@ from onnx import helper
 
 import spmilp
 from spmilp.frontend.passes import SWITCHES, Fuse
+from spmilp.problem.read import read_problem
+from spmilp.registry import find_solver
+from spmilp.solvers.base import SolveOptions
+
+INSTANCES = Path(__file__).parents[1] / "instances" / "problems"
 
 CHANNELS_LAST = "resnet8_f32, Relu channels last"
 NETWORKS = (
@@ -34,7 +42,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--machine", default="mesh4x4")
+    parser.add_argument("--instances", action="store_true")
     given = parser.parse_args()
+    if given.instances:
+        instances_without_sharing()
+        return
     print("| network | passes | operators | groups | tasks | makespan | DRAM traffic |")
     print("|---|---|--:|--:|--:|--:|--:|")
     others = (f"fuse={how}" for how in Fuse if how is not Fuse.DEFAULT)
@@ -70,6 +82,27 @@ def main() -> None:
                 shown = [name.split("/")[-1], passes or "all on", *cells]
                 print(f"| {' | '.join(shown)} |", flush=True)
             base_counts = base_counts or cells[:3]
+
+
+def instances_without_sharing() -> None:
+    """Print a row for each instance whose plan changes when no result may take over bytes."""
+    print("| instance | all on | no-sharing |")
+    print("|---|--:|--:|")
+    solver, count = find_solver("list"), 0
+    for file in sorted(INSTANCES.glob("*.json")):
+        problem = read_problem(file)
+        if len(problem.tasks) > 30 or not any(task.in_place for task in problem.tasks):
+            continue
+        count += 1
+        tasks = tuple(replace(task, in_place=()) for task in problem.tasks)
+        cells = []
+        for each in (problem, replace(problem, tasks=tasks)):
+            plan = solver.solve(each, SolveOptions()).plan
+            claim = None if plan is None else plan.claim
+            cells.append("none" if claim is None else f"{claim.makespan:,}, {claim.dram_traffic:,}")
+        if cells[0] != cells[1]:
+            print(f"| {file.stem} | {' | '.join(cells)} |", flush=True)
+    print(f"\n{count} instances have such results.")
 
 
 def channels_last(folder: Path) -> Path:
