@@ -3,6 +3,9 @@
 from spmilp.export.errors import ExportError
 
 WIDTH_BITS = 5
+READ_AT_ONCE = 4
+"""Bytes that the sources read from any byte on that has bits."""
+
 LARGEST = 2**31 - 1
 """The largest number that the width before it can express."""
 
@@ -55,8 +58,9 @@ class Bits:
         self.put(other._rest, other._length)
 
     def content(self) -> bytes:
-        """Return all bits as bytes, with zeros behind the last."""
-        return bytes(self._whole) + (bytes([self._rest]) if self._length else b"")
+        """Return all bits as bytes, with zeros behind the last: C reads four bytes at once."""
+        rest = bytes([self._rest]) if self._length else b""
+        return bytes(self._whole) + rest + bytes(READ_AT_ONCE - 1)
 
 
 def number_bits(value: int) -> int:

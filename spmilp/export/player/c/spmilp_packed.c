@@ -13,19 +13,19 @@ struct reader {
     uint32_t at;
 };
 
-/* The next `width` bits, the lowest first; at most 32. */
+/* The next `width` bits, the lowest first; at most 32. Four bytes are read at once, on a processor
+   whose words begin with their lowest byte; three bytes behind the last are there for that. */
 static uint32_t take(struct reader *reader, uint32_t width)
 {
-    uint32_t value = 0U, done = 0U;
-    while (done < width) {
-        const uint32_t first = reader->at % 8U, left = width - done;
-        const uint32_t count = left < 8U - first ? left : 8U - first;
-        const uint32_t part = (uint32_t)reader->bits[reader->at / 8U] >> first;
-        value |= (part & ((1U << count) - 1U)) << done;
-        reader->at += count;
-        done += count;
+    const uint32_t first = reader->at % 8U;
+    uint32_t window;
+    if (width > 24U) {
+        const uint32_t low = take(reader, 16U);
+        return low | take(reader, width - 16U) << 16;
     }
-    return value;
+    memcpy(&window, reader->bits + reader->at / 8U, sizeof window);
+    reader->at += width;
+    return window >> first & ((1U << width) - 1U);
 }
 
 /* A number of any size: how many bits it has, and those below the highest. */
