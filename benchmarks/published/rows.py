@@ -25,6 +25,7 @@ NAMES = (
     "calibrate",
     "smaug",
     "cdm",
+    "set",
     "stream",
     "minimalloc",
     "usmp",

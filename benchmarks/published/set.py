@@ -18,9 +18,9 @@ from spmilp.solvers.list_scheduler.assignments import along_the_chip
 from spmilp.tile_selection.first_choice import choose_tilings
 from spmilp.units import Cycles
 
-IMAGES = 4
+IMAGES = 1
 STEPS = 10
-SMALLER = f"{IMAGES} images here, 64 there; schedules with transfers here, formulas there"
+SMALLER = "one image here, 64 there; schedules with transfers here, formulas there"
 
 
 def measure(data: Path) -> Iterator[Row]:
@@ -52,7 +52,7 @@ def measure(data: Path) -> Iterator[Row]:
 
 
 def resnet50() -> Problem:
-    """Return the network with a few images, one byte for each element."""
+    """Return the network with one byte for each element."""
     with write_resnet50(IMAGES) as folder:
         network, target = load(Path(folder) / "resnet50.onnx", MACHINE)
     network = in_bytes(network)
@@ -82,7 +82,7 @@ SOURCE = Source(
         "nothing here."
     ),
     setting=(
-        f"ResNet-50, {IMAGES} images, a byte for each element, tiles of the first choice, on "
+        "ResNet-50, one image, a byte for each element, tiles of the first choice, on "
         "`set_8x8`, the 8 × 8 cores of its example; pipelines of two, four or eight neighbours "
         "with one or four sub-batches. Plans passed the checker."
     ),
