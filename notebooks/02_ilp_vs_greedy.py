@@ -40,11 +40,13 @@ import os
 from pathlib import Path
 
 import pandas as pd
+from IPython.display import display
 
 import spmilp
 from spmilp.registry import list_solvers, solver_names
 
 # %matplotlib inline
+pd.set_option("display.max_colwidth", None)
 
 FOLDER = Path("../instances/problems")
 WORDS = os.environ.get("SPMILP_INSTANCES", "").split()
@@ -93,7 +95,16 @@ features.fillna("not named").groupby(["memory", "load"])["tasks"].agg(["count", 
 runs = spmilp.compare(problems, solvers=[*GREEDY, *POLICIES, *OWN], **LIMITS)
 runs = runs.with_best("greedy:", "best greedy")
 assert runs.is_sound, runs.defects
-runs.summary.set_index("solver").loc[SHOWN].round(3)
+summary = runs.summary.set_index("solver")
+summary.loc[SHOWN].round(3)
+
+# %% [markdown]
+# What was refused, and the first reason:
+
+# %%
+refused = runs.runs[runs.runs["objective"].isna()].groupby("solver")["reason"]
+display(refused.agg(["count", "first"]))
+SHOWN = [name for name in SHOWN if summary.loc[name, "plans"]]
 
 # %% [markdown]
 # The greedy rules one by one, best first. None of them is good everywhere: compare the worst
@@ -101,7 +112,7 @@ runs.summary.set_index("solver").loc[SHOWN].round(3)
 
 # %%
 one_by_one = ["plans", "ratio_to_best", "worst_ratio_to_best", "median_gap"]
-runs.summary.set_index("solver").loc[GREEDY, one_by_one].sort_values("ratio_to_best").round(3)
+summary.loc[GREEDY, one_by_one].sort_values("ratio_to_best").round(3)
 
 # %% [markdown]
 # ## Performance profiles

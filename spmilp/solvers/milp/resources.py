@@ -20,7 +20,7 @@ them counts all.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations, islice
+from itertools import combinations
 from math import lcm
 from typing import NamedTuple
 
@@ -176,15 +176,14 @@ class _Resources:
 
     def _never_overdrawn(self, users: Sequence[User], capacity: Fraction) -> None:
         ordered = sorted(users, key=lambda user: (-user.amount, user.span.name))
-        sets = list(islice(_minimal_forbidden_sets(ordered, capacity), MOST_SETS + 1))
-        if len(sets) > MOST_SETS and max(map(len, sets)) > 2:
-            if all(user.amount == 1 for user in ordered):
-                self._tell_apart(ordered, int(capacity))
-            else:
-                self._count_at_every_start(ordered, capacity)
-            return
-        for some in _minimal_forbidden_sets(ordered, capacity):
-            self._one_comes_first(some)
+        sets = _sets_if_few(ordered, capacity)
+        if sets is not None:
+            for some in sets:
+                self._one_comes_first(some)
+        elif all(user.amount == 1 for user in ordered):
+            self._tell_apart(ordered, int(capacity))
+        else:
+            self._count_at_every_start(ordered, capacity)
 
     def _tell_apart(self, users: Sequence[User], count: int) -> None:
         """Give each user one of the equal units; to break symmetry, low numbers first."""
@@ -228,6 +227,22 @@ class _Resources:
         ]
         wanted = total(user.uses for user in users) - (len(users) - 1)
         self._vars.program.at_least(total(apart), wanted)
+
+
+def _sets_if_few(users: Sequence[User], capacity: Fraction) -> list[list[User]] | None:
+    """Return the minimal forbidden sets; ``None`` when they are many and some are no pairs.
+
+    Pairs alone are never too many. The largest users come first and have pairs only, so the first
+    sets do not tell whether others follow.
+    """
+    sets: list[list[User]] = []
+    has_others = False
+    for some in _minimal_forbidden_sets(users, capacity):
+        sets.append(some)
+        has_others = has_others or len(some) > 2
+        if has_others and len(sets) > MOST_SETS:
+            return None
+    return sets
 
 
 def _minimal_forbidden_sets(users: Sequence[User], capacity: Fraction) -> Iterator[list[User]]:

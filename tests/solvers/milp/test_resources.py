@@ -10,6 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.milp import resources
+from spmilp.solvers.milp.program import Linear
 from spmilp.solvers.milp.solver import MilpSolver
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -39,3 +40,17 @@ def test_the_makespan_is_that_of_the_brute_force(
 
     assert result.status is SolveStatus.OPTIMAL
     assert result.bound == oracle.bound
+
+
+def test_many_forbidden_sets_behind_many_pairs_are_not_all_made() -> None:
+    # 40 large users make 780 pairs; behind them 300 small ones make 4 million sets of three.
+    amounts = [Fraction(2, 3)] * 40 + [Fraction(2, 5)] * 300
+    users = [user(name, amount) for name, amount in enumerate(amounts)]
+
+    assert resources._sets_if_few(users[:40], Fraction(1)) is not None
+    assert resources._sets_if_few(users, Fraction(1)) is None
+
+
+def user(name: int, amount: Fraction) -> resources.User:
+    span = resources.Span(str(name), Linear(), Linear(), None, frozenset())
+    return resources.User(span, amount, Linear())
