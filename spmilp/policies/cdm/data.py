@@ -1,7 +1,7 @@
 """All placements of a problem's buffers: their parts with what they cost, and the sum of it."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +17,26 @@ from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx
 class Accesses:
     """All variables of a problem on given cores, with the costs of their parts.
 
+    Parameters
+    ----------
+    is_over
+        Says when time is short; the buffers that are left then stay off chip.
+
     Attributes
     ----------
     base
         Cycles that each resource is busy in each wave whatever is decided.
     """
 
-    def __init__(self, tables: ProblemTables, cores: Sequence[CoreIdx], dram: MemoryIdx) -> None:
+    def __init__(
+        self,
+        tables: ProblemTables,
+        cores: Sequence[CoreIdx],
+        dram: MemoryIdx,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.tables = tables
+        self._is_over = is_over
         self.dram = dram
         self.uses = Uses(tables, cores)
         self.steps = self.uses.steps
@@ -99,7 +111,7 @@ class Accesses:
     def _variable(self, buffer: BufferIdx) -> Variable:
         homes = {
             memory: self._add(part)
-            for memory in self.uses.home_memories(buffer)
+            for memory in ([] if self._is_over() else self.uses.home_memories(buffer))
             if (part := self._home(buffer, memory)) is not None
         }
         store = None

@@ -30,6 +30,9 @@ MOST_PARTS = 20_000
 NODES = 200
 """Of the search tree of HiGHS, where no time limit ends the search."""
 
+SHARE_OF_PARTS = 0.35
+"""Of the time limit, by which it is known what placements can be made of."""
+
 SHARE = 0.7
 """Of the time limit, by which the search for a placement has ended."""
 
@@ -62,7 +65,8 @@ class Cdm(Solver):
     def _search(self, context: SearchContext) -> SolverResult:
         tables = ProblemTables(context.problem)
         cores = cores_of(tables)
-        accesses = Accesses(tables, cores, the_dram(context.problem, "cdm"))
+        dram = the_dram(context.problem, "cdm")
+        accesses = Accesses(tables, cores, dram, lambda: context.clock.is_over(SHARE_OF_PARTS))
         if self._exact and len(accesses.parts) > MOST_PARTS:
             raise NotTakenError(
                 f"cdm:ilp takes programs of {MOST_PARTS} variables; this one has "
