@@ -13,7 +13,7 @@ _POINTER, _PACKED_HEAD, _TABLES_HEAD = 4, 52, 8 * (len(layouts.LAYOUTS) + 2) + 1
 """Bytes on a processor of 32 bits: of the structs ``spmilp_packed`` and ``spmilp_tables``."""
 
 
-MOST_NAMED = 4
+MOST_NAMED = 2
 """Memories that a line of text names."""
 
 
@@ -61,15 +61,17 @@ class Footprint:
 
         Of many memories the first ones and the fullest of the others.
         """
-        ram = ", ".join(f"{name} {used:,} B" for name, used in self.memories[:MOST_NAMED])
-        if len(self.memories) > MOST_NAMED:
-            others = self.memories[MOST_NAMED:]
+        named = MOST_NAMED if len(self.memories) > MOST_NAMED + 1 else len(self.memories)
+        ram = ", ".join(f"{name} {used:,} B" for name, used in self.memories[:named])
+        others = self.memories[named:]
+        if others:
             fullest, most = max(others, key=lambda memory: memory[1])
             ram += f", {len(others)} more with up to {most:,} B ({fullest})"
         return (
             f"flash: {self.constants:,} B of constants, {self.tables:,} B of tables "
             f"({self.profile.value})",
-            f"RAM: {ram}; {self.workspace:,} B of workspace for each core, {self.state:,} B for "
+            f"RAM: {ram}",
+            f"besides: {self.workspace:,} B of workspace for each core, {self.state:,} B for "
             f"events and lists; alignment {self.alignment} B",
         )
 
