@@ -227,6 +227,7 @@ def solve(
         machine = _measured_machine(model, machine, cost_model)
     clock = Clock(None if math.isinf(limit) else limit, perf_counter)
     search: TileSearch | Tiles = how
+    named = read_pins(pins)
     log = SearchLog(lambda: clock.seconds_gone, observer.on_log)
     with _within_memory(memory_limit, _logged(observer, log)) as heard:
         options = SolveOptions(
@@ -238,13 +239,15 @@ def solve(
         )
         if how is Tiles.SEARCH:
             seconds = None if math.isinf(limit) else limit * SHARE_OF_TILES
-            search = TileSearch(seconds=seconds, on_better=heard.on_tiles)
+            # The schedules by which tiles are chosen know of no other pins than tiles.
+            said = heard.on_tiles if named.are_of_tiles_alone else SILENT.on_tiles
+            search = TileSearch(seconds=seconds, on_better=said)
         tiled, origin = tiled_problem(
             model,
             machine,
             dim=dim,
             objective=objective,
-            pins=pins,
+            pins=named,
             tile_search=search,
             hint=from_before,
             clock=clock,

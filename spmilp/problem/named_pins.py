@@ -93,6 +93,11 @@ class NamedPins(FileModel):
     buffers: Table[BufferRow] = ()
     tiles: Table[TilesRow] = ()
 
+    @property
+    def are_of_tiles_alone(self) -> bool:
+        """Whether any plan of a problem with the pinned tiles keeps to them."""
+        return not (self.forbid_cores or self.tasks or self.buffers)
+
 
 NO_NAMED_PINS = NamedPins()
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import spmilp
 from spmilp.analysis.analyse import analyse
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
@@ -176,3 +177,22 @@ def test_a_plan_for_pins_is_a_hint_for_them() -> None:
     assert again is not None
     assert again.claim.makespan <= plan.claim.makespan
     assert replace(problem, pins=NO_PINS).pins == NO_PINS
+
+
+def test_schedules_that_know_nothing_of_pins_are_no_incumbents() -> None:
+    start = 50_000
+    pins = {"tasks": [{"task": "Gemm_28", "not_before": start}]}
+
+    result = spmilp.solve(
+        "models/resnet8_int8.onnx",
+        "mesh4x4",
+        solver="list",
+        tiles="search",
+        pins=pins,
+        time_limit=8,
+    )
+
+    assert result.makespan is not None
+    assert result.makespan > start
+    assert [entry for entry in result.log if entry.incumbent is not None]
+    assert all(entry.incumbent is None or entry.incumbent > start for entry in result.log)
