@@ -21,7 +21,8 @@ scratchpads:
     dma: [{channels: 1, setup_cycles: 10, rate_bytes_per_cycle: 4}]
 dram: [{sites: [bus], rate_bytes_per_cycle: 4, latency_cycles: 20}]
 """
-OPTIONS = {"solver": "list", "time_limit": 20.0}
+OPTIONS = {"solver": "list", "time_limit": 240.0}
+"""Rows end by themselves after seconds; with a shorter limit a busy computer cuts some shorter."""
 
 
 def write_files(folder: Path, *, layers: int = 2) -> tuple[Path, Path]:

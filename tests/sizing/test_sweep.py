@@ -145,7 +145,9 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(
 ) -> None:
     command = [sys.executable, "-m", "spmilp", "sweep", str(files[0]), "-m", str(files[1])]
     command += ["--spm", SPM, "--dma-channels", "1,2", "--solver", "list", "--jobs", "1"]
-    running = subprocess.Popen([*command, "--time-limit", "20s", "-o", str(tmp_path)])
+    running = subprocess.Popen(
+        [*command, "--time-limit", f"{OPTIONS['time_limit']}s", "-o", str(tmp_path)]
+    )
     rows = tmp_path / "rows"
     while len(list(rows.glob("*/row.json"))) < 1:
         assert running.poll() is None
