@@ -14,9 +14,9 @@
 # %% [markdown]
 # # Your own machine
 #
-# A machine is one YAML file: cores, scratchpads with their DMA engines, links, DRAM. This notebook
-# writes one for a chip with four cores on a mesh, maps a network onto it, sees what binds the plan,
-# and changes the machine. [machines](../docs/machines.md) explains every field.
+# A machine is one YAML file: cores, scratchpads with their DMA engines, links, DRAM. This
+# notebook writes one for a chip with four cores on a mesh, maps a network onto it, sees what
+# binds the plan, and changes the machine. [machines](../docs/machines.md) explains every field.
 #
 # | variable | meaning | without it |
 # |---|---|---|
@@ -121,9 +121,10 @@ print(result.explain())
 # %% [markdown]
 # ## Other numbers
 #
-# `replace` sets some of the numbers anew; any field has a path. `bound` holds for the tiles of that
-# row, `any tiles` for all tiles. Each row is a search of its own, so in a few seconds a machine with
-# more of something may get a slightly worse plan; `spmilp.sweep` hands plans on, so that it does not.
+# `replace` sets some of the numbers anew; any field has a path. `bound` holds for the tiles of
+# that row, `any tiles` for all tiles. Each row is a search of its own, so in a few seconds a
+# machine with more of something may get a slightly worse plan; `spmilp.sweep` hands plans on, so
+# that it does not.
 
 # %%
 changes = {
