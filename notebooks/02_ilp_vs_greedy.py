@@ -34,6 +34,10 @@
 # | `SPMILP_NETWORKS` | how many of the whole networks | all |
 # | `SPMILP_SECONDS` | time limit of each run, in seconds | 60 |
 # | `SPMILP_WORKERS` | threads of each run | 1 |
+#
+# The outputs below were made with `SPMILP_SECONDS=4`, those of whole networks with 2 and
+# `SPMILP_NETWORKS=1`; with more seconds the exact programs come further
+# ([instances](../docs/instances.md)).
 
 # %%
 import os
