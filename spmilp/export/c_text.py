@@ -21,9 +21,10 @@ SECTION_MACRO = (
 )
 
 
-def head(stamp: Stamp, summary: str) -> list[str]:
-    """Return the comment that a file begins with."""
-    return ["/*", f" * {summary}", " *", *(f" * {e}" for e in stamp.lines(NAME, VERSION)), " */"]
+def head(stamp: Stamp, summary: str, *, has_values: bool = False) -> list[str]:
+    """Return the comment that a file begins with; of one with values it names the model's hash."""
+    origin = stamp.lines if has_values else stamp.lines_of_tables
+    return ["/*", f" * {summary}", " *", *(f" * {e}" for e in origin(NAME, VERSION)), " */"]
 
 
 def guarded(name: str, lines: Iterable[str]) -> str:
@@ -101,7 +102,7 @@ def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
     prefix = subject.prefix
     if not image_is_in_c(image):
         return {f"{prefix}_image.bin": image}
-    lines = head(subject.stamp, "Bytes of the constants, as they lie in flash.")
+    lines = head(subject.stamp, "Bytes of the constants, as they lie in flash.", has_values=True)
     lines += ["", f'#include "{prefix}_plan.h"', "", *SECTION_MACRO, ""]
     lines += numbers(f"SPMILP_TABLE {image_declaration(prefix, image)}", image, None)
     return {

@@ -76,6 +76,14 @@ class Stamp:
             f"plan: {self.status}",
         )
 
+    def lines_of_tables(self, name: str, version: str) -> tuple[str, ...]:
+        """Return the same without the hashes that another value of a weight changes.
+
+        Files that hold no values stay as they are when only weights change.
+        """
+        changing = ("model_sha256", "problem_sha256", "plan_sha256")
+        return tuple(each for each in self.lines(name, version) if not each.startswith(changing))
+
     def fields(self, name: str, version: str) -> dict[str, str]:
         """Return the same as fields of a JSON object."""
         pairs = [line.partition(": ") for line in self.lines(name, version)[1:]]

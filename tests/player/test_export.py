@@ -6,15 +6,19 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
+import spmilp
 from cli.running import MODELS
 from export.subjects import lowered, subject
 from player.kernel_network import KernelNetwork, scale_of
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
 from spmilp.export.player.files import INPUTS, RANK, WINDOW_AXES, kernel_names, require_kernels
-from spmilp.export.subject import Subject
+from spmilp.export.request import ExportRequest, export_plan
+from spmilp.export.subject import Profile, Subject
 from spmilp.export.tables.codes import OPERATORS
 from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
@@ -32,6 +36,31 @@ def test_the_player_comes_with_the_tables_that_it_runs() -> None:
     assert {"spmilp_plan.c", "spmilp_image.c", "spmilp_main.c", "player.mk"} <= set(made.files)
     for content in made.files.values():
         assert re.search(rb"@[A-Z_]+@", content) is None
+
+
+def exported(model: Path, profile: Profile) -> dict[str, bytes]:
+    """Return the C files of a network on gap8, solved anew."""
+    found = spmilp.solve(model, "gap8", solver="list", time_limit=None)
+    assert found.plan is not None
+    asked = ExportRequest(wanted=("player",), model=model, dims={}, profile=profile)
+    return dict(export_plan(found.problem, found.plan, asked).files)
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+def test_another_value_of_a_weight_changes_the_image_alone(
+    profile: Profile, tmp_path: Path
+) -> None:
+    model = onnx.load(MODELS / "autoencoder_int8.onnx")
+    weight = next(each for each in model.graph.initializer if len(each.dims) == 2)
+    values = numpy_helper.to_array(weight).copy()
+    values[3, 5] ^= 1
+    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    onnx.save(model, tmp_path / "autoencoder_int8.onnx")
+    before = exported(MODELS / "autoencoder_int8.onnx", profile)
+    after = exported(tmp_path / "autoencoder_int8.onnx", profile)
+    changed = {name for name in before if before[name] != after[name]}
+    assert before.keys() == after.keys()
+    assert changed == {"spmilp_image.bin", "spmilp_image.c", "export.json"}
 
 
 def test_no_file_of_a_plan_has_the_name_of_one_that_all_plans_have() -> None:

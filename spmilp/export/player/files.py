@@ -123,7 +123,7 @@ def _makefile(subject: Subject, tables: Tables, sources: Iterable[str]) -> bytes
     text = text.replace("@INPUTS@", str(_most_inputs(subject, tables)))
     if subject.profile is Profile.DEBUG:
         text += _template(subject, tables, "blob.mk")
-    heading = "".join(f"# {line}\n" for line in subject.stamp.lines(NAME, VERSION))
+    heading = "".join(f"# {line}\n" for line in subject.stamp.lines_of_tables(NAME, VERSION))
     return f"{heading}\n{text}".encode()
 
 
