@@ -132,7 +132,7 @@ def matmul(draw: Draw) -> Case:
 @st.composite
 def einsum(draw: Draw) -> Case:
     """Products over named axes."""
-    equation = draw(st.sampled_from(["bhid,bhjd->bhij", "ij,jk->ki", "abc->ca", "i,j->ij"]))
+    equation = draw(st.sampled_from(["bhid,bhjd->bhij", "ij,jk->ki", "abc->ca", "i,j,k->kij"]))
     lengths = {letter: draw(st.integers(1, 4)) for letter in "abcdhijk"}
     arrays = [
         values(draw, *(lengths[letter] for letter in term))

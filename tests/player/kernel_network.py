@@ -1,17 +1,26 @@
 """A network of operators that have nothing to do with each other: one for each case of a kernel."""
 
+import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.resize import COORDINATES, NEAREST
 
 FAR = 2**63 - 1
 """ONNX's "to the end" of a Slice."""
 
 VIEWS = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
+
+
+def kernel_names() -> frozenset[str]:
+    """Return the operator types that ``spmilp_kernels.c`` has a kernel for, in capitals."""
+    source = files("spmilp.export.player").joinpath("c/spmilp_kernels.c").read_text("utf-8")
+    return frozenset(re.findall(r"\[SPMILP_OPERATOR_(\w+)\]", source))
 
 
 class KernelNetwork:
@@ -275,10 +284,54 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
             scales=scales[:1],
             output=output,
         )
+    rounded = {"scales": (one,), "output": scale_of(0.02, -5)}
+    for mode in ("nearest", "linear", "cubic"):
+        attributes = resized((2, 6, 11, 5), image.shape, mode=mode)
+        made.add("Resize", (image,), attributes, **rounded)
+    _add_moves_by_indices(made, image, **rounded)
+    made.add(
+        "Einsum",
+        (made.integers(2, 3, 5), made.integers(2, 5, 4)),
+        {"equation": "bij,bjk->bki"},
+        scales=(one, other),
+        output=scale_of(0.05, 1),
+    )
     steps = made.reals(6, low=0.01, high=0.1)
     reals = made.reals(2, 6, 5)
     made.add("QuantizeLinear", (reals,), scales=(None,), output=scale_of(steps, 3, axis=1))
     made.add("DequantizeLinear", (made.integers(2, 6, 5),), scales=(scale_of(steps, 3, axis=1),))
+
+
+def resized(sizes: Sequence[int], shape: Sequence[int], **more: Any) -> dict[str, Any]:
+    """Return attributes of a Resize."""
+    return {
+        "sizes": tuple(sizes),
+        "scales": tuple(size / length for size, length in zip(sizes, shape, strict=True)),
+        "mode": "linear",
+        "coordinate_transformation_mode": "half_pixel",
+        "nearest_mode": "round_prefer_floor",
+        "cubic_coeff_a": -0.75,
+        "exclude_outside": 0,
+        "antialias": 0,
+        "extrapolation_value": 0.5,
+        **more,
+    }
+
+
+CELLS = np.array([[[0, 1], [1, -1]], [[-2, 0], [0, 1]]], dtype=np.int64)
+"""Indices of a GatherND or ScatterND, one of them twice."""
+
+
+def _add_moves_by_indices(made: KernelNetwork, image: np.ndarray, **more: Any) -> None:
+    """Add operators that move elements of an image of (2, n, h, w)."""
+    deep = np.stack([CELLS[0], CELLS[1][::-1]])
+    made.add("GatherND", (image, CELLS), {"batch_dims": 0}, **more)
+    made.add("GatherND", (image, deep[..., :1]), {"batch_dims": 1}, **more)
+    for reduction in ("none", "add", "mul", "max", "min"):
+        cells = CELLS[0] if reduction == "none" else CELLS
+        updates = np.resize(image[::-1, ::-1], (*cells.shape[:-1], *image.shape[2:]))
+        own = {**more, "scales": (more["scales"][0], None, more["scales"][0])} if more else {}
+        made.add("ScatterND", (image, cells, updates), {"reduction": reduction}, **own)
 
 
 def _add_plain_integers(made: KernelNetwork) -> None:
@@ -312,6 +365,9 @@ def _add_plain_integers(made: KernelNetwork) -> None:
         bytes_ = made.integers(1, 3, 6, 5, dtype=dtype)
         made.add("MaxPool", (bytes_,), windows((2, 3), (2, 1), (1, 0, 0, 1), ceil_mode=0))
         made.add("GlobalMaxPool", (bytes_,))
+    _add_moves_by_indices(made, image)
+    made.add("Resize", (image,), resized((2, 4, 9, 3), image.shape, mode="nearest"))
+    made.add("Einsum", (longs, longs[:2, :3], longs[2]), {"equation": "ab, Za ,b -> Zb"})
     made.add("Expand", (made.integers(4, 1),), {"shape": (3, 4, 5)})
     made.add("Gather", (image, index), {"axis": 2})
     for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
@@ -399,10 +455,36 @@ def real_network() -> tuple[Network, dict[str, np.ndarray]]:
     made.add("Pow", (np.abs(image), made.reals(5)))
     for kind in ("Greater", "GreaterOrEqual", "LessOrEqual"):
         made.add(kind, (np.rint(image), np.rint(made.reals(5))), dtype=np.bool_)
+    _add_resizes(made)
+    _add_moves_by_indices(made, image)
+    for equation, *shapes in (
+        ("bhid,bhjd->bhij", (1, 2, 3, 7), (1, 2, 5, 7)),
+        ("abc->ca", (3, 4, 5)),
+        ("i,j,k->kij", (2,), (3,), (4,)),
+        ("ij,ij->", (3, 4), (3, 4)),
+    ):
+        arrays = [made.reals(*shape) for shape in shapes]
+        made.add("Einsum", arrays, {"equation": equation})
     made.add("Cast", (image,), dtype=np.float16)
     made.add("Add", (image.astype(np.float16), made.reals(5).astype(np.float16)))
     made.add("Concat", (image, image[:, :2], image[:, :1]), {"axis": 1})
     return made.network(), made.inputs
+
+
+def _add_resizes(made: KernelNetwork) -> None:
+    """Add every way to find coordinates, to round them and to weigh what is around them."""
+    image = made.reals(1, 3, 5, 7)
+    for coordinates in COORDINATES:
+        more: dict[str, Any] = {"coordinate_transformation_mode": coordinates}
+        if coordinates == "tf_crop_and_resize":
+            more["roi"] = (0.0, 0.0, 0.1, 0.25, 1.0, 1.0, 0.9, 1.25)
+        for mode, sizes in (("linear", (1, 3, 9, 1)), ("cubic", (1, 3, 4, 11))):
+            made.add("Resize", (image,), resized(sizes, image.shape, mode=mode, **more))
+    for rounding in NEAREST:
+        more = {"mode": "nearest", "nearest_mode": rounding}
+        made.add("Resize", (image,), resized((2, 3, 10, 4), image.shape, **more))
+    cubic = {"mode": "cubic", "exclude_outside": 1, "scales": (1.0, 1.0, 1.5, 0.75)}
+    made.add("Resize", (image,), resized((1, 3, 7, 5), image.shape, **cubic))
 
 
 def _add_unary(made: KernelNetwork) -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.player import programs
-from spmilp.export.player.files import kernel_names
-from spmilp.frontend.operators.registry import known_kinds
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "player.md").read_text()
@@ -52,10 +50,3 @@ def test_the_worked_example_runs_from_onnx_to_a_program_with_the_expected_bits(
     if programs.missing(programs.ARM_TOOLS):
         pytest.skip(f"section 2: not installed: {', '.join(programs.missing(programs.ARM_TOOLS))}")
     run_section("2. Without an operating system", checkout)
-
-
-def test_operators_without_a_kernel_are_those_that_the_page_names() -> None:
-    (sentence,) = re.findall(r"none for ([A-Za-z, \n]*?), nor", PAGE)
-    named = set(re.findall(r"[A-Z][A-Za-z]+", sentence))
-    without = {kind for kind in known_kinds() if kind.upper() not in kernel_names()}
-    assert named == without

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.player import programs
-from player.kernel_network import integer_network, real_network
+from player.kernel_network import integer_network, kernel_names, real_network
 from spmilp.checker.values.replay import replay
-from spmilp.export.player.files import kernel_names
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from values.sequential import MACHINE, sequential_plan

@@ -1,11 +1,9 @@
 """The files of the player: the same sources for every plan, and the program of one plan.
 
-Operators without a kernel in C are refused.
+There is a kernel for every operator; what elements, axes and scales it cannot take is refused.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from importlib.resources import files
 
 from spmilp.export.c_text import head, image_is_in_c
@@ -59,7 +57,7 @@ def player(subject: Subject) -> dict[str, bytes]:
     Raises
     ------
     ExportError
-        If a kernel is missing, or the tables cannot be made.
+        If a kernel cannot compute an operator, or the tables cannot be made.
     """
     require_kernels(subject)
     tables = all_tables(subject)
@@ -199,13 +197,6 @@ def _program(subject: Subject, tables: Tables) -> list[str]:
     ]
 
 
-@cache
-def kernel_names() -> frozenset[str]:
-    """Return the operator types that ``spmilp_kernels.c`` has a kernel for, in capitals."""
-    source = files("spmilp.export.player").joinpath("c/spmilp_kernels.c").read_text("utf-8")
-    return frozenset(re.findall(r"\[SPMILP_OPERATOR_(\w+)\]", source))
-
-
 def require_kernels(subject: Subject) -> None:
     """Make sure that the player can compute every operator of the network.
 
@@ -229,9 +220,7 @@ def require_kernels(subject: Subject) -> None:
 
 
 def _missing(network: Network, operator: Operator) -> Iterator[str]:
-    """Yield the reasons why no kernel can compute an operator, element types' kinds aside."""
-    if operator.kind.upper() not in kernel_names():
-        yield "there is no kernel for it in C; export c alone and add one to a copy of the player"
+    """Yield the reasons why its kernel cannot compute an operator, element types' kinds aside."""
     for name in (*filter(None, operator.inputs), operator.output):
         tensor = network.tensors[name]
         if tensor.dtype.name not in TYPES:
@@ -251,7 +240,8 @@ def _missing_for_numbers(network: Network, operator: Operator) -> Iterator[str]:
     is_integer = dtype.kind in "iub"
     reals_only = operator.kind in _ON_FLOATS or operator.kind.startswith("Reduce")
     # A float holds every integer of two bytes.
-    is_exact = operator.kind in ("MaxPool", "GlobalMaxPool") and dtype.itemsize <= 2
+    is_exact = operator.kind in ("MaxPool", "GlobalMaxPool", "Resize") and dtype.itemsize <= 2
+    reals_only |= operator.kind == "Resize" and operator.attributes["mode"] != "nearest"
     if operator.quantisation is None and is_integer and reals_only and not is_exact:
         yield f"its kernel computes with reals, not with elements of type {dtype}"
     scales = () if operator.quantisation is None else operator.quantisation.inputs

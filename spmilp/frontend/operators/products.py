@@ -226,7 +226,8 @@ def letters(operator: Operator) -> tuple[list[str], str]:
     operands = left.split(",")
     known = set("".join(operands))
     for term in (*operands, result):
-        if not arrow or len(set(term)) < len(term) or not all(map(str.isalpha, term)):
+        plain = term.isascii() and all(map(str.isalpha, term))
+        if not arrow or len(set(term)) < len(term) or not plain:
             raise ValueError(f"equation {equation} is not of the form ij,jk->ik")
     if not set(result) <= known:
         raise ValueError(f"equation {equation}: a letter of the result is in no operand")

@@ -258,4 +258,5 @@ def _add_bias(call: Call, total: Array) -> Array:
                 total + (_bias(call) if beta == 1 else _bias(call) * np.float32(beta))
             )
         return total
-    return np.asarray(total + _bias(call)) if call.there(2) else total
+    has_bias = call.operator.kind != "Einsum" and call.there(2)
+    return np.asarray(total + _bias(call)) if has_bias else total

@@ -331,11 +331,18 @@ int32_t spmilp_integer(const struct spmilp_call *call, uint32_t name, uint32_t p
     return row && position < row->count ? call->words[row->first + position] : 0;
 }
 
-float spmilp_number(const struct spmilp_call *call, uint32_t name)
+float spmilp_number_at(const struct spmilp_call *call, uint32_t name, uint32_t position)
 {
     const struct spmilp_attribute *row = spmilp_attribute(call, name);
-    const int32_t word = spmilp_integer(call, name, 0U);
-    return row && row->type == SPMILP_VALUE_REAL ? float_of_bits((uint32_t)word) : (float)word;
+    const int32_t word = spmilp_integer(call, name, position);
+    const int is_real =
+        row && (row->type == SPMILP_VALUE_REAL || row->type == SPMILP_VALUE_REALS);
+    return is_real ? float_of_bits((uint32_t)word) : (float)word;
+}
+
+float spmilp_number(const struct spmilp_call *call, uint32_t name)
+{
+    return spmilp_number_at(call, name, 0U);
 }
 
 int spmilp_is_text(const struct spmilp_call *call, uint32_t name, const char *text)

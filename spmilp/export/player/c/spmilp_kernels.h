@@ -71,6 +71,7 @@ float spmilp_limit(const struct spmilp_step *step, float value, float unit);
 const struct spmilp_attribute *spmilp_attribute(const struct spmilp_call *call, uint32_t name);
 int32_t spmilp_integer(const struct spmilp_call *call, uint32_t name, uint32_t position);
 float spmilp_number(const struct spmilp_call *call, uint32_t name);
+float spmilp_number_at(const struct spmilp_call *call, uint32_t name, uint32_t position);
 int spmilp_is_text(const struct spmilp_call *call, uint32_t name, const char *text);
 
 /* The sum of `count` terms in the order of NumPy: in pairs for neighbours in memory. */
@@ -96,12 +97,14 @@ void spmilp_finish(const struct spmilp_call *call, size_t index, const int32_t *
 
 /* Kernels. */
 spmilp_kernel spmilp_average_pool, spmilp_batch_normalisation, spmilp_binary, spmilp_concat;
-spmilp_kernel spmilp_conv, spmilp_conv_transpose, spmilp_cumulative_sum, spmilp_depth_to_space;
-spmilp_kernel spmilp_gather, spmilp_gemm, spmilp_global_pool, spmilp_group_normalisation;
+spmilp_kernel spmilp_conv, spmilp_conv_transpose, spmilp_cumulative_sum;
+spmilp_kernel spmilp_depth_to_space, spmilp_einsum, spmilp_gather, spmilp_gather_nd;
+spmilp_kernel spmilp_gemm, spmilp_global_pool, spmilp_group_normalisation;
 spmilp_kernel spmilp_layer_normalisation, spmilp_lp_pool, spmilp_lrn, spmilp_matmul;
 spmilp_kernel spmilp_max_pool, spmilp_pad, spmilp_position_of_extreme, spmilp_reduce;
-spmilp_kernel spmilp_repeat, spmilp_requant_shift, spmilp_reshape, spmilp_slice, spmilp_softmax;
-spmilp_kernel spmilp_space_to_depth, spmilp_top, spmilp_transpose, spmilp_trilu, spmilp_unary;
-spmilp_kernel spmilp_variadic, spmilp_where;
+spmilp_kernel spmilp_repeat, spmilp_requant_shift, spmilp_reshape, spmilp_resize;
+spmilp_kernel spmilp_scatter, spmilp_slice, spmilp_softmax, spmilp_space_to_depth;
+spmilp_kernel spmilp_top, spmilp_transpose, spmilp_trilu, spmilp_unary, spmilp_variadic;
+spmilp_kernel spmilp_where;
 
 #endif

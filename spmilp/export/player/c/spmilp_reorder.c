@@ -158,6 +158,17 @@ static int in_triangle(const struct spmilp_call *call, const int32_t *at, int32_
     return spmilp_integer(call, SPMILP_ATTRIBUTE_UPPER, 0U) ? right >= k : right <= k;
 }
 
+/* The index at a position of input 1, for an axis of input 0. */
+static int32_t index_at(const struct spmilp_call *call, const int32_t *own, uint32_t axis)
+{
+    const struct spmilp_box *indices = &call->inputs[1];
+    const int32_t length = call->inputs[0].shape[axis];
+    int64_t index = spmilp_load_integer(indices, spmilp_place(indices, own));
+    index = index < 0 ? index + length : index;
+    /* What is outside stays inside the table: indices are data, and no reason to read elsewhere. */
+    return index < 0 ? 0 : index < length ? (int32_t)index : length - 1;
+}
+
 /* The index of a Gather for the position `at` of the output; indices have `taken` axes there. */
 static int32_t chosen(const struct spmilp_call *call, const int32_t *at, uint32_t axis,
                       uint32_t taken)
@@ -170,11 +181,7 @@ static int32_t chosen(const struct spmilp_call *call, const int32_t *at, uint32_
         }
         return spmilp_integer(call, SPMILP_ATTRIBUTE_INDICES, flat);
     }
-    const struct spmilp_box *indices = &call->inputs[1];
-    const int64_t index = spmilp_load_integer(indices, spmilp_place(indices, &at[axis]));
-    const int32_t length = call->inputs[0].shape[axis];
-    /* What is outside stays inside the table: indices are data, and no reason to read elsewhere. */
-    return between((int32_t)(index < 0 ? index + length : index), 0, length - 1);
+    return index_at(call, &at[axis], axis);
 }
 
 static int gathered(const struct spmilp_call *call, const int32_t *at, int32_t *own)
@@ -186,6 +193,25 @@ static int gathered(const struct spmilp_call *call, const int32_t *at, int32_t *
         own[i] = i < axis ? at[i] : i > axis ? at[i + taken - 1U] : 0;
     }
     own[axis] = chosen(call, at, axis, taken);
+    return 1;
+}
+
+/* The last axis of the indices has a position along some axes behind those of the batch. */
+static int gathered_many(const struct spmilp_call *call, const int32_t *at, int32_t *own)
+{
+    const struct spmilp_box *indices = &call->inputs[1];
+    const uint32_t batch = (uint32_t)spmilp_integer(call, SPMILP_ATTRIBUTE_BATCH_DIMS, 0U);
+    const uint32_t leading = indices->rank - 1U, indexed = (uint32_t)indices->shape[leading];
+    int32_t cell[SPMILP_MAX_RANK + 1U] = {0};
+    memcpy(cell, at, leading * sizeof *cell);
+    for (uint32_t axis = 0; axis < call->inputs[0].rank; axis++) {
+        if (axis >= batch && axis < batch + indexed) {
+            cell[leading] = (int32_t)(axis - batch);
+            own[axis] = index_at(call, cell, axis);
+        } else {
+            own[axis] = axis < batch ? at[axis] : at[leading + axis - batch - indexed];
+        }
+    }
     return 1;
 }
 
@@ -232,6 +258,11 @@ void spmilp_trilu(const struct spmilp_call *call)
 void spmilp_gather(const struct spmilp_call *call)
 {
     take_all(call, gathered, 0.0F);
+}
+
+void spmilp_gather_nd(const struct spmilp_call *call)
+{
+    take_all(call, gathered_many, 0.0F);
 }
 
 /* What is read of the inputs lies one behind the other along an axis; of some nothing is read. */
