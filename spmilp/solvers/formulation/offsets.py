@@ -5,11 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, minimise, pack
 from spmilp.solvers.formulation.extraction import TimedPlan
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, TensorIdx, align_up
+from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, TaskIdx, TensorIdx, align_up
 
 LIMITS = PackingOptions(node_limit=2_000_000)
 """A few seconds; a limit on nodes gives the same answer everywhere."""
@@ -79,6 +81,7 @@ def groups_in(tables: ProblemTables, plan: TimedPlan, memory: Memory) -> list[Gr
         placed = one.slice is not None and tables.at_place(one.slice, memory.index)
         if one.memory == memory.index and not placed:
             members[first[one.index]].append(one.index)
+    taken_over = {old: (task, new) for task, old, new in plan.pairs}
     end = max((one.end for one in plan.residencies), default=0) + 1
     groups = [
         Group(members=(), tensor=t.index, pieces=(Piece(0, end, 0, t.bytes),), size=t.bytes)
@@ -86,7 +89,9 @@ def groups_in(tables: ProblemTables, plan: TimedPlan, memory: Memory) -> list[Gr
         if t.memory == memory.index
     ]
     for some in members.values():
-        pieces = tuple(piece for index in some for piece in _pieces(plan, index))
+        pieces = tuple(
+            piece for index in some for piece in _pieces(plan, index, taken_over.get(index))
+        )
         size = max(plan.residencies[index].bytes for index in some)
         pinned = (tables.address(plan.residencies[index].slice, memory.index) for index in some)
         fixed = next((address for address in pinned if address is not None), None)
@@ -96,17 +101,19 @@ def groups_in(tables: ProblemTables, plan: TimedPlan, memory: Memory) -> list[Gr
     return groups
 
 
-def _pieces(plan: TimedPlan, index: ResidencyIdx) -> list[Piece]:
+def _pieces(
+    plan: TimedPlan, index: ResidencyIdx, successor: tuple[TaskIdx, ResidencyIdx] | None
+) -> list[Piece]:
     """Return the bytes of a residency; what its successor in place takes over is left out."""
     one, pieces = plan.residencies[index], []
     until = one.end
-    for task, old, new in plan.pairs:
-        if old == index:
-            placement = plan.placements[task]
-            until = placement.start
-            kept = plan.residencies[new].bytes
-            if one.bytes > kept:
-                pieces.append(Piece(placement.start, placement.end, kept, one.bytes))
+    if successor is not None:
+        task, new = successor
+        placement = plan.placements[task]
+        until = placement.start
+        kept = plan.residencies[new].bytes
+        if one.bytes > kept:
+            pieces.append(Piece(placement.start, placement.end, kept, one.bytes))
     if until > one.start:
         pieces.append(Piece(one.start, until, 0, one.bytes))
     return pieces
@@ -143,27 +150,50 @@ def _fit_greedily(memory: Memory, groups: list[Group]) -> list[Bytes] | None:
     return None
 
 
+class _Placed:
+    """The pieces of what has an offset, at their addresses: a row for each, as arrays."""
+
+    def __init__(self, groups: list[Group]) -> None:
+        count = sum(len(group.pieces) for group in groups)
+        self._times = np.empty((2, count), dtype=np.int64)
+        self._bytes = np.empty((2, count), dtype=np.int64)
+        self._count = 0
+
+    def add(self, group: Group, offset: Bytes) -> None:
+        """Place a group."""
+        for piece in group.pieces:
+            self._times[:, self._count] = piece.start, piece.end
+            self._bytes[:, self._count] = offset + piece.low, offset + piece.high
+            self._count += 1
+
+    def beside(self, piece: Piece) -> list[tuple[Bytes, Bytes]]:
+        """Return the addresses ``[low, high)`` of what is placed and lives while a piece does."""
+        starts, ends = self._times[:, : self._count]
+        lows, highs = self._bytes[:, : self._count]
+        lives = (starts < piece.end) & (ends > piece.start)
+        return list(zip(lows[lives].tolist(), highs[lives].tolist(), strict=True))
+
+
 def _first_fit(memory: Memory, groups: list[Group], order: list[int]) -> list[Bytes] | None:
     offsets: list[Bytes] = [0] * len(groups)
-    placed: list[tuple[Piece, Bytes]] = []
+    placed = _Placed(groups)
     for index in order:
         group = groups[index]
         offset = _lowest(memory, group, placed)
         if offset is None:
             return None
         offsets[index] = offset
-        placed += [(piece, offset) for piece in group.pieces]
+        placed.add(group, offset)
     return offsets
 
 
-def _lowest(memory: Memory, group: Group, placed: list[tuple[Piece, Bytes]]) -> Bytes | None:
+def _lowest(memory: Memory, group: Group, placed: _Placed) -> Bytes | None:
     """Return the lowest address, or the pinned one, where no byte is taken at the same time."""
     taken = [(one.start - group.size + 1, one.end) for one in memory.reserved]
     taken += [
-        (at + other.low - piece.high + 1, at + other.high - piece.low)
-        for other, at in placed
+        (low - piece.high + 1, high - piece.low)
         for piece in group.pieces
-        if piece.start < other.end and other.start < piece.end
+        for low, high in placed.beside(piece)
     ]
     if group.fixed is not None:
         is_taken = any(first <= group.fixed < last for first, last in taken)

@@ -53,7 +53,9 @@ class TransferOptions:
         self._problem = problem
         self._routes = routes
         self._found: dict[tuple[Bytes, MemoryIdx, MemoryIdx], tuple[TransferOption, ...]] = {}
-        self._dimensions: dict[tuple[SliceIdx, SliceIdx, MemoryIdx, MemoryIdx], int] = {}
+        self._out_of: dict[
+            tuple[SliceIdx, SliceIdx, MemoryIdx, MemoryIdx], tuple[TransferOption, ...]
+        ] = {}
 
     def between(
         self, slice_: SliceIdx, source: MemoryIdx, destination: MemoryIdx
@@ -67,10 +69,15 @@ class TransferOptions:
 
     def out_of(
         self, holder: SliceIdx, slice_: SliceIdx, source: MemoryIdx, destination: MemoryIdx
-    ) -> list[TransferOption]:
+    ) -> tuple[TransferOption, ...]:
         """Return the transfers that can copy a slice out of what holds it in the source."""
-        options = self.between(slice_, source, destination)
-        return [option for option in options if self.can_copy(option, slice_, holder)]
+        key = holder, slice_, source, destination
+        found = self._out_of.get(key)
+        if found is None:
+            options = self.between(slice_, source, destination)
+            found = tuple(option for option in options if self.can_copy(option, slice_, holder))
+            self._out_of[key] = found
+        return found
 
     def can_copy(self, option: TransferOption, slice_: SliceIdx, holder: SliceIdx) -> bool:
         """Say whether a transfer can copy a slice out of what holds it.
@@ -99,20 +106,17 @@ class TransferOptions:
     def _dimensions_of(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
     ) -> int:
-        key = slice_, holder, source, destination
-        if key not in self._dimensions:
-            problem = self._problem
-            box = problem.slices[slice_]
-            start = layout_in_slice(problem, slice_, holder)
-            if self._at_place(slice_, source):
-                start = layout_at_place(problem, slice_)
-            end = packed_layout(problem, slice_)
-            if self._at_place(slice_, destination):
-                end = layout_at_place(problem, slice_)
-            item = problem.buffers[box.buffer].item
-            copy = strided_copy(box.extent, item, Layout(0, start.strides), Layout(0, end.strides))
-            self._dimensions[key] = copy.dimensions
-        return self._dimensions[key]
+        problem = self._problem
+        box = problem.slices[slice_]
+        start = layout_in_slice(problem, slice_, holder)
+        if self._at_place(slice_, source):
+            start = layout_at_place(problem, slice_)
+        end = packed_layout(problem, slice_)
+        if self._at_place(slice_, destination):
+            end = layout_at_place(problem, slice_)
+        item = problem.buffers[box.buffer].item
+        copy = strided_copy(box.extent, item, Layout(0, start.strides), Layout(0, end.strides))
+        return copy.dimensions
 
     def _make(
         self, size: Bytes, source: MemoryIdx, destination: MemoryIdx
