@@ -213,7 +213,7 @@ class _Builder:
 
     def _options(
         self, source: CandidateResidency, target: CandidateResidency
-    ) -> list[TransferOption]:
+    ) -> tuple[TransferOption, ...]:
         """Return the transfers out of one candidate into another."""
         return self._tables.transfers.out_of(
             source.slice, target.slice, source.memory, target.memory
