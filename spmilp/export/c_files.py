@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator
 
+from spmilp.export.c_tables import CTables
 from spmilp.export.c_text import (
     SECTION_MACRO,
-    array,
     guarded,
     head,
-    image_declaration,
     image_files,
-    image_is_in_c,
     linkage,
-    numbers,
 )
 from spmilp.export.c_types import types_header
 from spmilp.export.names import comment, numbered
 from spmilp.export.packed.c_files import packed_c_files
 from spmilp.export.subject import Profile, Subject
 from spmilp.export.tables.all_tables import all_tables
-from spmilp.export.tables.table import Table, Tables
+from spmilp.export.tables.table import Tables
 
 
 def c_files(subject: Subject) -> dict[str, bytes]:
@@ -33,15 +30,20 @@ def c_files(subject: Subject) -> dict[str, bytes]:
         return packed_c_files(subject)
     tables = all_tables(subject)
     prefix = subject.prefix
-    has_image = subject.network is not None
-    image_in_c = has_image and image_is_in_c(tables.image)
+    arrays = CTables(
+        start=f"{prefix}_plan",
+        tables=tables.tables,
+        words=tables.words,
+        texts=tables.texts,
+        image=None if subject.network is None else tables.image,
+    )
     files = {
         "spmilp_types.h": types_header(subject.stamp.tool).encode(),
-        f"{prefix}_plan.h": plan_header(subject, tables, image_in_c=image_in_c).encode(),
-        f"{prefix}_plan.c": plan_source(subject, tables).encode(),
+        f"{prefix}_plan.h": plan_header(subject, tables, arrays).encode(),
+        f"{prefix}_plan.c": plan_source(subject, arrays).encode(),
         f"{prefix}_names.h": names_header(subject).encode(),
     }
-    return files | (image_files(subject, tables.image) if has_image else {})
+    return files | (image_files(subject, tables.image) if subject.network is not None else {})
 
 
 def names_header(subject: Subject) -> str:
@@ -76,53 +78,20 @@ def _residencies(subject: Subject) -> Iterator[str]:
         yield f"#define {name}_OFFSET UINT64_C({residency.offset}) /* in {where} */"
 
 
-def plan_header(subject: Subject, tables: Tables, *, image_in_c: bool) -> str:
-    """Return ``PREFIX_plan.h``: sizes, assertions and declarations.
-
-    Parameters
-    ----------
-    image_in_c
-        Whether the constants' bytes are an array of C too.
-    """
-    prefix = subject.prefix
+def plan_header(subject: Subject, tables: Tables, arrays: CTables) -> str:
+    """Return ``PREFIX_plan.h``: sizes, assertions and declarations."""
     lines = head(subject.stamp, "Tables of a plan; spmilp_types.h says what they mean.")
     lines += ["", "#include <stdint.h>", "", '#include "spmilp_types.h"', ""]
-    lines += _sizes(subject, tables)
-    lines += ["", *_checks(subject)]
-    declared = [f"extern {_declaration(prefix, table)};" for table in tables.tables]
-    declared += [f"extern {each};" for each in _pools(prefix, tables)]
-    if image_in_c:
-        declared.append(f"extern {image_declaration(prefix, tables.image)};")
-    lines += ["", *linkage(declared), "", *_initialiser(prefix, tables, image_in_c=image_in_c)]
-    return guarded(f"{prefix}_plan", lines)
+    lines += [*_sizes(subject, tables), "", *_checks(subject), ""]
+    lines += [*linkage(arrays.declarations()), "", *arrays.initialiser()]
+    return guarded(f"{subject.prefix}_plan", lines)
 
 
-def plan_source(subject: Subject, tables: Tables) -> str:
+def plan_source(subject: Subject, arrays: CTables) -> str:
     """Return ``PREFIX_plan.c``: the tables of one plan as constant arrays."""
-    prefix = subject.prefix
     lines = head(subject.stamp, "Tables of a plan.")
-    lines += ["", f'#include "{prefix}_plan.h"', "", *SECTION_MACRO]
-    for table in tables.tables:
-        columns = ", ".join(column.name for column in table.layout.columns)
-        lines += ["", f"/* {columns} */"]
-        lines += array(f"SPMILP_TABLE {_declaration(prefix, table)}", table)
-    words, texts = _pools(prefix, tables)
-    lines += ["", *numbers(f"SPMILP_TABLE {words}", tables.words, "i32")]
-    lines += ["", *numbers(f"SPMILP_TABLE {texts}", tables.texts, None), ""]
-    return "\n".join(lines)
-
-
-def _declaration(prefix: str, table: Table) -> str:
-    layout, rows = table.layout, max(1, len(table.rows))
-    return f"const struct spmilp_{layout.struct} {prefix}_plan_{layout.table}[{rows}U]"
-
-
-def _pools(prefix: str, tables: Tables) -> tuple[str, str]:
-    words, texts = max(1, len(tables.words)), max(1, len(tables.texts))
-    return (
-        f"const int32_t {prefix}_plan_words[{words}U]",
-        f"const uint8_t {prefix}_plan_texts[{texts}U]",
-    )
+    lines += ["", f'#include "{subject.prefix}_plan.h"', "", *SECTION_MACRO, ""]
+    return "\n".join([*lines, *arrays.definitions()])
 
 
 def _sizes(subject: Subject, tables: Tables) -> Iterator[str]:
@@ -150,16 +119,3 @@ def _checks(subject: Subject) -> Iterator[str]:
             name = f"{subject.prefix}_plan_fits_memory{memory.index}"
             used = f"{start}{memory.index}_USED_BYTES <= {start}{memory.index}_BYTES"
             yield f"SPMILP_ASSERT({name}, {used});"
-
-
-def _initialiser(prefix: str, tables: Tables, *, image_in_c: bool) -> list[str]:
-    """Return a macro that initialises a ``struct spmilp_tables``."""
-    start = f"{prefix}_plan_"
-    rows = [f"{start}{table.layout.table}, {len(table.rows)}U" for table in tables.tables]
-    rows.append(f"{start}words, {len(tables.words)}U")
-    rows.append(f"{start}texts, {len(tables.texts)}U")
-    image = f"{start}image" if image_in_c else "(const uint8_t *)0"
-    rows.append(f"{image}, UINT64_C({len(tables.image)})")
-    body = [f"        {row}, \\" for row in rows]
-    body[-1] = body[-1].replace(", \\", " \\")
-    return [f"#define {prefix.upper()}_PLAN_TABLES \\", "    { \\", *body, "    }"]

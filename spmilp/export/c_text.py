@@ -15,9 +15,10 @@ LARGEST_IMAGE_IN_C = 4 << 20
 TYPES: dict[Width, str] = {"u64": "uint64_t", "u32": "uint32_t", "i32": "int32_t"}
 
 
+SECTION = "SPMILP_TABLE"
 SECTION_MACRO = (
     "/* What comes before each definition, for example a section. */",
-    *("#ifndef SPMILP_TABLE", "#define SPMILP_TABLE", "#endif"),
+    *(f"#ifndef {SECTION}", f"#define {SECTION}", "#endif"),
 )
 
 
@@ -92,9 +93,9 @@ def image_is_in_c(image: bytes) -> bool:
     return len(image) <= LARGEST_IMAGE_IN_C
 
 
-def image_declaration(prefix: str, image: bytes) -> str:
+def image_declaration(start: str, image: bytes) -> str:
     """Return the declaration of the constants' bytes."""
-    return f"const uint8_t {prefix}_plan_image[{max(1, len(image))}U]"
+    return f"const uint8_t {start}_image[{max(1, len(image))}U]"
 
 
 def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
@@ -103,8 +104,9 @@ def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
     if not image_is_in_c(image):
         return {f"{prefix}_image.bin": image}
     lines = head(subject.stamp, "Bytes of the constants, as they lie in flash.", has_values=True)
-    lines += ["", f'#include "{prefix}_plan.h"', "", *SECTION_MACRO, ""]
-    lines += numbers(f"SPMILP_TABLE {image_declaration(prefix, image)}", image, None)
+    declaration = image_declaration(f"{prefix}_plan", image)
+    lines += ["", "#include <stdint.h>", "", *SECTION_MACRO, "", f"extern {declaration};"]
+    lines += numbers(f"{SECTION} {declaration}", image, None)
     return {
         f"{prefix}_image.c": "\n".join([*lines, ""]).encode(),
         f"{prefix}_image.bin": image,

@@ -88,12 +88,13 @@ def footprint(subject: Subject) -> Footprint:
     events, lists = subject.lists.events, len(subject.lists.lists)
     if subject.profile is Profile.RELEASE:
         plan = packed_plan(subject)
+        kept = plan.kept
         own_tables = (
-            *(len(plan.bits), _POINTER * len(plan.words), len(plan.texts)),
-            *map(_bytes_in_c, plan.tables()),
+            *(len(plan.bits), _POINTER * len(kept.words), len(kept.texts)),
+            *map(_bytes_in_c, kept.tables()),
             *(_PACKED_HEAD, _TABLES_HEAD),
         )
-        used, workspace, words = plan.used, plan.workspace + plan.numbers, 2
+        used, workspace, words = kept.used, kept.workspace + plan.numbers, 2
     else:
         own_tables = (
             *map(_bytes_in_c, tables.tables),

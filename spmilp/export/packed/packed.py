@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from spmilp.commands.commands import ChannelCommands, Command, CoreCommands, Move, Run, Signal, Wait
-from spmilp.export.errors import ExportError
+from spmilp.export.actions.actions import Actions
+from spmilp.export.actions.kept import Kept, keep
 from spmilp.export.packed.bits import Bits
-from spmilp.export.packed.places import Places
 from spmilp.export.packed.rows import Rows, put_operators
 from spmilp.export.packed.templates import Templates
 from spmilp.export.subject import Subject
-from spmilp.export.tables import layouts
-from spmilp.export.tables.all_tables import all_tables
-from spmilp.export.tables.table import Table
-from spmilp.units import Bytes, align_up
+from spmilp.units import Bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +46,8 @@ class PackedPlan:
     ----------
     lists, commands
         Positions of the heads of lists and of the first command.
-    used
-        Bytes of each memory, constants in a DRAM left out.
-    workspace
-        Bytes for the packed operands of a core; the numbers of a step lie behind them.
     numbers
-        Bytes for those.
-    on_chip
-        Rows of segments: constants that lie in a scratchpad at the start.
+        Bytes behind the packed operands of a workspace, for the numbers of a step.
     inputs
         Of the step that has most.
     """
@@ -68,23 +59,9 @@ class PackedPlan:
     transfers: Index
     operators: Index
     widths: Widths
-    words: Sequence[int]
-    texts: bytes
-    ports: tuple[tuple[int, ...], ...]
-    on_chip: tuple[tuple[int, ...], ...]
-    used: tuple[Bytes, ...]
-    workspace: Bytes
+    kept: Kept
     numbers: Bytes
     inputs: int
-    summary: tuple[int, ...]
-
-    def tables(self) -> tuple[Table, ...]:
-        """Return the tables that stay tables: few rows, which are read before and after a run."""
-        return (
-            Table(layout=layouts.SUMMARY, rows=(self.summary,)),
-            Table(layout=layouts.PORTS, rows=self.ports),
-            Table(layout=layouts.SEGMENTS, rows=self.on_chip),
-        )
 
 
 @lru_cache(maxsize=1)
@@ -96,11 +73,8 @@ def packed_plan(subject: Subject) -> PackedPlan:
     ExportError
         If the network is not known, a number is too large, or an operator has too many attributes.
     """
-    if subject.network is None:
-        raise ExportError("release profile: it needs the model: add --model MODEL.onnx")
-    tables = all_tables(subject)
-    places = Places(subject, tables)
-    rows = Rows(tables, places)
+    actions = Actions(subject)
+    rows = Rows(actions, actions.places.image)
     tasks = Templates(
         rows.task(command.task, own)
         for own, command in _with_own_memory(subject)
@@ -111,9 +85,9 @@ def packed_plan(subject: Subject) -> PackedPlan:
         for own, command in _with_own_memory(subject)
         if isinstance(command, Move)
     )
-    ports = tuple(map(rows.port, tables.of("ports").rows))
+    kept = keep(actions)
     bits = Bits()
-    operators = _index(bits, put_operators(bits, rows.operators))
+    operators = _index(bits, put_operators(bits, actions.operators.all))
     task_index, transfer_index = (_index(bits, each.put(bits)) for each in (tasks, transfers))
     commands = _Commands(
         subject, (tasks, task_index.row_bits), (transfers, transfer_index.row_bits)
@@ -132,15 +106,9 @@ def packed_plan(subject: Subject) -> PackedPlan:
         transfers=transfer_index,
         operators=operators,
         widths=commands.widths,
-        words=tuple(rows.words.values),
-        texts=bytes(rows.texts.data),
-        ports=ports,
-        on_chip=tuple(places.on_chip),
-        used=tuple(places.used),
-        workspace=align_up(tables.of("summary").rows[0][1], 8),
+        kept=kept,
         numbers=rows.numbers,
         inputs=rows.inputs,
-        summary=tables.of("summary").rows[0],
     )
 
 

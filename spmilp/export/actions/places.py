@@ -1,7 +1,8 @@
-"""Where bytes lie in the release profile: constants in the image, the rest of a DRAM together."""
+"""Where bytes lie in a program: constants in the image, the rest of a DRAM together."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from spmilp.export.errors import ExportError
 from spmilp.export.subject import Subject
@@ -11,6 +12,13 @@ from spmilp.units import Bytes, MemoryIdx, align_up
 
 WORKSPACE_SPACE, FIRST_SPACE = 1, 2
 """Numbers of address spaces; 0 is a list's own memory, memory ``m`` is ``FIRST_SPACE + m``."""
+
+
+class Address(NamedTuple):
+    """A byte of a program: an address space, and how far it is from its base."""
+
+    space: int
+    offset: Bytes
 
 
 class Places:
@@ -38,8 +46,8 @@ class Places:
             if memory.kind is MemoryKind.DRAM:
                 self._place(subject, memory.index, constants.get(memory.index, []))
 
-    def of(self, memory: MemoryIdx, address: Bytes) -> tuple[int, Bytes]:
-        """Return space and offset of a byte.
+    def of(self, memory: MemoryIdx, address: Bytes) -> Address:
+        """Return where a byte of the plan lies.
 
         Raises
         ------
@@ -47,14 +55,14 @@ class Places:
             If nothing of the plan lies there.
         """
         if memory not in self._runs:
-            return FIRST_SPACE + memory, address
+            return Address(FIRST_SPACE + memory, address)
         runs = self._runs[memory]
         found = bisect_right(runs, address, key=lambda run: run[0]) - 1
         if found < 0 or address >= runs[found][1]:
             name = self._memories[memory].name
-            raise ExportError(f"release profile: nothing lies at {address} of memory {name}")
+            raise ExportError(f"export: nothing lies at {address} of memory {name}")
         start, _, space, offset = runs[found]
-        return space, offset + address - start
+        return Address(space, offset + address - start)
 
     def _place(
         self, subject: Subject, index: MemoryIdx, constants: Sequence[tuple[Bytes, Bytes, Bytes]]
