@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from spmilp.bench.suite import Source
 from spmilp.comparison.run import Moment
@@ -74,8 +74,6 @@ class Request(Protocol):
         """Wall seconds from the worker's message ``started`` on; ``None`` for no limit."""
 
 
-Worker: TypeAlias = "subprocess.Popen[bytes]"
-
 COMMAND = (sys.executable, "-m", "spmilp.bench.worker")
 
 LONGEST_PHASE = 1800.0
@@ -87,6 +85,10 @@ LEAST_GRACE = 30.0
 SHARE_OF_GRACE = 0.5
 """The same as a share of the time limit."""
 
+
+QUICK = 10.0
+"""Seconds: a worker that was quicker with a request leaves so little in memory that it may have
+another one, where starting a new one would take longer than most requests."""
 
 CRASHED = "crashed"
 """The status of a worker that ended without a message: a defect."""
@@ -104,12 +106,75 @@ class Conversation:
         Improvements that it reported while it solved.
     status, reason
         How it ended, when it has no outcome.
+    is_over
+        Whether the worker has said its last word, and did not end before.
     """
 
     outcome: dict[str, Any] | None = None
     history: list[Moment] = field(default_factory=list)
     status: str = CRASHED
     reason: str = ""
+    is_over: bool = False
+
+
+class _Worker:
+    """A process that takes requests one after another, and what it says."""
+
+    def __init__(self, command: tuple[str, ...], errors: Path) -> None:
+        self.errors = errors
+        self.lines: queue.Queue[bytes] = queue.Queue()
+        with errors.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        threading.Thread(target=self._read_lines, daemon=True).start()
+        threading.Thread(target=self._end_what_is_left, daemon=True).start()
+
+    def give(self, request: Path) -> None:
+        """Name the file of a request; a worker that has ended is found out by its silence."""
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(f"{request}\n".encode())
+                self._process.stdin.flush()
+
+    def is_alive(self) -> bool:
+        """Say whether it still runs."""
+        return self._process.poll() is None
+
+    def exit_code(self) -> int:
+        """Wait for the end of a worker that says no more."""
+        return self._process.wait()
+
+    def kill(self) -> None:
+        """End it and all that it has started, also what has outlived it."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def end(self) -> None:
+        """End it, and wait until it has."""
+        self.kill()
+        with suppress(BrokenPipeError), self._process:
+            pass
+
+    def _read_lines(self) -> None:
+        """Put every whole line into the queue, and an empty one at the end."""
+        if self._process.stdout is not None:
+            for line in self._process.stdout:
+                if line.endswith(b"\n"):
+                    self.lines.put(line)
+        self.lines.put(b"")
+
+    def _end_what_is_left(self) -> None:
+        """When it has ended, end the processes that it started: they would hold its pipes."""
+        self._process.wait()
+        self.kill()
 
 
 class Workers:
@@ -120,31 +185,43 @@ class Workers:
     folder
         A private folder for requests and for what workers print to standard error.
     command
-        What is started, with the file of the request behind it.
+        What is started; it is told on its standard input in which files requests are.
+    reuse
+        Give another request to a worker that was quick with its first one. What a process has
+        used at most is then no more that of one request.
     """
 
-    def __init__(self, folder: Path, command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(
+        self, folder: Path, command: tuple[str, ...] = COMMAND, *, reuse: bool = False
+    ) -> None:
         self._folder = folder
         self._command = command
-        self._live: set[Worker] = set()
+        self._reuse = reuse
+        self._live: set[_Worker] = set()
+        self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         self._closed = False
-        self._count = 0
+        self._count = self._started = 0
 
     def ask(self, request: Request) -> Conversation:
-        """Run a request in a new process; a crash or a time-out becomes a status.
+        """Run a request in a process of its own; a crash or a time-out becomes a status.
 
         Raises
         ------
         CancelledError
             If :meth:`end_all` has been called.
         """
-        with self._started(request) as (worker, errors):
-            conversation = _listen(worker, _Clock(request.time_limit))
+        began, conversation = monotonic(), Conversation()
+        with self._written(request) as file:
+            worker = self._a_worker()
+            try:
+                worker.give(file)
+                _listen(worker, _Clock(request.time_limit), conversation)
+            finally:
+                is_quick = monotonic() - began < QUICK
+                self._put_back(worker, wanted=conversation.outcome is not None and is_quick)
         if self._closed:
             raise CancelledError
-        if conversation.outcome is None and not conversation.reason:
-            conversation.status, conversation.reason = _how_it_ended(worker.returncode, errors)
         return conversation
 
     def end_all(self) -> None:
@@ -152,36 +229,42 @@ class Workers:
         with self._lock:
             self._closed = True
             for worker in self._live:
-                _kill(worker)
+                worker.kill()
+            for worker in self._idle:
+                worker.end()
 
     @contextmanager
-    def _started(self, request: Request) -> Iterator[tuple[Worker, Path]]:
+    def _written(self, request: Request) -> Iterator[Path]:
         with self._lock:
             self._count += 1
             file = self._folder / f"request{self._count}"
-        errors = file.with_suffix(".err")
         file.write_bytes(pickle.dumps(request))
-        with errors.open("wb") as stderr, self._lock:
+        try:
+            yield file
+        finally:
+            file.unlink(missing_ok=True)
+
+    def _a_worker(self) -> _Worker:
+        with self._lock:
             if self._closed:
                 raise CancelledError
-            worker = subprocess.Popen(
-                [*self._command, str(file)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-            )
+            while self._idle and not self._idle[-1].is_alive():
+                self._idle.pop()
+            if self._idle:
+                worker = self._idle.pop()
+            else:
+                self._started += 1
+                worker = _Worker(self._command, self._folder / f"worker{self._started}.err")
             self._live.add(worker)
-        try:
-            with worker:
-                try:
-                    yield worker, errors
-                finally:
-                    _kill(worker)
-        finally:
-            with self._lock:
-                self._live.discard(worker)
-            file.unlink(missing_ok=True)
+            return worker
+
+    def _put_back(self, worker: _Worker, *, wanted: bool) -> None:
+        with self._lock:
+            self._live.discard(worker)
+            if wanted and self._reuse and not self._closed:
+                self._idle.append(worker)
+                return
+        worker.end()
 
 
 class _Clock:
@@ -217,51 +300,38 @@ class _Clock:
 PHASES = {"started": "solving", "solved": "checking"}
 
 
-def _listen(worker: Worker, clock: _Clock) -> Conversation:
-    """Collect the messages of a worker until it ends or has taken too long."""
-    conversation = Conversation()
-    lines: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_read_lines, args=(worker, lines), daemon=True).start()
-    threading.Thread(target=_end_what_is_left, args=(worker,), daemon=True).start()
-    while True:
+def _listen(worker: _Worker, clock: _Clock, conversation: Conversation) -> None:
+    """Collect the messages of a worker until it is done, has ended, or has taken too long."""
+    while not conversation.is_over:
         try:
-            line = lines.get(timeout=clock.left())
+            line = worker.lines.get(timeout=clock.left())
         except queue.Empty:
             conversation.status, conversation.reason = "overrun", clock.overrun()
-            return conversation
+            return
         if not line:
-            worker.wait()
-            return conversation
+            ended = _how_it_ended(worker.exit_code(), worker.errors)
+            conversation.status, conversation.reason = ended
+            return
         event: dict[str, Any] = json.loads(line)
         name = event.pop("event")
         if name == "moment":
             conversation.history.append(Moment(**event))
         elif name in PHASES:
             clock.enter(PHASES[name])
-        elif name in ("skipped", "failed"):
-            conversation.status, conversation.reason = event.get("status", name), event["reason"]
         else:
-            conversation.outcome = event
+            conversation.is_over = True
+            if name in ("skipped", "failed"):
+                conversation.status, conversation.reason = (
+                    event.get("status", name),
+                    event["reason"],
+                )
+            else:
+                conversation.outcome = event
 
 
-def _read_lines(worker: Worker, lines: "queue.Queue[bytes]") -> None:
-    """Put every whole line into the queue, and an empty one at the end."""
-    if worker.stdout is not None:
-        for line in worker.stdout:
-            if line.endswith(b"\n"):
-                lines.put(line)
-    lines.put(b"")
-
-
-def _end_what_is_left(worker: Worker) -> None:
-    """When a worker has ended, end the processes that it started: they would hold its pipes."""
-    worker.wait()
-    _kill(worker)
-
-
-def _how_it_ended(code: int | None, errors: Path) -> tuple[str, str]:
+def _how_it_ended(code: int, errors: Path) -> tuple[str, str]:
     """Return status and reason of a worker that has left no answer."""
-    if code is not None and code < 0:
+    if code < 0:
         name = signal.Signals(-code).name
         if name == "SIGKILL":
             return "killed", "ended by SIGKILL, as happens when memory runs out"
@@ -272,12 +342,3 @@ def _how_it_ended(code: int | None, errors: Path) -> tuple[str, str]:
 def _last_line(file: Path) -> str:
     lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return "".join(lines[-1:])[:300]
-
-
-def _kill(worker: Worker) -> None:
-    """End a worker and all that it has started, also what has outlived it."""
-    with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(worker.pid, signal.SIGKILL)
-        else:
-            worker.kill()

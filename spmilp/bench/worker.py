@@ -1,14 +1,15 @@
 """The process that makes one problem, or runs one solver on one problem.
 
-``python -m spmilp.bench.worker REQUEST`` reads a pickled request from a file in its parent's
-private folder and writes what happens to its standard output, one JSON object per line; what
-libraries print goes to standard error. It ends when its standard input does, so that it never
-outlives its parent.
+``python -m spmilp.bench.worker`` reads names of files from its standard input, one per line; in
+each is a pickled request, in its parent's private folder. What happens it writes to its standard
+output, one JSON object per line; what libraries print goes to standard error. It ends when its
+standard input does, so that it never outlives its parent.
 """
 
 import json
 import os
 import pickle
+import queue
 import sys
 import threading
 from collections.abc import Callable
@@ -40,24 +41,27 @@ def main() -> None:
 
 
 def serve(carry_out: Callable[[Any, Send], None]) -> None:
-    """Carry out the request that this process was started for, and report how it ended.
+    """Carry out requests until there are no more, and report how each ended.
 
     Parameters
     ----------
     carry_out
-        Takes the request, and the function that sends messages to the parent.
+        Takes a request, and the function that sends messages to the parent.
     """
     send = _channel()
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    files: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_files, args=(files,), daemon=True).start()
     is_killed_first()
-    try:
-        carry_out(pickle.loads(Path(sys.argv[1]).read_bytes()), send)
-    except MissingDataError as error:
-        send("skipped", reason=str(error))
-    except MemoryError:
-        send("failed", status="out of memory", reason="an allocation failed")
-    except SpmilpError as error:
-        send("failed", status="failed", reason=str(error))
+    while True:
+        file = Path(files.get())
+        try:
+            carry_out(pickle.loads(file.read_bytes()), send)
+        except MissingDataError as error:
+            send("skipped", reason=str(error))
+        except MemoryError:
+            send("failed", status="out of memory", reason="an allocation failed")
+        except SpmilpError as error:
+            send("failed", status="failed", reason=str(error))
 
 
 def _carry_out(request: MakeRequest | RunRequest, send: Send) -> None:
@@ -138,10 +142,12 @@ def _channel() -> Send:
     return send
 
 
-def _end_with_the_parent() -> None:
+def _read_files(files: "queue.Queue[str]") -> None:
+    """Hand on what the parent writes, and end this process, whatever it does, with the parent."""
     # Not through sys.stdin, whose lock would still be held when the interpreter ends.
-    while os.read(0, 1):
-        pass
+    with os.fdopen(os.dup(0), encoding="utf-8") as names:
+        for name in names:
+            files.put(name.removesuffix("\n"))
     os._exit(1)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spmilp.dask_client import SECONDS_TO_CONNECT, connected, require_dask
 from spmilp.errors import SpmilpError
 from spmilp.sizing.local_cluster import LocalCluster
-from spmilp.sizing.process import Answer, PointRequest, answer_to
+from spmilp.sizing.process import Answer, PointRequest, answer_to, workers_in
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -203,4 +204,8 @@ def _on_worker(request: PointRequest) -> Answer:
     if limit:
         share = int(limit * SHARE_OF_MEMORY) // max(1, worker.state.nthreads)
         request = replace(request, memory=share)
-    return answer_to(request)
+    return answer_to(request, _workers_in(worker.local_directory))
+
+
+_workers_in = cache(lambda folder: workers_in(Path(folder)))
+"""Of a Dask worker, which is a process; they end when it does."""

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from spmilp.bench.child import Workers
 from spmilp.errors import ArgumentError
-from spmilp.sizing.process import Answer, PointRequest, answer_to
+from spmilp.sizing.process import Answer, PointRequest, answer_to, workers_in
 
 
 class Engine(Protocol):
@@ -19,10 +22,13 @@ class Engine(Protocol):
 class Serial:
     """Solves one point after another."""
 
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
     def answers(self, requests: Mapping[str, PointRequest]) -> Iterator[tuple[str, Answer]]:
         """Yield the answer to each request in turn."""
         for key, request in requests.items():
-            yield key, answer_to(request)
+            yield key, answer_to(request, self._workers)
 
 
 @contextmanager
@@ -56,7 +62,12 @@ def engine(jobs: int | None, scheduler: str | None, threads: int) -> Iterator[En
         return
     jobs = jobs or max(1, (os.cpu_count() or 1) // threads)
     if jobs == 1:
-        yield Serial()
+        with TemporaryDirectory(prefix="spmilp-sweep-") as folder:
+            workers = workers_in(Path(folder))
+            try:
+                yield Serial(workers)
+            finally:
+                workers.end_all()
         return
     from spmilp.sizing.cluster import local
 

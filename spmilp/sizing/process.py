@@ -1,4 +1,4 @@
-"""One point in a process of its own: what it is asked, and what it answers."""
+"""One point in another process: what it is asked, and what it answers."""
 
 import sys
 from collections.abc import Mapping
@@ -66,11 +66,16 @@ class Answer:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def answer_to(request: PointRequest) -> Answer:
-    """Solve a point in a new process; a crash or a time-out becomes a status."""
+def workers_in(folder: Path) -> Workers:
+    """Return processes for points; one that was quick with a point gets the next one."""
+    return Workers(folder, COMMAND, reuse=True)
+
+
+def answer_to(request: PointRequest, workers: Workers) -> Answer:
+    """Solve a point in a process of its own; a crash or a time-out becomes a status."""
     with TemporaryDirectory(prefix="spmilp-sweep-") as scratch:
         folder = Path(scratch)
-        asked = Workers(folder, COMMAND).ask(replace(request, folder=folder))
+        asked = workers.ask(replace(request, folder=folder))
         if asked.outcome is None:
             return Answer(status=asked.status, reason=asked.reason)
         files = {name: folder / name for name in (PROBLEM_FILE, PLAN_FILE)}

@@ -1,6 +1,6 @@
-"""The process that solves one point of a sweep: ``python -m spmilp.sizing.worker REQUEST``.
+"""The process that solves points of a sweep: ``python -m spmilp.sizing.worker``.
 
-It gets its request and answers as :mod:`spmilp.bench.worker` does.
+It gets its requests and answers as :mod:`spmilp.bench.worker` does.
 """
 
 from dataclasses import asdict
@@ -25,7 +25,7 @@ from spmilp.solvers.common.context import SearchContext
 
 
 def main() -> None:
-    """Solve the point of the request."""
+    """Solve the points of requests."""
     serve(solve_point)
 
 

@@ -1,6 +1,8 @@
 """Whatever happens to a worker becomes a status in words."""
 
 import json
+import os
+import signal
 import sys
 import threading
 from concurrent.futures import CancelledError
@@ -28,10 +30,10 @@ def request(folder: Path, time_limit: float | None = 0.2) -> RunRequest:
     )
 
 
-def workers(folder: Path, script: str) -> Workers:
+def workers(folder: Path, script: str, *, reuse: bool = False) -> Workers:
     """Return workers that run a Python script instead."""
     lines = f"import os, signal, sys, time\ndef say(text): print(text, flush=True)\n{script}"
-    return Workers(folder, (sys.executable, "-c", lines))
+    return Workers(folder, (sys.executable, "-c", lines), reuse=reuse)
 
 
 def ask(folder: Path, script: str) -> Conversation:
@@ -154,3 +156,42 @@ def _is_running(pid: int) -> bool:
 def test_nothing_but_errors_is_left_behind(tmp_path: Path) -> None:
     ask(tmp_path, 'say(\'{"event": "ended"}\')')
     assert [path.suffix for path in tmp_path.iterdir()] == [".err"]
+
+
+ECHO = """
+import json
+for number, line in enumerate(sys.stdin):
+    say(json.dumps({"event": "ended", "pid": os.getpid(), "number": number}))
+"""
+
+
+def test_a_quick_worker_gets_the_next_request_and_one_that_has_ended_is_replaced(
+    tmp_path: Path,
+) -> None:
+    asked = workers(tmp_path, ECHO, reuse=True)
+    first, second = (asked.ask(request(tmp_path)).outcome for _ in range(2))
+    assert first is not None
+    assert second == {"pid": first["pid"], "number": 1}
+
+    os.kill(first["pid"], signal.SIGKILL)
+    deadline = monotonic() + 20
+    while _is_running(first["pid"]) and monotonic() < deadline:
+        sleep(0.02)
+    third = asked.ask(request(tmp_path)).outcome
+    assert third is not None
+    assert third["pid"] != first["pid"]
+    assert third["number"] == 0
+
+    asked.end_all()
+    assert not _is_running(third["pid"])
+
+
+def test_a_worker_that_was_slow_gets_no_other_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmilp.bench.child.QUICK", 0.0)
+    asked = workers(tmp_path, ECHO, reuse=True)
+    first, second = (asked.ask(request(tmp_path)).outcome for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first["pid"] != second["pid"]

@@ -151,12 +151,14 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
     )
     (tmp_path / "request").write_bytes(pickle.dumps(request))
     worker = subprocess.Popen(
-        [sys.executable, "-m", main.__module__, str(tmp_path / "request")],
+        [sys.executable, "-m", main.__module__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert worker.stdin is not None
     assert worker.stdout is not None
+    worker.stdin.write(f"{tmp_path / 'request'}\n".encode())
+    worker.stdin.flush()
     assert json.loads(worker.stdout.readline()) == {"event": "started"}
     worker.stdin.close()
     try:
