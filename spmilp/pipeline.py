@@ -7,7 +7,7 @@ Each step is one function from one frozen value to the next.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,11 +19,12 @@ from typing import Any, TypeAlias, TypeVar
 from spmilp.amounts import byte_count, duration, share
 from spmilp.checker.check import check
 from spmilp.dask_client import connected, require_dask
-from spmilp.errors import ArgumentError, FileError, NoPlanError, PinError
+from spmilp.errors import ArgumentError, DoesNotFitError, FileError, NoPlanError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.frontend.passes import passes_from
 from spmilp.hint import Hint, HintedTiles, read_hint, tiles_of
+from spmilp.lock import Lock, locked_answer, read_lock
 from spmilp.lowering.cost_model_file import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
@@ -35,6 +36,7 @@ from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.registry import ON_WORKERS, find_solver, hint_takers, solver_names
+from spmilp.report.lasting import Lasting
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
@@ -67,6 +69,9 @@ SHARE_OF_ROOFLINE = 0.05
 
 SECONDS_AFTER_AN_INTERRUPT = 1.0
 """For the solver, where an interrupt came before there was a schedule."""
+
+SHARE_WITHOUT_LOCK = 0.5
+"""Of the time after tiles are chosen, for the plan that says what a lock costs."""
 
 E = TypeVar("E", bound=StrEnum)
 A = TypeVar("A", float, int)
@@ -128,6 +133,9 @@ def solve(
     objective: str | None = None,
     hint: str | Path | Plan | Result | None = None,
     pins: PinsGiven = None,
+    lock: str | Path | Result | None = None,
+    lock_buffers: str | Iterable[str] = (),
+    lock_cost: str | float | None = None,
     time_limit: str | float | None = 60.0,
     memory_limit: str | int | None = None,
     gap: str | float = 0.0,
@@ -170,6 +178,15 @@ def solve(
     pins
         What the plan has to keep to besides: a YAML file as ``docs/pins.md`` describes it, or its
         fields. A problem keeps those that it has.
+    lock
+        An earlier plan, its file or folder with the problem beside it, or a result: addresses stay
+        as they are in it wherever that is possible, which the result's ``lock`` says. Half of the
+        time goes to a plan without it, to know what it costs.
+    lock_buffers
+        Names of the buffers and tensors that are locked, with ``*`` for anything; all by default.
+    lock_cost
+        How much longer (or larger) the plan may become for the lock: ``0.05`` or ``"5%"`` of the
+        one without it; by default any cost is taken.
     time_limit
         ``"60s"``, ``"5m"``, ``"1h"``, seconds, or ``None`` for no limit.
     memory_limit
@@ -221,8 +238,14 @@ def solve(
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
-    if how is Tiles.SMAUG and hint is not None:
-        raise ArgumentError("tiles smaug: a hint has its own tiles; leave one of the two out")
+    if how is Tiles.SMAUG and not (hint is lock is None):
+        who = "lock" if hint is None else "hint"
+        raise ArgumentError(f"tiles smaug: a {who} has its own tiles; leave one of the two out")
+    names = (lock_buffers,) if isinstance(lock_buffers, str) else tuple(lock_buffers)
+    if lock is None and (names or lock_cost is not None):
+        raise ArgumentError("lock-buffers, lock-cost: there is no lock", is_option=True)
+    cost = math.inf if lock_cost is None else _read("lock_cost", share, lock_cost)
+    held = None if lock is None else read_lock(lock, names, cost)
     if cost_model is not None:
         machine = _measured_machine(model, machine, cost_model)
     clock = Clock(None if math.isinf(limit) else limit, perf_counter)
@@ -250,6 +273,7 @@ def solve(
             pins=named,
             tile_search=search,
             hint=from_before,
+            lock=held,
             clock=clock,
             observer=heard,
             passes=passes,
@@ -261,11 +285,15 @@ def solve(
                 heard.on_warning(warning)
         if has_time_for_roofline(origin, limit):
             clock.reserve(_seconds_for_roofline(origin))
-        answer = _answer(tiled, name, options, clock, heard)
+        lasting: Lasting | None = None
+        if held is None:
+            answer = _answer(tiled, name, options, clock, heard)
+        else:
+            answer, lasting = _locked(tiled, held, name, options, clock, heard)
         heard.on_stage(Stage.CHECKING)
         result = checked(tiled.problem, answer, asked=solver, origin=origin)
     log.note(result.bound_source, result.objective, result.bound)
-    return replace(result, seconds=clock.seconds_gone, log=log.entries)
+    return replace(result, seconds=clock.seconds_gone, log=log.entries, lock=lasting)
 
 
 def problem_of(
@@ -299,6 +327,7 @@ def tiled_problem(
     pins: PinsGiven = None,
     tile_search: TileSearch | Tiles = Tiles.FIRST,
     hint: Hint | None = None,
+    lock: Lock | None = None,
     clock: Clock | None = None,
     observer: Observer = SILENT,
     passes: str = "",
@@ -344,9 +373,32 @@ def tiled_problem(
     tiles = None if hint is None else tiles_of(hint, subject, target)
     if tiles is not None and tiles.reason:
         observer.on_warning(f"{tiles.reason}; its tiles alone are tried")
-    tiled = lower_network(network, target, first, tile_search, clock, tiles, tilings)
+    if lock is None:
+        tiled = lower_network(network, target, first, tile_search, clock, tiles, tilings)
+    else:
+        tiled = _with_tiles_of(lock, subject, target, tile_search, clock, tiles, observer)
     tiled = _within_pins(tiled, named, observer)
     return tiled, Origin(model=_lasting(str(model)), dim=dim or {}, network=network)
+
+
+def _with_tiles_of(
+    lock: Lock,
+    subject: NetworkOnMachine,
+    target: MachineFile,
+    tile_search: TileSearch | Tiles,
+    clock: Clock | None,
+    hint: HintedTiles | None,
+    observer: Observer,
+) -> TiledProblem:
+    """Lower a network in the tiles of an earlier plan, as far as they are its own and fit."""
+    network, first = subject.network, subject.objective.first
+    tilings = lock.tilings(network) | subject.pinned
+    how = Tiles.FIRST if len(tilings) == len(network.groups) else tile_search
+    try:
+        return lower_network(network, target, first, how, clock, hint, tilings)
+    except (DoesNotFitError, PinError) as error:
+        observer.on_warning(f"{lock.name}: its tiles are none for this machine: {error}")
+        return lower_network(network, target, first, tile_search, clock, hint, subject.pinned)
 
 
 def _refuse_energy_that_is_not_stated(machine: Machine) -> None:
@@ -498,12 +550,45 @@ def solve_problem(
     return find_solver(solver).solve(problem, options, hint)
 
 
+def _locked(
+    tiled: TiledProblem,
+    lock: Lock,
+    solver: str,
+    options: SolveOptions,
+    clock: Clock,
+    observer: Observer,
+) -> tuple[SolverResult, Lasting | None]:
+    """Solve without the lock in half of the time, then with it."""
+    free = _answer(tiled, solver, options, clock, observer, share=SHARE_WITHOUT_LOCK)
+
+    def solve_narrow(problem: Problem, start: Plan | None) -> SolverResult:
+        limited = replace(options, time_limit=clock.seconds_left(), on_progress=None)
+        return solve_problem(problem, solver, limited, start if solver in hint_takers() else None)
+
+    try:
+        return locked_answer(tiled.problem, free, lock, solve_narrow)
+    except (KeyboardInterrupt, MemoryError):
+        if free.plan is None:
+            raise
+        return replace(free, interrupted=True), None
+
+
 def _answer(
-    tiled: TiledProblem, solver: str, options: SolveOptions, clock: Clock, observer: Observer
+    tiled: TiledProblem,
+    solver: str,
+    options: SolveOptions,
+    clock: Clock,
+    observer: Observer,
+    share: float = 1.0,
 ) -> SolverResult:
     """Solve in what is left of the time; after an interrupt, take the schedule that there is.
 
     The same where there is not enough memory.
+
+    Parameters
+    ----------
+    share
+        Of the time that is left.
     """
     known = tiled.result() if tiled.interrupted else None
     if known is not None:
@@ -520,7 +605,7 @@ def _answer(
         if tiled.known is not None and observer.on_progress is not None:
             bound = tiled.known.claim.bound
             observer.on_progress(Progress(incumbent=tiled.value, bound=bound, source="hint"))
-        seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left()
+        seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left(share)
         limited = replace(options, time_limit=seconds)
         answer = solve_problem(tiled.problem, solver, limited, hint)
         return answer if tiled.known is None else _no_worse(tiled.problem, answer, tiled.known)

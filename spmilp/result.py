@@ -15,6 +15,7 @@ from spmilp.plan.read import open_pair
 from spmilp.plan.write import write_pair
 from spmilp.problem.problem import Problem
 from spmilp.report import answer_table
+from spmilp.report.lasting import Lasting
 from spmilp.report.search_log import LogEntry, read_log
 from spmilp.report.summary import Summary, summarise
 from spmilp.solvers.base import SolverResult, SolveStatus
@@ -79,6 +80,8 @@ class Result:
     log
         Each better incumbent and bound that the search has found: ``seconds``, ``source``,
         ``incumbent``, ``bound`` and ``gap``.
+    lock
+        What became of the addresses of an earlier plan, if they were to be kept.
     """
 
     problem: Problem
@@ -89,6 +92,7 @@ class Result:
     seconds_to_check: float = 0.0
     origin: Origin | None = None
     log: tuple[LogEntry, ...] = ()
+    lock: Lasting | None = None
 
     def footprint(self) -> "Footprint | None":
         """Return what the plan takes in a firmware, in flash and in each memory.

@@ -58,6 +58,35 @@ Pins: TypeAlias = Annotated[
         show_default="none",
     ),
 ]
+Lock: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--lock",
+        metavar="PLAN.json|OUTDIR",
+        help="Keep the addresses of this earlier plan where that is possible, and say what it "
+        "costs; its problem.json lies beside it.",
+        show_default="none",
+    ),
+]
+LockBuffers: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lock-buffers",
+        metavar="PATTERN",
+        help="Lock the buffers and tensors of these names (repeat); * stands for anything.",
+        show_default="all",
+    ),
+]
+LockCost: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--lock-cost",
+        parser=read.share,
+        metavar="SHARE",
+        help="Let the lock make the plan longer by at most this: 0.05 or 5%.",
+        show_default="any",
+    ),
+]
 TimeLimit: TypeAlias = Annotated[
     float,
     typer.Option(

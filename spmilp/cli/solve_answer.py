@@ -114,6 +114,7 @@ def as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
             {"rule": found.rule, "objects": list(found.objects), "message": found.message}
             for found in result.violations
         ],
+        "lock": None if result.lock is None else asdict(result.lock),
         "files": [str(file) for file in answer.files],
     }
     return figures | names | how
@@ -152,6 +153,8 @@ def _print_tables(to: Console, answer: Answer, summary: "Summary") -> None:
         to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
     footprint = _footprint(answer)
     for line in footprint.lines() if footprint else ():
+        to.print(escape(line), soft_wrap=True)
+    for line in result.lock.lines() if result.lock else ():
         to.print(escape(line), soft_wrap=True)
     for file in answer.files:
         to.print(f"written: {escape(str(file))}", soft_wrap=True)

@@ -49,6 +49,11 @@ def settled_search(
     return context.found(plan)
 
 
+def timed_plan(problem: Problem, plan: Plan) -> TimedPlan:
+    """Return a plan without its addresses, with the pairs in place that share bytes in it."""
+    return _Settling(problem, plan).timed()
+
+
 class _Loose:
     """A problem in which tasks read as a whole what is pinned to lie as a whole."""
 
@@ -114,7 +119,7 @@ class _Settling:
                     self.reason = f"no single copy of {buffer} serves all that read it in {name}"
                     return None
         self.reason = "no addresses are left beside those that are pinned"
-        tables, timed = ProblemTables(self._problem), self._timed()
+        tables, timed = ProblemTables(self._problem), self.timed()
         low = self._problem.objective.first is Quantity.PEAK_SPM
         try:
             addresses = find_addresses(tables, timed, low=low)
@@ -199,7 +204,7 @@ class _Settling:
         parts.transfers[move.index] = parts.residencies[gone] = None
         return True
 
-    def _timed(self) -> TimedPlan:
+    def timed(self) -> TimedPlan:
         """Return what is left, numbered anew."""
         residencies = [one for one in self._parts.residencies if one is not None]
         transfers = [one for one in self._parts.transfers if one is not None]

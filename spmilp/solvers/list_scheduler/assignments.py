@@ -219,10 +219,19 @@ def earliest_finish(problem: Problem) -> Ints:
 
 
 def _by_operator(problem: Problem, choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]]) -> Ints:
-    """Return the core of each task, as chosen for the units of one operator after another."""
+    """Return the core of each task, as chosen for the units of one operator after another.
+
+    It is chosen among cores that can run the first of them. Where pins tell them apart, another one
+    takes the only core that can run it, or stays open.
+    """
     cores = np.full(len(problem.tasks), NONE, np.int64)
+    kind_of = [core.kind for core in problem.machine.cores]
     for units in units_of_operators(problem):
-        for unit, core in zip(units, choose(units), strict=False):
+        for unit, chosen in zip(units, choose(units), strict=False):
+            core = chosen
+            if unit.tasks and unit.cycles[kind_of[chosen]] is None:
+                able = [c for c, kind in enumerate(kind_of) if unit.cycles[kind] is not None]
+                core = able[0] if len(able) == 1 else NONE
             for task in unit.tasks:
                 cores[task.index] = core
     return cores
