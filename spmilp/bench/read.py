@@ -32,7 +32,6 @@ from spmilp.machine.fields import (
     Count,
     FileModel,
     Rate,
-    field_names,
     fields_of,
     what_is_wrong,
 )
@@ -190,7 +189,7 @@ def read_suite(data: bytes, name: str, origin: str, folder: Path) -> Suite:
         given = SuiteFields.model_validate(content)
         rows = tuple(row for entry in given.rows for row in _rows(given, entry, folder))
     except ValidationError as error:
-        wrong = what_is_wrong(error, field_names(SuiteFields))
+        wrong = what_is_wrong(error, SuiteFields)
         raise FileError(f"{origin}: {wrong}") from error
     except (ValueError, SpmilpError) as error:
         raise FileError(f"{origin}: {error}") from error

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from spmilp.amounts import byte_count
 from spmilp.machine.description import MachineDescription, ScratchpadFields
-from spmilp.machine.fields import field_names, near_matches, rate_from, what_is_wrong
+from spmilp.machine.fields import near_matches, rate_from, what_is_wrong
 from spmilp.machine.provenance import USUAL_NAMES, Provenance
 from spmilp.units import Bytes
 
@@ -69,7 +69,7 @@ def changed(
     try:
         return MachineDescription.model_validate(fields), written
     except ValidationError as error:
-        wrong = what_is_wrong(error, field_names(MachineDescription))
+        wrong = what_is_wrong(error, MachineDescription)
         raise ValueError(f"{label_of(numbers)}: {wrong}") from error
 
 

@@ -17,7 +17,6 @@ from spmilp.machine.fields import (
     Flag,
     Rate,
     Ratio,
-    field_names,
     what_is_wrong,
 )
 
@@ -154,7 +153,7 @@ def machine_from_json(content: object) -> m.Machine:
     try:
         return machine_of(MachineModel.model_validate(content))
     except ValidationError as error:
-        raise FileError(f"machine: {what_is_wrong(error, field_names(MachineModel))}") from error
+        raise FileError(f"machine: {what_is_wrong(error, MachineModel)}") from error
     except ValueError as error:
         raise FileError(f"machine: {error}") from error
 

@@ -105,16 +105,16 @@ class FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def what_is_wrong(error: ValidationError, known: Sequence[str] = ()) -> str:
+def what_is_wrong(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one line per error: field path, value, what is expected.
 
     Parameters
     ----------
-    known
-        Names of fields, to suggest one for an unknown field.
+    model
+        What the file describes: in the place of an unknown field its fields are named.
     """
     details = _first_causes(error.errors(include_url=False, include_context=False))
-    lines = [_line(detail, known) for detail in details[:MOST_LINES]]
+    lines = [_line(detail, model) for detail in details[:MOST_LINES]]
     if len(details) > MOST_LINES:
         lines.append(f"and {len(details) - MOST_LINES} more")
     return "\n  ".join(lines)
@@ -140,19 +140,46 @@ def near_matches(name: str, known: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def field_names(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the names of all fields of a model and of the models inside it, sorted."""
-    definitions = model.model_json_schema()
-    parts: list[dict[str, Any]] = [definitions, *definitions.get("$defs", {}).values()]
+def field_names(model: type[BaseModel], place: Sequence[str | int] = ()) -> tuple[str, ...]:
+    """Return the names of the fields that a model has in a place, sorted.
+
+    Parameters
+    ----------
+    place
+        The fields, and positions in lists, that lead to it from the top.
+    """
+    schema = model.model_json_schema()
+    parts = _alternatives(schema, schema)
+    for step in place:
+        inner = [
+            part.get("items", {}) if isinstance(step, int) else part.get("properties", {}).get(step)
+            for part in parts
+        ]
+        # Where one of several forms was expected, a step names the form.
+        parts = [one for some in inner if some for one in _alternatives(schema, some)] or parts
     return tuple(sorted({name for part in parts for name in part.get("properties", {})}))
 
 
-def _line(detail: Any, known: Sequence[str]) -> str:
+def _alternatives(schema: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the forms that a part of a schema may have, without references."""
+    if "$ref" in part:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+    forms = [*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())]
+    return [part, *(one for form in forms for one in _alternatives(schema, form))]
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    listed = f"; known here: {', '.join(known)}" if known else ""
+    return f"unknown field{near_matches(name, known) or listed}"
+
+
+def _line(detail: Any, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in detail["loc"]) or "the file"
     if detail["type"] == "missing":
         return f"{where}: is missing"
     if detail["type"] == "extra_forbidden":
-        return f"{where}: unknown field{near_matches(str(detail['loc'][-1]), known)}"
+        *place, name = detail["loc"]
+        return f"{where}: {_unknown(str(name), field_names(model, place))}"
     message = str(detail["msg"]).removeprefix("Value error, ")
     if isinstance(detail["input"], dict) and detail["type"] == "value_error":
         return f"{where}: {message}"  # which names the fields

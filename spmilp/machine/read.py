@@ -24,7 +24,7 @@ from spmilp.machine.changed import (
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
-from spmilp.machine.fields import field_names, fields_of, what_is_wrong
+from spmilp.machine.fields import fields_of, what_is_wrong
 from spmilp.machine.machine import Machine
 from spmilp.machine.provenance import Provenance, provenance_of
 from spmilp.machine.routes import Routes
@@ -215,7 +215,7 @@ def read_machine(data: bytes, origin: str, scale: Scale = AS_IT_IS) -> MachineFi
         machine = expand(description)
         every_core_is_fed(machine)
     except ValidationError as error:
-        wrong = what_is_wrong(error, field_names(MachineDescription))
+        wrong = what_is_wrong(error, MachineDescription)
         raise FileError(f"{origin}: {wrong}") from error
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error

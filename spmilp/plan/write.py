@@ -115,7 +115,7 @@ def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes
     try:
         return as_bytes(plan_document(plan, problem, sha256), PlanModel)
     except ValidationError as error:
-        raise ValueError(f"plan of {problem.name}: {what_is_wrong(error)}") from error
+        raise ValueError(f"plan of {problem.name}: {what_is_wrong(error, PlanModel)}") from error
 
 
 def plan_document(plan: Plan, problem: Problem, sha256: str) -> dict[str, Any]:

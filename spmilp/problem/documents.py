@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails
 
 from spmilp.errors import FileError
-from spmilp.machine.fields import FileModel, field_names, what_is_wrong
+from spmilp.machine.fields import FileModel, what_is_wrong
 
 M = TypeVar("M", bound=FileModel)
 T = TypeVar("T")
@@ -80,7 +80,7 @@ def read_document(path: Path | str, data: bytes, model: type[M], name: str, vers
     try:
         header = _Header.model_validate_json(data)
     except ValidationError as error:
-        raise FileError(f"{path}: no {name} file: {what_is_wrong(error)}") from error
+        raise FileError(f"{path}: no {name} file: {what_is_wrong(error, _Header)}") from error
     if header.format != name:
         raise FileError(f"{path}: format: expected {name!r}, got {_shown(header.format)}")
     major, minor = _numbers(path, header.format_version)
@@ -93,8 +93,7 @@ def read_document(path: Path | str, data: bytes, model: type[M], name: str, vers
     try:
         return _validated(data, model, tolerant=minor > known_minor)
     except ValidationError as error:
-        known = field_names(model) if "extra_forbidden" in _kinds(error) else ()
-        raise FileError(f"{path}: {what_is_wrong(error, known)}") from error
+        raise FileError(f"{path}: {what_is_wrong(error, model)}") from error
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: {error}") from error
 

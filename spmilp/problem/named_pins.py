@@ -16,7 +16,6 @@ from spmilp.machine.fields import (
     Count,
     FileModel,
     Flag,
-    field_names,
     fields_of,
     near_matches,
     what_is_wrong,
@@ -123,7 +122,7 @@ def read_pins(given: str | Path | Mapping[str, object] | NamedPins | None) -> Na
     try:
         return NamedPins.model_validate(content)
     except ValidationError as error:
-        raise FileError(f"{origin}: {what_is_wrong(error, field_names(NamedPins))}") from error
+        raise FileError(f"{origin}: {what_is_wrong(error, NamedPins)}") from error
 
 
 def with_pins(problem: Problem, named: NamedPins) -> Problem:

@@ -66,7 +66,7 @@ def problem_text(problem: Problem) -> str:
     try:
         return as_text(document, ProblemModel)
     except ValidationError as error:
-        raise ValueError(f"problem {problem.name}: {what_is_wrong(error)}") from error
+        raise ValueError(f"problem {problem.name}: {what_is_wrong(error, ProblemModel)}") from error
 
 
 def _tensor(tensor: DramTensor) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from spmilp.bench.read import OneOrMore, Share, SolverName, Text, Workers
 from spmilp.errors import FileError
 from spmilp.files import read_bytes
 from spmilp.frontend.find import LIGHT_PREFIX
-from spmilp.machine.fields import Amount, Count, FileModel, field_names, fields_of, what_is_wrong
+from spmilp.machine.fields import Amount, Count, FileModel, fields_of, what_is_wrong
 from spmilp.machine.read import SUFFIXES
 from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER
 from spmilp.problem.objective import Quantity
@@ -62,7 +62,7 @@ def read_sweep(path: Path) -> Sweep:
         given = SweepFields.model_validate(content)
         return _sweep(given, path.parent)
     except ValidationError as error:
-        wrong = what_is_wrong(error, field_names(SweepFields))
+        wrong = what_is_wrong(error, SweepFields)
         raise FileError(f"{path}: {wrong}") from error
     except ValueError as error:
         raise FileError(f"{path}: {error}") from error

@@ -160,7 +160,12 @@ def test_wrong_pins_name_both_sides(pins: dict[str, Any], said: str) -> None:
         ("buffers: [{buffer: a}]", "buffers.0.memory: is missing"),
         ("buffers: [{buffer: a, memory: m, resident: 1}]", "buffers.0.resident: "),
         ("tiles: [{group: a, tiles: 1xx2}]", "tiles.0.tiles: "),
-        ("task: []", "task: unknown field; did you mean task or tasks"),
+        ("task: []", "task: unknown field; did you mean tasks?"),
+        (
+            "groups: []",
+            "groups: unknown field; known here: buffers, description, forbid_cores, tasks, tiles",
+        ),
+        ("tasks: [{task: a, core: b}]", "tasks.0.core: unknown field; did you mean cores?"),
         ("tasks: [{task: a, cores: b, cores: c}]", "the field cores is given twice"),
         ("#" * (MOST_BYTES + 1), "expected at most"),
     ],
