@@ -54,6 +54,17 @@ def test_a_step_that_was_not_taken_is_expected_to_be_as_slow_as_the_last_one() -
     assert pace.seconds(Step.WRITE, 10_000) == pytest.approx(3 * Step.WRITE.value * 10_000)
 
 
+def test_a_bound_says_how_busy_the_machine_is_and_not_how_slow() -> None:
+    now, worked = Now(), Now()
+    pace = Pace(now, worked)
+    with pace.measured(Step.BOUND, 10):
+        now.seconds += 6.0
+        worked.seconds += 2.0
+    assert pace.seconds(Step.CHECK, 1_000) == pytest.approx(3 * Step.CHECK.value * 1_000)
+    pace.note(Step.PLAN, 10_000, 2 * Step.PLAN.value * 10_000)
+    assert pace.seconds(Step.CHECK, 1_000) == pytest.approx(2 * Step.CHECK.value * 1_000)
+
+
 def test_steps_too_short_to_measure_and_steps_that_raise_say_nothing_about_the_pace() -> None:
     now = Now()
     pace = Pace(now)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from time import monotonic
+from time import monotonic, process_time
 
 
 class OutOfTimeError(Exception):
@@ -38,6 +38,9 @@ class Step(Enum):
 ROWS_OF_A_READ = 2
 """Of the plan, about, where that is not there yet."""
 
+UNEVEN = frozenset({Step.BOUND, Step.STRUCTURE, Step.ROOFLINE})
+"""Steps whose work for a unit differs from problem to problem, and says nothing of the machine."""
+
 SIGNIFICANT = 0.05
 """Seconds; of shorter steps it is not said how quick the machine is."""
 
@@ -48,22 +51,33 @@ SLOWEST = 30.0
 class Pace:
     """Seconds that steps will take, from how long they have taken in this very run.
 
-    A step that was not taken yet is expected to be as much slower than usual as the last one was.
+    A step that was not taken yet is expected to be as much slower than usual as the last one was
+    that does the same work for each unit. Before there is one, all are expected to wait as long for
+    a processor, beside what they do, as any step did.
 
     Parameters
     ----------
     now
-        Tells the seconds.
+        Tells the seconds of limits: wall time as a rule, so that on a busy machine steps take long.
+    worked
+        Tells the seconds of processor time.
     """
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = monotonic,
+        worked: Callable[[], float] = process_time,
+    ) -> None:
         self._now = now
+        self._worked = worked
         self._measured: dict[Step, float] = {}
-        self._slowness = 1.0
+        self._slowness: float | None = None
+        self._waiting = 1.0
 
     def seconds(self, step: Step, amount: float) -> float:
         """Return how long a step with so many units of work is expected to take."""
-        return amount * step.value * self._measured.get(step, self._slowness)
+        expected = self._waiting if self._slowness is None else self._slowness
+        return amount * step.value * self._measured.get(step, expected)
 
     def seconds_to_finish(self, rows: int) -> float:
         """Return how long it will take to make a plan of so many rows, check it and write it."""
@@ -81,9 +95,12 @@ class Pace:
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:
         """Note how long a step takes; one that raises is not noted."""
-        began = self._now()
+        began, worked = self._now(), self._worked()
         yield
-        self.note(step, amount, self._now() - began)
+        seconds, worked = self._now() - began, self._worked() - worked
+        if seconds >= SIGNIFICANT:
+            self._waiting = max(1.0, min(SLOWEST, seconds / max(worked, SIGNIFICANT / SLOWEST)))
+        self.note(step, amount, seconds)
 
     def note(self, step: Step, amount: float, seconds: float) -> None:
         """Learn that a step with so many units of work took some seconds."""
@@ -92,11 +109,13 @@ class Pace:
         slowness = seconds / (amount * step.value)
         if seconds >= SIGNIFICANT:
             self._measured[step] = slowness
-            self._slowness = min(slowness, SLOWEST)
+            if step not in UNEVEN:
+                self._slowness = min(slowness, SLOWEST)
         elif step in self._measured:
             # The first time may have made tables of the machine, or compiled code, for all others.
             self._measured[step] = min(self._measured[step], max(1.0, slowness))
-            self._slowness = min(self._slowness, self._measured[step])
+            if self._slowness is not None and step not in UNEVEN:
+                self._slowness = min(self._slowness, self._measured[step])
 
 
 class Clock:
