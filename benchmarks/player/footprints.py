@@ -1,16 +1,22 @@
-"""Bytes of tables and memories in both profiles of the C export, for networks and machines.
+"""Bytes of tables, memories and straight code of the C exports, for networks and machines.
 
 Usage: python -m benchmarks.player.footprints [--machines A,B] [--models A,B]
 
-Plans of the list scheduler for the first choice of tile sizes: the same on every computer.
+Straight code is compiled for a Cortex-M3 (-Os), if the compiler is there; its bytes are functions
+and constants, without weights, kernels and the few functions of the platform. Plans of
 """
 
 import argparse
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.player import programs
+from benchmarks.player.run_all import loaded_bytes
 from spmilp.export.footprint import footprint
 from spmilp.export.subject import Profile, Subject, stamp_of
 from spmilp.frontend.load import load_network
@@ -21,8 +27,9 @@ MODELS = ("ds_cnn_int8", "resnet8_int8", "mobilenetv1_025_int8", "autoencoder_in
 MACHINES = ("gap8", "gap9", "mesh4x4")
 HEAD = (
     "| network | machine | tasks | transfers | constants B | tables, debug B | tables, release B "
-    "| of constants | DRAM, debug B | DRAM, release B | CPU s |\n"
-    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    "| of constants | code, resumed B | code, blocking B | DRAM, debug B | DRAM, release B "
+    "| CPU s |\n"
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 
@@ -58,9 +65,26 @@ def cells(model: str, machine: str) -> list[str]:
         *(f"{len(rows):,}" for rows in (problem.tasks, plan.transfers)),
         *(f"{each:,}" for each in (small.constants, large.tables, small.tables)),
         f"{small.tables / small.constants:.1%}",
+        *(code_bytes(subject, flags) for flags in ((), ("-DSPMILP_BLOCKING",))),
         *(f"{dict(each.memories)[dram]:,}" for each in (large, small)),
         f"{used:.1f}",
     ]
+
+
+def code_bytes(subject: Subject, flags: Sequence[str]) -> str:
+    """Return the bytes of a plan's functions and of the constants that they name."""
+    if programs.missing(("arm-none-eabi-gcc", "arm-none-eabi-size")):
+        return ""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        programs.write_code(subject, folder)
+        others = ("main.c", "mps2.c", "program.c")
+        sources = [
+            file.name for file in folder.glob("spmilp_code*.c") if not file.name.endswith(others)
+        ]
+        compiler = ("arm-none-eabi-gcc", "-std=c99", "-Os", "-mcpu=cortex-m3", "-mthumb")
+        subprocess.run([*compiler, *flags, "-c", *sources], cwd=folder, check=True)
+        return f"{sum(map(loaded_bytes, folder.glob('*.o'))):,}"
 
 
 if __name__ == "__main__":

@@ -50,8 +50,17 @@ def export_player(
 
 def write_player(subject: Subject, folder: Path) -> None:
     """Write tables and player of the subject's profile, and the binary file, into a folder."""
+    _write(subject, ("player", "bin"), folder)
+
+
+def write_code(subject: Subject, folder: Path) -> None:
+    """Write the plan as straight code into a folder."""
+    _write(subject, ("c-code",), folder)
+
+
+def _write(subject: Subject, formats: Sequence[str], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    made = export(subject, ["player", "bin"])
+    made = export(subject, formats)
     made.require_all()
     write_export(made, folder)
 
@@ -64,17 +73,22 @@ def expected_outputs(
     return inputs, replay(problem, plan, network, inputs)
 
 
-def build(folder: Path, target: str, kind: str = "plain", program: str = "") -> Path:
-    """Build a target of ``player.mk`` and return the program that it makes.
+def build(
+    folder: Path, target: str, kind: str = "plain", program: str = "", flags: str = ""
+) -> Path:
+    """Build a target of the folder's makefile and return the program that it makes.
 
     Parameters
     ----------
     program
         What the target makes, where it is not its name.
+    flags
+        Of the compiler, besides those of the kind.
     """
     made = folder / (program or target)
-    command = ["make", "-s", "-B", "-f", "player.mk", target, "CC=gcc", f"CFLAGS={CFLAGS[kind]}"]
-    _run(command, folder)
+    makefile = "player.mk" if (folder / "player.mk").exists() else "code.mk"
+    cflags = f"CFLAGS={CFLAGS[kind]} {flags}"
+    _run(["make", "-s", "-B", "-f", makefile, target, "CC=gcc", cflags], folder)
     return made.rename(made.with_name(f"{made.name}_{kind}"))
 
 

@@ -31,7 +31,7 @@ def c_files(subject: Subject) -> dict[str, bytes]:
     tables = all_tables(subject)
     prefix = subject.prefix
     arrays = CTables(
-        start=f"{prefix}_plan",
+        prefix=prefix,
         tables=tables.tables,
         words=tables.words,
         texts=tables.texts,

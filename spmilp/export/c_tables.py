@@ -4,7 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spmilp.export.actions.kept import Kept
-from spmilp.export.c_text import SECTION, array, image_declaration, image_is_in_c, numbers
+from spmilp.export.c_text import (
+    SECTION,
+    array,
+    image_declaration,
+    image_is_in_c,
+    image_name,
+    numbers,
+)
 from spmilp.export.names import comment
 from spmilp.export.subject import Subject
 from spmilp.export.tables.table import Table
@@ -16,26 +23,32 @@ class CTables:
 
     Parameters
     ----------
-    start
-        Beginning of their names.
+    prefix, kind
+        Their names begin with both; that of the image with the prefix.
     image
         ``None`` where it is not known.
     lists
         How many command lists there are, where no table says so.
     """
 
-    start: str
+    prefix: str
+    kind: str = "plan"
     tables: Sequence[Table]
     words: Sequence[int]
     texts: bytes
     image: bytes | None
     lists: int | None = None
 
+    @property
+    def start(self) -> str:
+        """Beginning of the names."""
+        return f"{self.prefix}_{self.kind}"
+
     def declarations(self) -> list[str]:
         """Return a declaration for each array, that of the image too where it is in C."""
         found = [f"extern {each};" for each in (*map(self._array, self.tables), *self._pools())]
         if self.image is not None and image_is_in_c(self.image):
-            found.append(f"extern {image_declaration(self.start, self.image)};")
+            found.append(f"extern {image_declaration(self.prefix, self.image)};")
         return found
 
     def definitions(self) -> Iterator[str]:
@@ -52,7 +65,7 @@ class CTables:
         start = self.start
         content = self.image or b""
         is_in_c = self.image is not None and image_is_in_c(content)
-        image = f"{start}_image" if is_in_c else "(const uint8_t *)0"
+        image = image_name(self.prefix) if is_in_c else "(const uint8_t *)0"
         yield f"#define {start.upper()}_TABLES \\"
         yield "    { \\"
         for table in self.tables:
@@ -77,10 +90,11 @@ class CTables:
         )
 
 
-def kept_in_c(subject: Subject, kept: Kept, start: str) -> CTables:
+def kept_in_c(subject: Subject, kept: Kept, kind: str) -> CTables:
     """Return the arrays of what stays a table."""
     return CTables(
-        start=start,
+        prefix=subject.prefix,
+        kind=kind,
         tables=kept.tables(),
         words=kept.words,
         texts=kept.texts,
@@ -89,9 +103,9 @@ def kept_in_c(subject: Subject, kept: Kept, start: str) -> CTables:
     )
 
 
-def kept_sizes(subject: Subject, kept: Kept, start: str) -> Iterator[str]:
+def kept_sizes(subject: Subject, kept: Kept, kind: str) -> Iterator[str]:
     """Yield macros of the sizes of a program."""
-    line = f"#define {start.upper()}"
+    line = f"#define {subject.prefix.upper()}_{kind.upper()}"
     yield f"{line}_IMAGE_BYTES UINT64_C({len(kept.image)})"
     yield f"{line}_EVENTS {subject.lists.events}U"
     yield f"{line}_LISTS {len(subject.lists.lists)}U"

@@ -22,10 +22,16 @@ SECTION_MACRO = (
 )
 
 
-def head(stamp: Stamp, summary: str, *, has_values: bool = False) -> list[str]:
+def head(
+    stamp: Stamp,
+    summary: str,
+    *,
+    has_values: bool = False,
+    title: tuple[str, str] = (NAME, VERSION),
+) -> list[str]:
     """Return the comment that a file begins with; of one with values it names the model's hash."""
     origin = stamp.lines if has_values else stamp.lines_of_tables
-    return ["/*", f" * {summary}", " *", *(f" * {e}" for e in origin(NAME, VERSION)), " */"]
+    return ["/*", f" * {summary}", " *", *(f" * {each}" for each in origin(*title)), " */"]
 
 
 def guarded(name: str, lines: Iterable[str]) -> str:
@@ -93,9 +99,21 @@ def image_is_in_c(image: bytes) -> bool:
     return len(image) <= LARGEST_IMAGE_IN_C
 
 
-def image_declaration(start: str, image: bytes) -> str:
+def image_name(prefix: str) -> str:
+    """Return the name of the array of the constants' bytes."""
+    return f"{prefix}_plan_image"
+
+
+def image_in_program(subject: Subject, image: bytes) -> str:
+    """Return what the constants' bytes are called in a program, which may link their file."""
+    if image_is_in_c(image):
+        return image_name(subject.prefix)
+    return f"_binary_{subject.prefix}_image_bin_start"
+
+
+def image_declaration(prefix: str, image: bytes) -> str:
     """Return the declaration of the constants' bytes."""
-    return f"const uint8_t {start}_image[{max(1, len(image))}U]"
+    return f"const uint8_t {image_name(prefix)}[{max(1, len(image))}U]"
 
 
 def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
@@ -104,7 +122,7 @@ def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
     if not image_is_in_c(image):
         return {f"{prefix}_image.bin": image}
     lines = head(subject.stamp, "Bytes of the constants, as they lie in flash.", has_values=True)
-    declaration = image_declaration(f"{prefix}_plan", image)
+    declaration = image_declaration(prefix, image)
     lines += ["", "#include <stdint.h>", "", *SECTION_MACRO, "", f"extern {declaration};"]
     lines += numbers(f"{SECTION} {declaration}", image, None)
     return {

@@ -19,10 +19,12 @@ from spmilp.export import (
     perfetto,
     tflm,
 )
+from spmilp.export.code import files as code_files
 from spmilp.export.dma import files as dma_files
 from spmilp.export.errors import ExportError
 from spmilp.export.footprint import Footprint, footprint
 from spmilp.export.player import files as player_files
+from spmilp.export.player import program
 from spmilp.export.subject import Subject
 from spmilp.files import sha256_of, write_together
 
@@ -67,11 +69,17 @@ FORMATS: Mapping[str, Format] = {
         summary="the same tables in one binary file with a checksum",
     ),
     "player": Format(
-        title=(player_files.NAME, player_files.VERSION),
+        title=(program.NAME, program.VERSION),
         make=player_files.player,
         summary="a player in C99 that runs the tables, for a host and for bare metal",
         needs_model=True,
         with_format="c",
+    ),
+    "c-code": Format(
+        title=(code_files.NAME, code_files.VERSION),
+        make=code_files.code_files,
+        summary="straight code in C99: a function for each core and DMA channel",
+        needs_model=True,
     ),
     "commands": Format(
         title=(command_lists.NAME, command_lists.VERSION),

@@ -16,7 +16,7 @@ from export.subjects import lowered, subject
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
-from spmilp.export.player.files import INPUTS, RANK, WINDOW_AXES, require_kernels
+from spmilp.export.player.kernels import INPUTS, RANK, WINDOW_AXES, require_kernels
 from spmilp.export.request import ExportRequest, export_plan
 from spmilp.export.subject import Profile, Subject
 from spmilp.frontend.load import load_network

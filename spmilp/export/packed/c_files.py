@@ -30,7 +30,7 @@ def packed_c_files(subject: Subject) -> dict[str, bytes]:
     """
     plan, prefix = packed_plan(subject), subject.prefix
     packed_header = files("spmilp.export.player").joinpath("c/spmilp_packed.h").read_bytes()
-    arrays = kept_in_c(subject, plan.kept, f"{prefix}_plan")
+    arrays = kept_in_c(subject, plan.kept, "plan")
     return {
         "spmilp_types.h": types_header(subject.stamp.tool).encode(),
         "spmilp_packed.h": packed_header,
@@ -57,7 +57,7 @@ def _sizes(subject: Subject, plan: PackedPlan) -> Iterator[str]:
     yield f"{start}_WORKSPACE_BYTES UINT64_C({kept.workspace + plan.numbers})"
     yield f"{start}_TASKS {len(subject.problem.tasks)}U"
     yield f"{start}_TRANSFERS {len(subject.plan.transfers)}U"
-    yield from kept_sizes(subject, kept, f"{subject.prefix}_plan")
+    yield from kept_sizes(subject, kept, "plan")
 
 
 def _declarations(prefix: str, plan: PackedPlan) -> tuple[str, str]:

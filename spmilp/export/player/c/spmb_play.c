@@ -55,8 +55,11 @@ static int reserve_and_play(const struct spmilp_tables *tables, int count, char 
     }
     int result = 1;
     if (there) {
-        const struct spmilp_player player = {tables, memories.each, workspaces.each, events,
-                                             positions, (const struct spmilp_packed *)0};
+        const struct spmilp_player player = {.tables = tables,
+                                         .memories = memories.each,
+                                         .workspaces = workspaces.each,
+                                         .events = events,
+                                         .positions = positions};
         result = play(&player, count, arguments);
     } else {
         fprintf(stderr, "plan: there is no memory for it\n");

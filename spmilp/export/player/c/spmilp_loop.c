@@ -1,42 +1,43 @@
 #include "spmilp_lists.h"
 
-/* Run one command; 0 if it is a wait that is not over. */
-static int try_command(const struct spmilp_player *player, uint32_t list,
-                       const struct spmilp_command *command)
+struct turn {
+    const struct spmilp_player *player;
+    int has_changed; /* whether an event has been signalled or waited for */
+};
+
+static int try_wait(void *context, uint32_t event, uint32_t count)
 {
-    uint32_t *events = player->events;
-    if (command->operation == SPMILP_COMMAND_WAIT) {
-        if (events[command->argument] < command->count) {
-            return 0;
-        }
-        if (player->tables->summary[0].scheme == SPMILP_SCHEME_SEMAPHORES) {
-            events[command->argument] -= command->count;
-        }
-    } else if (command->operation == SPMILP_COMMAND_SIGNAL) {
-        events[command->argument]++;
+    struct turn *turn = context;
+    uint32_t *value = &turn->player->events[event];
+    if (*value < count) {
+        return 0;
     }
-    spmilp_do(player, list, command);
+    if (turn->player->tables->summary[0].scheme == SPMILP_SCHEME_SEMAPHORES) {
+        *value -= count;
+    }
+    turn->has_changed = 1;
     return 1;
+}
+
+static void signal_event(void *context, uint32_t event)
+{
+    struct turn *turn = context;
+    turn->player->events[event]++;
+    turn->has_changed = 1;
 }
 
 const char *spmilp_play_loop(const struct spmilp_player *player)
 {
-    const uint32_t lists = player->tables->lists_count;
-    struct spmilp_command command;
-    uint32_t done, waiting;
-    spmilp_rewind(player);
+    struct turn turn = {player, 0};
+    const struct spmilp_events events = {try_wait, signal_event, &turn};
+    uint32_t waiting;
+    spmilp_rewind(player, &events);
     do {
-        done = 0U;
+        turn.has_changed = 0;
         waiting = 0U;
-        for (uint32_t list = 0; list < lists; list++) {
-            while (spmilp_fetch(player, list, &command)) {
-                if (!try_command(player, list, &command)) {
-                    waiting++;
-                    break;
-                }
-                done++;
-            }
+        for (uint32_t list = 0; list < player->tables->lists_count; list++) {
+            waiting += spmilp_advance(player, list, &events) ? 0U : 1U;
         }
-    } while (done > 0U);
+    } while (waiting > 0U && turn.has_changed);
     return waiting == 0U ? (const char *)0 : "all lists wait: these are no command lists of a plan";
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "spmilp_kernels.h"
-#include "spmilp_player.h"
+#include "spmilp_lists.h"
 
 void spmilp_copy(uint8_t *to, const uint8_t *from, size_t run, const struct spmilp_loop *loops,
                  uint32_t count)
@@ -26,6 +26,19 @@ void spmilp_copy(uint8_t *to, const uint8_t *from, size_t run, const struct spmi
             destination -= (size_t)loop->destination_stride * loop->count;
         }
     } while (level > 0U);
+}
+
+void spmilp_begin(const struct spmilp_player *player)
+{
+    const struct spmilp_tables *tables = player->tables;
+    for (uint32_t i = 0; i < tables->segments_count; i++) {
+        const struct spmilp_segment *segment = &tables->segments[i];
+        memcpy(player->memories[segment->memory] + (size_t)segment->address,
+               tables->image + (size_t)segment->image, (size_t)segment->bytes);
+    }
+    for (uint32_t i = 0; i < tables->summary[0].events; i++) {
+        player->events[i] = 0U;
+    }
 }
 
 const struct spmilp_port *spmilp_find_port(const struct spmilp_tables *tables, uint32_t direction,

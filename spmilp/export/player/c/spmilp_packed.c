@@ -274,18 +274,13 @@ static struct reader read_command(const struct spmilp_player *player, uint32_t l
 
 const char *spmilp_prepare(const struct spmilp_player *player)
 {
-    const struct spmilp_tables *tables = player->tables;
-    for (uint32_t i = 0; i < tables->segments_count; i++) {
-        const struct spmilp_segment *segment = &tables->segments[i];
-        memcpy(player->memories[segment->memory] + (size_t)segment->address,
-               tables->image + (size_t)segment->image, (size_t)segment->bytes);
-    }
-    memset(player->events, 0, tables->summary[0].events * sizeof *player->events);
+    spmilp_begin(player);
     return (const char *)0;
 }
 
-void spmilp_rewind(const struct spmilp_player *player)
+void spmilp_rewind(const struct spmilp_player *player, const struct spmilp_events *events)
 {
+    (void)events;
     for (uint32_t list = 0; list < player->tables->lists_count; list++) {
         const struct head head = head_of(player->packed, list);
         player->positions[2U * list] = head.start;

@@ -1,7 +1,5 @@
 #include "spmilp_player.h"
 
-#include <string.h>
-
 #include "spmilp_kernels.h"
 #include "spmilp_lists.h"
 #include "spmilp_memories.h"
@@ -62,18 +60,10 @@ const char *spmilp_prepare(const struct spmilp_player *player)
 {
     const struct spmilp_tables *tables = player->tables;
     const char *wrong = spmilp_check_tables(tables);
-    if (wrong) {
-        return wrong;
+    if (!wrong) {
+        spmilp_begin(player);
     }
-    for (uint32_t i = 0; i < tables->segments_count; i++) {
-        const struct spmilp_segment *segment = &tables->segments[i];
-        memcpy(player->memories[segment->memory] + (size_t)segment->address,
-               tables->image + (size_t)segment->image, (size_t)segment->bytes);
-    }
-    for (uint32_t i = 0; i < tables->summary[0].events; i++) {
-        player->events[i] = 0U;
-    }
-    return (const char *)0;
+    return wrong;
 }
 
 void spmilp_move(const struct spmilp_player *player, uint32_t transfer)
@@ -88,8 +78,9 @@ void spmilp_move(const struct spmilp_player *player, uint32_t transfer)
     }
 }
 
-void spmilp_rewind(const struct spmilp_player *player)
+void spmilp_rewind(const struct spmilp_player *player, const struct spmilp_events *events)
 {
+    (void)events;
     for (uint32_t list = 0; list < player->tables->lists_count; list++) {
         player->positions[list] = 0U;
     }

@@ -15,6 +15,7 @@ extern "C" {
 #endif
 
 struct spmilp_packed;
+struct spmilp_code;
 
 struct spmilp_player {
     const struct spmilp_tables *tables;
@@ -23,7 +24,8 @@ struct spmilp_player {
                                    same time (all, in one loop) may have the same one */
     uint32_t *events;           /* as many as the summary says; may be null if there are none */
     uint32_t *positions;        /* where each list is: a word of each; two of each if it is packed */
-    const struct spmilp_packed *packed; /* null if the tables have everything */
+    const struct spmilp_packed *packed; /* of a plan in bits; null for others */
+    const struct spmilp_code *code;     /* of a plan in straight code; null for others */
 };
 
 /*

@@ -17,6 +17,7 @@ enum gate { CLOSED, OPEN, CANCELLED };
 
 struct crew {
     const struct spmilp_player *player;
+    struct spmilp_events run;
     struct event *events;
     pthread_mutex_t lock;
     pthread_cond_t opened;
@@ -29,8 +30,9 @@ struct worker {
     pthread_t thread;
 };
 
-static void wait_for(struct crew *crew, uint32_t number, uint32_t count)
+static int wait_for(void *context, uint32_t number, uint32_t count)
 {
+    const struct crew *crew = context;
     struct event *event = &crew->events[number];
     uint32_t *value = &crew->player->events[number];
     pthread_mutex_lock(&event->lock);
@@ -41,10 +43,12 @@ static void wait_for(struct crew *crew, uint32_t number, uint32_t count)
         *value -= count;
     }
     pthread_mutex_unlock(&event->lock);
+    return 1;
 }
 
-static void signal_event(struct crew *crew, uint32_t number)
+static void signal_event(void *context, uint32_t number)
 {
+    const struct crew *crew = context;
     struct event *event = &crew->events[number];
     pthread_mutex_lock(&event->lock);
     crew->player->events[number]++;
@@ -75,17 +79,8 @@ static void *run_list(void *argument)
 {
     const struct worker *worker = argument;
     struct crew *crew = worker->crew;
-    if (pass_gate(crew) == CANCELLED) {
-        return (void *)0;
-    }
-    struct spmilp_command command;
-    while (spmilp_fetch(crew->player, worker->list, &command)) {
-        if (command.operation == SPMILP_COMMAND_WAIT) {
-            wait_for(crew, command.argument, command.count);
-        } else if (command.operation == SPMILP_COMMAND_SIGNAL) {
-            signal_event(crew, command.argument);
-        }
-        spmilp_do(crew->player, worker->list, &command);
+    if (pass_gate(crew) == OPEN) {
+        (void)spmilp_advance(crew->player, worker->list, &crew->run);
     }
     return (void *)0;
 }
@@ -93,11 +88,10 @@ static void *run_list(void *argument)
 /* Start a thread for each list that is not empty, and return how many there are. */
 static uint32_t start_all(struct crew *crew, struct worker *workers, int *failed)
 {
-    struct spmilp_command first;
     uint32_t started = 0U;
-    spmilp_rewind(crew->player);
+    spmilp_rewind(crew->player, &crew->run);
     for (uint32_t i = 0; i < crew->player->tables->lists_count && !*failed; i++) {
-        if (spmilp_fetch(crew->player, i, &first)) {
+        if (spmilp_has_commands(crew->player, i)) {
             struct worker *worker = &workers[started];
             worker->crew = crew;
             worker->list = i;
@@ -115,6 +109,7 @@ const char *spmilp_play_threads(const struct spmilp_player *player)
     struct crew crew = {.player = player, .gate = CLOSED};
     struct worker *workers = calloc(tables->lists_count + 1U, sizeof *workers);
     int failed = 0;
+    crew.run = (struct spmilp_events){wait_for, signal_event, &crew};
     crew.events = calloc((size_t)count + 1U, sizeof *crew.events);
     if (!workers || !crew.events) {
         free(workers);

@@ -1,5 +1,5 @@
-# make -f player.mk            the program for this host: PREFIX_play [--loop] INPUT... OUTPUT...
-# make -f player.mk mps2       a program without operating system for an Arm MPS2 (QEMU)
+# make -f @MAKEFILE@            the program for this host: PREFIX_play [--loop] INPUT... OUTPUT...
+# make -f @MAKEFILE@ mps2       a program without operating system for an Arm MPS2 (QEMU)
 
 PREFIX = @PREFIX@
 CFLAGS = -O2
@@ -11,11 +11,11 @@ ARM_FLAGS = -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections
 
 RUNTIME = @RUNTIME@
 HOST = spmilp_threads.c spmilp_files.c
-PLAN = $(PREFIX)_plan.c $(PREFIX)_program.c @IMAGE_SOURCE@
+PLAN = $(PREFIX)_program.c @PLAN@
 IMAGE = @IMAGE_BINARY@
 HEADERS = $(wildcard *.h)
 
-$(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(HEADERS) player.mk
+$(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(HEADERS) @MAKEFILE@
 	$(if $(IMAGE),$(LD) -r -b binary -z noexecstack $(IMAGE) -o $(PREFIX)_image.o)
 	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) $(IMAGE:.bin=.o) -o $@ -pthread -lm
 
@@ -23,7 +23,7 @@ $(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(HEADERS) 
 mps2: $(PREFIX)_mps2.elf
 
 # One loop needs one workspace.
-$(PREFIX)_mps2.elf: $(PREFIX)_mps2.c $(PLAN) $(RUNTIME) $(IMAGE) $(HEADERS) spmilp_mps2.ld player.mk
+$(PREFIX)_mps2.elf: $(PREFIX)_mps2.c $(PLAN) $(RUNTIME) $(IMAGE) $(HEADERS) spmilp_mps2.ld @MAKEFILE@
 	$(if $(IMAGE),$(ARM)ld -r -b binary $(IMAGE) -o $(PREFIX)_image_mps2.o)
 	$(ARM)gcc $(C99) $(WARNINGS) $(CFLAGS) $(ARM_FLAGS) -DSPMILP_WORKSPACES=1 -nostartfiles \
 	    -T spmilp_mps2.ld -Wl,--gc-sections $(filter %.c,$^) $(IMAGE:.bin=_mps2.o) -o $@ -lm
