@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from spmilp.errors import SpmilpError
+from spmilp.machine.controllers import PARTIAL, Block, Controller, is_too_long, odd_numbers
 from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.problem import Buffer, Problem, Slice, Task
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
@@ -109,18 +110,22 @@ class DmaLimits:
         Bytes of one transfer; ``None`` without limit.
     dimensions
         Nested strides of one descriptor, the contiguous run included; ``None`` without limit.
+    controllers
+        Those of its engines that cannot express every copy.
     """
 
     longest: Bytes | None
     dimensions: int | None
+    controllers: tuple[Controller, ...] = ()
 
     def pieces(self, extent: Extents, item: Bytes, strides: Extents) -> tuple[int, ...]:
         """Return into how many pieces along each axis a box must be cut.
 
         Each piece can then be copied by one transfer from its place in a container of the given
         strides to a packed layout, or back. For too many nested strides the axis that gives the
-        fewest pieces is cut into single positions; for too many bytes the outermost one into as
-        few pieces as possible.
+        fewest pieces is cut into single positions, if possible so that a controller's unit divides
+        runs and addresses; the same where a controller would need too many descriptors. For too
+        many bytes the outermost one is cut into as few pieces as possible.
 
         Parameters
         ----------
@@ -135,7 +140,7 @@ class DmaLimits:
             If not even one element can be moved.
         """
         counts = [1] * len(extent)
-        while self._dimensions_are_exceeded(_sizes(extent, counts), item, strides):
+        while self._too_much_for_one(_sizes(extent, counts), item, strides):
             axis = self._axis_to_single_out(extent, counts, item, strides)
             counts[axis] = extent[axis]
         while self.longest is not None and prod(_sizes(extent, counts)) * item > self.longest:
@@ -151,10 +156,22 @@ class DmaLimits:
             counts[outermost] = -(-extent[outermost] // fitting)
         return tuple(counts)
 
-    def _dimensions_are_exceeded(self, sizes: Extents, item: Bytes, strides: Extents) -> bool:
-        if self.dimensions is None:
+    def _too_much_for_one(self, sizes: Extents, item: Bytes, strides: Extents) -> bool:
+        """Say whether one transfer has too many dimensions, or takes too many descriptors."""
+        if self.dimensions is None and not self.controllers:
             return False
-        return _dimensions(sizes, item, strides) > self.dimensions
+        copy = _copy(sizes, item, strides)
+        if self.dimensions is not None and 1 + len(copy.loops) > self.dimensions:
+            return True
+        return any(is_too_long(copy, each) for each in self.controllers)
+
+    def _is_odd(self, sizes: Extents, axis: int, item: Bytes, strides: Extents) -> bool:
+        """Say whether a unit does not divide runs, strides, or where pieces of an axis begin."""
+        copy = _copy(sizes, item, strides)
+        return any(
+            strides[axis] % each.granule or any(odd_numbers(copy, each))
+            for each in self.controllers
+        )
 
     def _axis_to_single_out(
         self, extent: Extents, counts: list[int], item: Bytes, strides: Extents
@@ -165,21 +182,27 @@ class DmaLimits:
         enough = []
         for axis in long_axes:
             trial = (*sizes[:axis], 1, *sizes[axis + 1 :])
-            if not self._dimensions_are_exceeded(trial, item, strides):
-                enough.append(axis)
-        return min(enough, key=lambda axis: (extent[axis], axis), default=long_axes[0])
+            if not self._too_much_for_one(trial, item, strides):
+                enough.append((self._is_odd(trial, axis, item, strides), extent[axis], axis))
+        return min(enough)[-1] if enough else long_axes[0]
 
 
 def dma_limits(machine: Machine) -> DmaLimits:
     """Return the least limits over a machine's engines."""
     longest = [engine.longest for engine in machine.engines if engine.longest is not None]
     dimensions = [e.dimensions for e in machine.engines if e.dimensions is not None]
-    return DmaLimits(longest=min(longest, default=None), dimensions=min(dimensions, default=None))
+    named = {engine.controller for engine in machine.engines}
+    return DmaLimits(
+        longest=min(longest, default=None),
+        dimensions=min(dimensions, default=None),
+        controllers=tuple(each for each in PARTIAL if each.name in named),
+    )
 
 
-def _dimensions(sizes: Extents, item: Bytes, strides: Extents) -> int:
+def _copy(sizes: Extents, item: Bytes, strides: Extents) -> Block:
     packed = Layout(0, row_major_strides(sizes, item))
-    return strided_copy(sizes, item, Layout(0, strides), packed).dimensions
+    copy = strided_copy(sizes, item, Layout(0, strides), packed)
+    return Block(source=0, destination=0, run=copy.run, loops=copy.loops)
 
 
 def _sizes(extent: Extents, counts: list[int]) -> Extents:

@@ -180,6 +180,34 @@ CONTROLLERS: Mapping[str, Controller] = {
 }
 
 
+PARTIAL = tuple(each for each in CONTROLLERS.values() if each.granule > 1 or each.queue is not None)
+"""Those that cannot express every copy, not even by a chain."""
+
+MOST_DIMENSIONS = 63
+"""Of any copy, and of an engine without limit, where numbers stand for shapes."""
+
+
+def shape_number(copy: Block) -> int:
+    """Return the dimensions of a copy, plus a bit above them for each controller that cannot.
+
+    Solvers compare this number, less the bits that are none of an engine's business, with the
+    engine's dimensions.
+    """
+    unable = sum(1 << number for number, each in enumerate(PARTIAL) if any(defects_of(copy, each)))
+    return 1 + len(copy.loops) + (MOST_DIMENSIONS + 1) * unable
+
+
+def shape_mask(controller: str | None) -> int:
+    """Return the bits of a shape's number that matter to an engine with a controller."""
+    own = sum(1 << number for number, each in enumerate(PARTIAL) if each.name == controller)
+    return MOST_DIMENSIONS + (MOST_DIMENSIONS + 1) * own
+
+
+def unit_of(controller: str | None) -> Bytes:
+    """Return what addresses, runs and strides are multiples of."""
+    return 1 if controller is None else CONTROLLERS[controller].granule
+
+
 def blocks_of(copy: Block, controller: Controller) -> list[Block]:
     """Return the blocks, each of which a descriptor can hold, that move what a copy moves.
 
@@ -208,21 +236,29 @@ def blocks_of(copy: Block, controller: Controller) -> list[Block]:
 
 def defects_of(copy: Block, controller: Controller) -> Iterator[str]:
     """Yield what no chain of descriptors of a controller can express; each with both numbers."""
-    granule = controller.granule
-    numbers = [("source address", copy.source), ("destination address", copy.destination)]
-    numbers.append(("run", copy.run))
-    for _, source, destination in copy.loops:
-        numbers += [("source stride", source), ("destination stride", destination)]
-    odd = [(what, value) for what, value in numbers if value % granule]
+    granule, odd = controller.granule, list(odd_numbers(copy, controller))
     for what, value in odd:
         yield (
             f"its {what} {value} B is {value % granule} modulo {granule} B, the unit of "
             f"{controller.name}"
         )
-    if controller.queue is not None and not odd:
+    if not odd and is_too_long(copy, controller):
         needed = len(blocks_of(copy, controller))
-        if needed > controller.queue:
-            yield f"it needs {needed} descriptors > {controller.queue} of {controller.name}"
+        yield f"it needs {needed} descriptors > {controller.queue} of {controller.name}"
+
+
+def odd_numbers(copy: Block, controller: Controller) -> Iterator[tuple[str, Bytes]]:
+    """Yield the addresses, the run and the strides that are no multiples of the unit."""
+    numbers = [("source address", copy.source), ("destination address", copy.destination)]
+    numbers.append(("run", copy.run))
+    for _, source, destination in copy.loops:
+        numbers += [("source stride", source), ("destination stride", destination)]
+    return (pair for pair in numbers if pair[1] % controller.granule)
+
+
+def is_too_long(copy: Block, controller: Controller) -> bool:
+    """Say whether a copy takes more descriptors than a transfer may have."""
+    return controller.queue is not None and len(blocks_of(copy, controller)) > controller.queue
 
 
 def item_size(block: Block) -> Bytes:

@@ -164,7 +164,8 @@ class PieceCounts:
 
     def _cut_further(self, box: Box, cells: Grid, item: Bytes) -> float:
         """Return into how many pieces DMA's limits cut the share of a cell, in the mean."""
-        if self._limits.dimensions is None and self._limits.longest is None:
+        limits = self._limits
+        if (limits.dimensions, limits.longest, limits.controllers) == (None, None, ()):
             return 1.0
         along = [
             Counter(_shares(axis, interval)) for axis, interval in zip(cells.axes, box, strict=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
 
+from spmilp.machine.controllers import CONTROLLERS, Block, defects_of, unit_of
 from spmilp.machine.machine import Engine
 from spmilp.problem.strides import (
     Layout,
@@ -49,7 +50,10 @@ class TransferOptions:
         self._memories = range(len(tables.machine.memories))
         self._found: dict[tuple[SliceIdx, MemoryIdx, SliceIdx], tuple[TransferOption, ...]] = {}
         engines = tables.machine.engines
-        self.are_particular = any(e.dimensions is not None or e.congruence > 1 for e in engines)
+        self.are_particular = any(
+            e.dimensions is not None or e.congruence > 1 or unit_of(e.controller) > 1
+            for e in engines
+        )
         """Whether it matters to an engine how its source lies."""
         self.fastest = tuple(
             self._closure(lambda p: p.cycles, part.index) for part in tables.problem.slices
@@ -102,16 +106,17 @@ class TransferOptions:
         part = problem.slices[slice_]
         if engine.longest is not None and part.bytes > engine.longest:
             return False
-        if engine.dimensions is None:
-            return True
         at_place = self._tables.home(slice_, destination) is not None
-        copy = strided_copy(
-            part.extent,
-            problem.buffers[part.buffer].item,
-            self.offset_in_source(slice_, source, held),
-            layout_at_place(problem, slice_) if at_place else packed_layout(problem, slice_),
-        )
-        return copy.dimensions <= engine.dimensions
+        start = self.offset_in_source(slice_, source, held)
+        end = layout_at_place(problem, slice_) if at_place else packed_layout(problem, slice_)
+        copy = strided_copy(part.extent, problem.buffers[part.buffer].item, start, end)
+        if engine.controller is not None:
+            block = Block(
+                source=start.offset, destination=end.offset, run=copy.run, loops=copy.loops
+            )
+            if any(defects_of(block, CONTROLLERS[engine.controller])):
+                return False
+        return engine.dimensions is None or copy.dimensions <= engine.dimensions
 
     def _option(
         self,
@@ -146,12 +151,15 @@ class TransferOptions:
     def _closure(
         self, cost: Callable[[TransferOption], int], slice_: SliceIdx
     ) -> tuple[tuple[int, ...], ...]:
-        """Return the least sum of a cost over chains of transfers, for a slice in any residency."""
+        """Return the least sum of a cost over chains of transfers, for a slice in any residency.
+
+        Where an engine cannot copy a slice alone, the whole buffer may come in its place.
+        """
         whole = self._tables.whole[slice_]
         best = [[0 if a == b else UNREACHABLE for b in self._memories] for a in self._memories]
         for a in self._memories:
-            for held in {slice_, whole}:
-                for option in self.of(slice_, a, held):
+            for moved, held in {(slice_, slice_), (slice_, whole), (whole, whole)}:
+                for option in self.of(moved, a, held):
                     if len(option.destinations) == 1:
                         b = option.destinations[0]
                         best[a][b] = min(best[a][b], cost(option))

@@ -68,7 +68,7 @@ def _order_in_hint(
 _MEMORY = attrgetter("kind", "size", "alignment", "reserved", "energy_per_byte")
 _LINK = attrgetter("rate", "latency", "energy_per_byte")
 _ENGINE = attrgetter(
-    *("channels", "setup", "rate", "longest", "dimensions", "congruence", "multicast")
+    *("channels", "setup", "rate", "longest", "dimensions", "congruence", "multicast", "controller")
 )
 """What tells two of them apart, their ends aside."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from spmilp.machine.controllers import CONTROLLERS, MOST_DIMENSIONS, Block, defects_of, unit_of
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import Route, Routes, transfer_cycles, transfer_rate
 from spmilp.problem.problem import Problem
@@ -82,13 +83,16 @@ class TransferOptions:
     def can_copy(self, option: TransferOption, slice_: SliceIdx, holder: SliceIdx) -> bool:
         """Say whether a transfer can copy a slice out of what holds it.
 
-        The engine's dimensions are exact. Of its congruence only that is asked which holds
-        whatever the addresses are; the rest is a matter of the addresses.
+        The engine's dimensions and its controller's limits are exact, where residencies and tensors
+        begin at the controller's unit. Of its congruence only that is asked which holds whatever
+        the addresses are; the rest is a matter of the addresses.
         """
         engine = self._problem.machine.engines[option.engine]
-        if engine.dimensions is not None:
-            needed = self._dimensions_of(slice_, holder, option.source, option.destination)
-            if needed > engine.dimensions:
+        if engine.dimensions is not None or unit_of(engine.controller) > 1:
+            copy = self._copy_of(slice_, holder, option.source, option.destination)
+            if 1 + len(copy.loops) > (engine.dimensions or MOST_DIMENSIONS):
+                return False
+            if engine.controller and any(defects_of(copy, CONTROLLERS[engine.controller])):
                 return False
         ends = (option.source, option.destination)
         packed = not any(self._at_place(slice_, memory) for memory in ends)
@@ -103,9 +107,9 @@ class TransferOptions:
     def _at_place(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
         return home(self._problem, slice_, memory) is not None
 
-    def _dimensions_of(
+    def _copy_of(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
-    ) -> int:
+    ) -> Block:
         problem = self._problem
         box = problem.slices[slice_]
         start = layout_in_slice(problem, slice_, holder)
@@ -116,7 +120,7 @@ class TransferOptions:
             end = layout_at_place(problem, slice_)
         item = problem.buffers[box.buffer].item
         copy = strided_copy(box.extent, item, Layout(0, start.strides), Layout(0, end.strides))
-        return copy.dimensions
+        return Block(source=start.offset, destination=end.offset, run=copy.run, loops=copy.loops)
 
     def _make(
         self, size: Bytes, source: MemoryIdx, destination: MemoryIdx

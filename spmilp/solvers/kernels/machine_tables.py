@@ -9,6 +9,7 @@ from math import lcm
 
 import numpy as np
 
+from spmilp.machine.controllers import MOST_DIMENSIONS, shape_mask, unit_of
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.solvers.kernels.records import (
@@ -127,26 +128,27 @@ def next_towards_dram(machine: Machine, routes: Routes, memory: MemoryIdx) -> Me
 
 
 def alignment_of(machine: Machine, memory: MemoryIdx) -> int:
-    """Return what offsets are multiples of: the memory's alignment and every engine's congruence.
+    """Return what offsets are multiples of: the memory's alignment and what every engine asks.
 
-    So both ends of any transfer of a whole residency are congruent.
+    So both ends of any transfer of a whole residency are congruent, and at a controller's unit.
     """
-    congruences = (engine.congruence for engine in machine.engines)
-    return lcm(machine.memories[memory].alignment, *congruences)
+    units = (lcm(engine.congruence, unit_of(engine.controller)) for engine in machine.engines)
+    return lcm(machine.memories[memory].alignment, *units)
 
 
 def _resource_table(machine: Machine, scale: int) -> Table:
     resources = table(
         len(machine.engines) + len(machine.links),
-        *("capacity", "longest", "dimensions", "congruence"),
+        *("capacity", "longest", "dimensions", "shapes", "congruence"),
     )
     for engine in machine.engines:
         resources[engine.index] = (
             engine.channels,
             NO_LIMIT if engine.longest is None else engine.longest,
-            NO_LIMIT if engine.dimensions is None else engine.dimensions,
-            engine.congruence,
+            MOST_DIMENSIONS if engine.dimensions is None else engine.dimensions,
+            shape_mask(engine.controller),
+            lcm(engine.congruence, unit_of(engine.controller)),
         )
     for link in machine.links:
-        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 1)
+        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 0, 1)
     return resources

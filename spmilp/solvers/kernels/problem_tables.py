@@ -5,6 +5,7 @@ from operator import add, mul
 
 import numpy as np
 
+from spmilp.machine.controllers import Block, shape_number
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import (
@@ -124,7 +125,7 @@ def _write_table(problem: Problem, lists: _Lists) -> Table:
 
 
 def _slice_table(problem: Problem, readers: Rows) -> Table:
-    copies = ("from_parent", "offset_in_parent", "at_place", "offset_at_place")
+    copies = ("packed", "from_parent", "offset_in_parent", "at_place", "offset_at_place")
     slices = table(
         len(problem.slices),
         *("buffer", "bytes", *copies, "readers_from", "readers_to", "first", "next_reader"),
@@ -132,7 +133,10 @@ def _slice_table(problem: Problem, readers: Rows) -> Table:
     slices["buffer"] = [slice_.buffer for slice_ in problem.slices]
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
     known = _Copies()
-    rows = [(*known.from_parent(problem, s), *known.at_place(problem, s)) for s in problem.slices]
+    rows = [
+        (known.packed(s.bytes), *known.from_parent(problem, s), *known.at_place(problem, s))
+        for s in problem.slices
+    ]
     for name, column in zip(copies, zip(*rows, strict=True), strict=bool(rows)):
         slices[name] = column
     set_ranges(slices, "readers", readers.begin)
@@ -142,16 +146,20 @@ def _slice_table(problem: Problem, readers: Rows) -> Table:
 
 
 class _Copies:
-    """The dimensions of copies and where they begin; boxes of one shape are looked at once."""
+    """The shapes of copies and where they begin; boxes of one shape are looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Extents, Extents, Bytes], tuple[int, Extents]] = {}
 
+    def packed(self, size: Bytes) -> int:
+        """Return the shape of a copy between residencies of the same slice."""
+        return shape_number(Block(source=0, destination=0, run=size))
+
     def from_parent(self, problem: Problem, box: Slice) -> tuple[int, Bytes]:
-        """Return dimensions of a copy out of the whole buffer, and where in it the copy begins."""
+        """Return the shape of a copy out of the whole buffer, and where in it the copy begins."""
         parent = problem.buffers[box.buffer]
-        dimensions, strides = self._copy(box.extent, parent.shape, parent.item)
-        return dimensions, sum(map(mul, box.start, strides))
+        shape_of_copy, strides = self._copy(box.extent, parent.shape, parent.item)
+        return shape_of_copy, sum(map(mul, box.start, strides))
 
     def at_place(self, problem: Problem, box: Slice) -> tuple[int, Bytes]:
         """Return the same for a copy to or from DRAM: of its tensor, where it has one."""
@@ -159,18 +167,19 @@ class _Copies:
         if parent.place is None:
             return self.from_parent(problem, box)
         shape = problem.tensors[parent.place.tensor].shape
-        dimensions, strides = self._copy(box.extent, shape, parent.item)
+        shape_of_copy, strides = self._copy(box.extent, shape, parent.item)
         start = map(add, parent.place.start, box.start)
-        return dimensions, sum(map(mul, start, strides))
+        return shape_of_copy, sum(map(mul, start, strides))
 
     def _copy(self, extent: Extents, whole: Extents, item: Bytes) -> tuple[int, Extents]:
-        """Return the dimensions of a copy out of a larger box, and that one's strides."""
+        """Return the shape of a copy out of a larger box, and that one's strides."""
         key = (extent, whole, item)
         if key not in self._known:
             strides = row_major_strides(whole, item)
             packed = Layout(0, row_major_strides(extent, item))
             copy = strided_copy(extent, item, Layout(0, strides), packed)
-            self._known[key] = (copy.dimensions, strides)
+            block = Block(source=0, destination=0, run=copy.run, loops=copy.loops)
+            self._known[key] = (shape_number(block), strides)
         return self._known[key]
 
 

@@ -89,9 +89,11 @@ class ScheduleState(NamedTuple):
         (positions among the task's reads of the slices whose bytes it may take over); the residency
         it is ``held_by``.
     ``slices``
-        ``buffer``, ``bytes``, the nested strides of a copy out of its parent's residency
-        (``from_parent``) and to or from its place in DRAM (``at_place``), the bytes by which it
-        lies behind the begin of either (``offset_in_parent``, ``offset_at_place``),
+        ``buffer``, ``bytes``; of copies the
+        :func:`~spmilp.machine.controllers.shape_number`: between residencies of the slice
+        (``packed``), out of its parent's residency (``from_parent``), and to or from its place in
+        DRAM (``at_place``); the bytes by which it lies behind the begin of either of these
+        (``offset_in_parent``, ``offset_at_place``),
         ``readers_from`` of ``readers``. Schedule: ``first`` residency, ``next_reader``.
     ``readers``
         the tasks that read each slice, in the order in which they are placed.
@@ -117,7 +119,8 @@ class ScheduleState(NamedTuple):
         the links of each pair's route, as rows of ``resources``.
     ``resources``
         the engines, then the links: ``capacity`` in channels or scaled bytes per cycle; for engines
-        the ``longest`` transfer, ``dimensions`` and ``congruence``.
+        the ``longest`` transfer, ``dimensions`` and the bits of ``shapes`` that matter to it, and
+        the ``congruence``.
     ``residencies``
         ``slice`` held (-1 for scratch, -2 while set aside), ``memory``, ``offset``, ``bytes``,
         ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,

@@ -10,7 +10,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.machine_tables import MOST_MEMORIES_WITH_ALL_PAIRS, machine_tables
 from spmilp.solvers.kernels.problem_tables import problem_tables
-from spmilp.solvers.kernels.records import NONE, ONE, ZERO, Ints, Table
+from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
 from spmilp.solvers.partial_order.from_plan import pools_of
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
@@ -126,9 +126,9 @@ def _cycles(options: OptionTables, option: int, copy: Copy) -> int:
     """Return the cycles of a copy; 0 if the engine cannot make it."""
     taken, entry = options.options[option], options.slices[copy.what]
     limits = options.limits[taken.engine]
-    dimensions = entry.from_parent if copy.is_part else ONE
+    shape = entry.from_parent if copy.is_part else entry.packed
     offset = entry.offset_in_parent if copy.is_part else ZERO
-    if entry.bytes > limits.longest or dimensions > limits.dimensions:
+    if entry.bytes > limits.longest or shape & limits.shapes > limits.dimensions:
         return ZERO
     if offset % limits.congruence != 0:
         return ZERO
@@ -215,17 +215,17 @@ class TransferOptions:
         if route is None or source == target:
             return None
         machine, tables, entry = self._machine, self._tables, self._tables.slices[what]
-        dimensions, offset = 1, 0
+        shape, offset = int(entry.packed), 0
         if source in self._drams or target in self._drams:
-            dimensions, offset = int(entry.at_place), int(entry.offset_at_place)
+            shape, offset = int(entry.at_place), int(entry.offset_at_place)
         elif is_part:
-            dimensions, offset = int(entry.from_parent), int(entry.offset_in_parent)
+            shape, offset = int(entry.from_parent), int(entry.offset_in_parent)
         size, first = int(entry.bytes), tables.first_engine
         links = [first + len(machine.engines) + link for link in route.links]
         best: TransferOption | None = None
         for index in self._routes.engines_for(source, target):
             engine, limits = machine.engines[index], tables.limits[index]
-            if size > limits.longest or dimensions > limits.dimensions:
+            if size > limits.longest or shape & limits.shapes > limits.dimensions:
                 continue
             if offset % limits.congruence != 0:
                 continue

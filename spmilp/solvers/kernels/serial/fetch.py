@@ -90,6 +90,8 @@ def _fetch_directly(
         # Clearing the bytes may have cleared the last source near by. What has been filled by
         # nothing must not be one.
         close(state, new)
+        state.counts[COUNT_FAILED_SLICE] = slice_
+        state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
     return new, transfer(state, slice_, source, new, option, start, end)
 

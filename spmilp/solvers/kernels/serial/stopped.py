@@ -1,8 +1,15 @@
 """What kept the scheduler from a plan, as data and in words."""
 
 from spmilp.errors import Shortage
+from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.machine import Memory
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.strides import (
+    layout_at_place,
+    layout_in_slice,
+    packed_layout,
+    strided_copy,
+)
 from spmilp.solvers.common.fit import least_sizes, parts_of
 from spmilp.solvers.kernels.records import NONE
 from spmilp.solvers.kernels.schedule_state import (
@@ -80,8 +87,24 @@ def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
     return (
         f"{where}: no engine can bring {problem.buffers[slice_.buffer].name} "
         f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
-        "the engines' reach, their longest transfer and their dimensions"
+        f"the engines' reach, their longest transfer and their dimensions{_defect(problem, slice_)}"
     )
+
+
+def _defect(problem: Problem, part: Slice) -> str:
+    """Return what keeps controllers from copying a slice out of where it may lie, if anything."""
+    buffer = problem.buffers[part.buffer]
+    there = [packed_layout(problem, part.index), layout_in_slice(problem, part.index, part.buffer)]
+    if buffer.place is not None:
+        there.append(layout_at_place(problem, part.index))
+    for layout in reversed(there):
+        copy = strided_copy(part.extent, buffer.item, layout, there[0])
+        block = Block(source=layout.offset, destination=0, run=copy.run, loops=copy.loops)
+        for name in dict.fromkeys(engine.controller for engine in problem.machine.engines):
+            found = None if name is None else next(defects_of(block, CONTROLLERS[name]), None)
+            if found is not None:
+                return f"; {found}: make sizes of the model multiples of it, or pin tiles that are"
+    return ""
 
 
 def _working_set(problem: Problem, task: TaskIdx, memory: Memory) -> Bytes:

@@ -52,10 +52,10 @@ def earliest_transfer(
     if pair == NONE:
         return best, best_start, best_end
     size = state.slices[slice_].bytes
-    dimensions, offset = _layout(state, slice_, source, memory)
+    shape, offset = _layout(state, slice_, source, memory)
     for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
         limits = state.resources[state.options[option].engine]
-        if size > limits.longest or dimensions > limits.dimensions:
+        if size > limits.longest or shape & limits.shapes > limits.dimensions:
             continue
         if offset % limits.congruence != 0:
             continue
@@ -68,7 +68,7 @@ def earliest_transfer(
 
 @part
 def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tuple[int, int]:
-    """Return the dimensions of a copy, and the bytes by which one end lies behind an aligned one.
+    """Return the shape of a copy, and the bytes by which one end lies behind an aligned one.
 
     Both ends are packed, or one lies inside something larger: the slice's parent, or its tensor.
     """
@@ -77,7 +77,7 @@ def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tupl
     if state.memories[memory].is_dram or state.memories[residency.memory].is_dram:
         return entry.at_place, entry.offset_at_place
     if residency.slice == slice_:
-        return ONE, ZERO
+        return entry.packed, ZERO
     return entry.from_parent, entry.offset_in_parent
 
 
