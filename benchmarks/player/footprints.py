@@ -3,28 +3,22 @@
 Usage: python -m benchmarks.player.footprints [--machines A,B] [--models A,B]
 
 Straight code is compiled for a Cortex-M3 (-Os), if the compiler is there; its bytes are functions
-and constants, without weights, kernels and the few functions of the platform. Plans of
+and constants, without weights, kernels and the few functions of the platform.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.player import programs
-from benchmarks.player.run_all import loaded_bytes
+from benchmarks.player.plans import arguments_of, print_rows
 from spmilp.export.footprint import footprint
-from spmilp.export.subject import Profile, Subject, stamp_of
-from spmilp.frontend.load import load_network
-from spmilp.pipeline import solve
+from spmilp.export.subject import Profile, Subject
 
-ROOT = Path(__file__).resolve().parents[2]
-MODELS = ("ds_cnn_int8", "resnet8_int8", "mobilenetv1_025_int8", "autoencoder_int8")
-MACHINES = ("gap8", "gap9", "mesh4x4")
 HEAD = (
     "| network | machine | tasks | transfers | constants B | tables, debug B | tables, release B "
     "| of constants | code, resumed B | code, blocking B | DRAM, debug B | DRAM, release B "
@@ -35,40 +29,22 @@ HEAD = (
 
 def main() -> int:
     """Print a row for each plan."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--machines", default=",".join(MACHINES))
-    arguments = parser.parse_args()
-    print(HEAD, flush=True)
-    for model in arguments.models.split(","):
-        for machine in arguments.machines.split(","):
-            print(f"| {' | '.join([model, machine, *cells(model, machine)])} |", flush=True)
-    return 0
+    return print_rows(HEAD, arguments_of(__doc__).parse_args(), cells)
 
 
-def cells(model: str, machine: str) -> list[str]:
-    """Return what the table says of one plan."""
-    path = ROOT / "models" / f"{model}.onnx"
-    result = solve(path, machine, solver="list", tiles="first")
-    if result.plan is None:
-        return [f"no plan: {result.status.value}"]
-    problem, plan = result.problem, result.plan
-    network = load_network(path, kinds=problem.machine.kinds)
-    stamp = stamp_of(problem, plan)
-    subject = Subject(problem=problem, plan=plan, stamp=stamp, network=network)
+def cells(subject: Subject, _: str) -> Iterator[str]:
+    """Yield what the table says of one plan."""
     large = footprint(subject)
     began = time.process_time()
     small = footprint(replace(subject, profile=Profile.RELEASE))
     used = time.process_time() - began
-    dram = problem.machine.memories[0].name
-    return [
-        *(f"{len(rows):,}" for rows in (problem.tasks, plan.transfers)),
-        *(f"{each:,}" for each in (small.constants, large.tables, small.tables)),
-        f"{small.tables / small.constants:.1%}",
-        *(code_bytes(subject, flags) for flags in ((), ("-DSPMILP_BLOCKING",))),
-        *(f"{dict(each.memories)[dram]:,}" for each in (large, small)),
-        f"{used:.1f}",
-    ]
+    dram = subject.problem.machine.memories[0].name
+    yield from (f"{len(rows):,}" for rows in (subject.problem.tasks, subject.plan.transfers))
+    yield from (f"{each:,}" for each in (small.constants, large.tables, small.tables))
+    yield f"{small.tables / small.constants:.1%}"
+    yield from (code_bytes(subject, flags) for flags in ((), ("-DSPMILP_BLOCKING",)))
+    yield from (f"{dict(each.memories)[dram]:,}" for each in (large, small))
+    yield f"{used:.1f}"
 
 
 def code_bytes(subject: Subject, flags: Sequence[str]) -> str:
@@ -84,7 +60,7 @@ def code_bytes(subject: Subject, flags: Sequence[str]) -> str:
         ]
         compiler = ("arm-none-eabi-gcc", "-std=c99", "-Os", "-mcpu=cortex-m3", "-mthumb")
         subprocess.run([*compiler, *flags, "-c", *sources], cwd=folder, check=True)
-        return f"{sum(map(loaded_bytes, folder.glob('*.o'))):,}"
+        return f"{sum(map(programs.loaded_bytes, folder.glob('*.o'))):,}"
 
 
 if __name__ == "__main__":

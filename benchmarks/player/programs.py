@@ -118,6 +118,15 @@ def play_on_bare_metal(
     return _read_outputs(network, results)
 
 
+def loaded_bytes(program: Path) -> int:
+    """Return the bytes of an ELF file's text and data."""
+    said = subprocess.run(
+        ["arm-none-eabi-size", program], capture_output=True, text=True, check=True
+    )
+    text, data = said.stdout.splitlines()[1].split()[:2]
+    return int(text) + int(data)
+
+
 def _write_inputs(network: Network, inputs: Arrays, folder: Path) -> list[Path]:
     files = []
     for number, name in enumerate(network.inputs):

@@ -8,26 +8,21 @@ loop), with the thread sanitizer, and without an operating system for an Arm Cor
 the tools are installed. The outputs must be those of the value replay, bit for bit.
 """
 
-import argparse
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.player import programs
+from benchmarks.player.plans import arguments_of, print_rows
 from spmilp.export.footprint import footprint
-from spmilp.export.subject import Profile, Subject, stamp_of
+from spmilp.export.subject import Profile, Subject
 from spmilp.frontend.graph import Network
-from spmilp.frontend.load import load_network
-from spmilp.pipeline import solve
 
-ROOT = Path(__file__).resolve().parents[2]
-MODELS = ("resnet8_int8", "ds_cnn_int8", "mobilenetv1_025_int8", "autoencoder_int8")
-MACHINES = ("gap8", "gap9", "mesh4x4")
 HEAD = (
     "| network | machine | tasks | transfers | lists | events | constants B | tables B "
     "| threads, ASan+UBSan | loop, ASan+UBSan | threads, TSan | Cortex-M3 | text, data B "
@@ -39,43 +34,31 @@ SAME, LEFT_OUT = "same bits", "not run"
 
 def main() -> int:
     """Print a row for each plan; 1 if one is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--machines", default=",".join(MACHINES))
-    parser.add_argument("--profile", choices=list(Profile), default=Profile.RELEASE)
+    parser = arguments_of(__doc__)
+    parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.RELEASE)
     parser.add_argument("--keep", type=Path, help="where exports and programs stay")
-    arguments = parser.parse_args()
-    print(HEAD, flush=True)
-    wrong = 0
-    for model in arguments.models.split(","):
-        for machine in arguments.machines.split(","):
-            with tempfile.TemporaryDirectory() as temporary:
-                folder = arguments.keep or Path(temporary)
-                profile = Profile(arguments.profile)
-                row = list(cells(model, machine, profile, folder / f"{model}-{machine}"))
-            print(f"| {' | '.join([model, machine, *row])} |", flush=True)
-            wrong += sum(cell.startswith("wrong") for cell in row)
-    return 1 if wrong else 0
+    given = parser.parse_args()
+
+    def cells(subject: Subject, name: str) -> list[str]:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = (given.keep or Path(temporary)) / name
+            return list(judged(replace(subject, profile=given.profile), folder))
+
+    return print_rows(HEAD, given, cells)
 
 
-def cells(model: str, machine: str, profile: Profile, folder: Path) -> Iterator[str]:
+def judged(subject: Subject, folder: Path) -> Iterator[str]:
     """Yield what the table says of one plan."""
     began = time.monotonic()
-    path = ROOT / "models" / f"{model}.onnx"
-    result = solve(path, machine, solver="list", tiles="first")
-    if result.plan is None:
-        yield f"no plan: {result.status.value}"
-        return
-    problem, plan = result.problem, result.plan
-    network = load_network(path, kinds=problem.machine.kinds)
-    stamp = stamp_of(problem, plan)
-    subject = Subject(problem=problem, plan=plan, stamp=stamp, network=network, profile=profile)
+    network = subject.network
+    if network is None:
+        raise ValueError("a player needs the model")
     programs.write_player(subject, folder)
     yield from sizes(folder)
     taken = footprint(subject)
     yield f"{taken.constants:,}"
     yield f"{taken.tables:,}"
-    inputs, wanted = programs.expected_outputs(problem, plan, network)
+    inputs, wanted = programs.expected_outputs(subject.problem, subject.plan, network)
 
     def judge(found: programs.Arrays) -> str:
         return verdict(network, found, wanted)
@@ -114,16 +97,7 @@ def on_bare_metal(
         yield ""
         return
     yield verdict(network, programs.play_on_bare_metal(program, network, inputs, folder), wanted)
-    yield f"{loaded_bytes(program):,}"
-
-
-def loaded_bytes(program: Path) -> int:
-    """Return the bytes of an ELF file's text and data."""
-    said = subprocess.run(
-        ["arm-none-eabi-size", program], capture_output=True, text=True, check=True
-    )
-    text, data = said.stdout.splitlines()[1].split()[:2]
-    return int(text) + int(data)
+    yield f"{programs.loaded_bytes(program):,}"
 
 
 def verdict(network: Network, found: programs.Arrays, wanted: programs.Arrays) -> str:

@@ -9,7 +9,7 @@ from spmilp.export.tables.all_tables import all_tables
 from spmilp.export.tables.table import Table
 from spmilp.units import Bytes
 
-_POINTER, _PACKED_HEAD, _TABLES_HEAD = 4, 52, 8 * (len(layouts.LAYOUTS) + 2) + 16
+_POINTER, _PACKED_HEAD, _TABLES_HEAD = 4, 64, 8 * (len(layouts.LAYOUTS) + 2) + 16
 """Bytes on a processor of 32 bits: of the structs ``spmilp_packed`` and ``spmilp_tables``."""
 
 
@@ -94,7 +94,7 @@ def footprint(subject: Subject) -> Footprint:
             *map(_bytes_in_c, kept.tables()),
             *(_PACKED_HEAD, _TABLES_HEAD),
         )
-        used, workspace, words = kept.used, kept.workspace + plan.numbers, 2
+        used, workspace, words = kept.used, kept.workspace + plan.numbers, 3
     else:
         own_tables = (
             *map(_bytes_in_c, tables.tables),

@@ -1,6 +1,7 @@
 """The release profile runs the same plan as the debug profile does, from far fewer bytes."""
 
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from benchmarks.player import programs
 from commands.helpers import numbered, without
 from export.subjects import lowered, replayed, subject, two_strips_subject
 from player.kernel_network import KernelNetwork, integer_network
-from player.reading_packed import Reader, commands_in
+from player.reading_packed import Reader, code_of, commands_in
 from player.test_player import needs_arm, needs_gcc, planned
 from spmilp.checker.races.check import check_commands
 from spmilp.checker.values.replay import replay
@@ -22,6 +23,7 @@ from spmilp.export.errors import ExportError
 from spmilp.export.footprint import footprint
 from spmilp.export.formats import export
 from spmilp.export.packed.bits import Bits
+from spmilp.export.packed.codes import PrefixCode
 from spmilp.export.packed.packed import packed_plan
 from spmilp.export.subject import Profile, Subject
 from spmilp.lowering.lower import lower
@@ -245,8 +247,26 @@ def test_without_the_model_there_is_no_release_profile() -> None:
         packed_plan(replace(released(lowered("ds_cnn_int8", 2, 1)), network=None))
 
 
+def test_symbols_are_read_as_they_were_written_and_too_long_codes_refused() -> None:
+    written = [7, 7, 0, 300, 7, 0, 2, 7, 7]
+    for symbols in (written, [5, 5], [0]):
+        code, bits = PrefixCode(symbols), Bits()
+        code.put_table(bits)
+        start = bits.at
+        for symbol in symbols:
+            code.put(bits, symbol)
+        table, reader = code_of(Reader(bits.content(), 0)), Reader(bits.content(), start)
+        assert [reader.symbol(table) for _ in symbols] == symbols
+        assert reader.at == bits.at
+    many = {0: 1, 1: 1}
+    for symbol in range(2, 27):
+        many[symbol] = many[symbol - 1] + many[symbol - 2]
+    with pytest.raises(ExportError, match="a prefix code of 26 bits > 24"):
+        PrefixCode(Counter(many).elements())
+
+
 def test_numbers_of_all_sizes_are_read_as_they_were_written_and_larger_ones_refused() -> None:
-    values = [0, 1, 2, 3, 64, 2**20 + 5, 2**31 - 1]
+    values = [0, 1, 8, 9, 64, 72, 73, 2**20 + 5, 2**31 - 1]
     bits = Bits()
     for value in values:
         bits.number(value)

@@ -3,6 +3,12 @@
 from spmilp.export.errors import ExportError
 
 WIDTH_BITS = 5
+
+CLASS_BITS, SHORT, LONG = 2, 3, 6
+"""Numbers: 0; those of ``SHORT`` bits from 1 on; those of ``LONG`` bits behind; with a width."""
+_FIRST_LONG = 1 + (1 << SHORT)
+_FIRST_WIDE = _FIRST_LONG + (1 << LONG)
+
 READ_AT_ONCE = 4
 """Bytes that the sources read from any byte on that has bits."""
 
@@ -40,15 +46,21 @@ class Bits:
             self._length -= 8
 
     def number(self, value: int) -> None:
-        """Append a number: how many bits it has, and those below the highest."""
+        """Append a number: its class, and what is left of it."""
         if not 0 <= value <= LARGEST:
             raise ExportError(
                 f"release profile: {value} is outside [0, {LARGEST}] of its numbers; "
                 "export with --profile debug"
             )
-        width = value.bit_length()
-        self.put(width, WIDTH_BITS)
-        if width > 1:
+        class_ = _class_of(value)
+        self.put(class_, CLASS_BITS)
+        if class_ == 1:
+            self.put(value - 1, SHORT)
+        elif class_ == 2:
+            self.put(value - _FIRST_LONG, LONG)
+        elif class_ == 3:
+            width = value.bit_length()
+            self.put(width, WIDTH_BITS)
             self.put(value - (1 << (width - 1)), width - 1)
 
     def append(self, other: "Bits") -> None:
@@ -58,11 +70,19 @@ class Bits:
         self.put(other._rest, other._length)
 
     def content(self) -> bytes:
-        """Return all bits as bytes, with zeros behind the last: C reads four bytes at once."""
+        """Return all bits as bytes, with zeros behind the last: C reads four bytes at once.
+
+        Even behind the last bit: a field may have no bits.
+        """
         rest = bytes([self._rest]) if self._length else b""
-        return bytes(self._whole) + rest + bytes(READ_AT_ONCE - 1)
+        return bytes(self._whole) + rest + bytes(READ_AT_ONCE)
+
+
+def _class_of(value: int) -> int:
+    return (value > 0) + (value >= _FIRST_LONG) + (value >= _FIRST_WIDE)
 
 
 def number_bits(value: int) -> int:
     """Return how many bits a number takes."""
-    return WIDTH_BITS + max(0, value.bit_length() - 1)
+    rest = (0, SHORT, LONG, WIDTH_BITS + value.bit_length() - 1)
+    return CLASS_BITS + rest[_class_of(value)]

@@ -78,7 +78,6 @@ def _source(subject: Subject, plan: PackedPlan, arrays: CTables) -> str:
 
 
 def _packed(subject: Subject, plan: PackedPlan, declaration: str) -> Iterator[str]:
-    widths = plan.widths
     yield f"{SECTION} {declaration} = {{"
     yield f"    .bits = {subject.prefix}_plan_bits,"
     yield f"    .lists = {plan.lists}U, .commands = {plan.commands}U,"
@@ -86,11 +85,10 @@ def _packed(subject: Subject, plan: PackedPlan, declaration: str) -> Iterator[st
     yield f"    .tasks = {_index(plan.tasks)},"
     yield f"    .transfers = {_index(plan.transfers)},"
     yield f"    .operators = {_index(plan.operators)},"
-    yield f"    .own_bits = {widths.own}U, .event_bits = {widths.event}U,"
-    yield f"    .count_bits = {widths.count}U, .length_bits = {widths.length}U,"
-    yield f"    .start_bits = {widths.start}U"
+    yield f"    .codes = {_index(plan.codes)}, .totals = {_index(plan.totals)},"
+    yield f"    .head_bits = {{{', '.join(f'{width}U' for width in plan.widths)}}}"
     yield "};"
 
 
 def _index(index: Index) -> str:
-    return f"{{{index.at}U, {index.width}U, {index.row_bits}U}}"
+    return f"{{{index.at}U, {index.width}U}}"

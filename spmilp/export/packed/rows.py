@@ -120,6 +120,4 @@ def put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
 
 def _add_runs(made: RowBuilder, shape: StridedCopy) -> None:
     made.is_likely(shape.run)
-    made.decides(len(shape.loops))
-    for loop in shape.loops:
-        made.is_likely(*loop)
+    made.has_loops(shape.loops)

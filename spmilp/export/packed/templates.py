@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.export.packed.bits import WIDTH_BITS, Bits, number_bits
+from spmilp.export.packed.groups import GROUP_BITS, Group, Ints, groups_of
 
 HOLES = 64
 """``SPMILP_PACKED_HOLES`` of the sources."""
 
 NEIGHBOURS = 24
 """Templates of one shape that are compared each with each; more are compared as sorted."""
+
+_ONE_TURN = [1, 0, 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,11 @@ class Row:
     Parameters
     ----------
     shape
-        What decides how the fields are read: rows of different shapes share no template.
+        What decides how the fields are read, loops left out: rows of different shapes share no
+        template.
+    loops
+        Where in the fields the loops of a copy begin, with their number; rows that have fewer get
+        loops of one turn if that makes a template less.
     likely
         Fields that equal tiles have in common.
     fields
@@ -31,6 +37,7 @@ class Row:
     """
 
     shape: tuple[int, ...]
+    loops: tuple[tuple[int, int], ...]
     likely: tuple[int, ...]
     fields: tuple[int, ...]
 
@@ -40,6 +47,7 @@ class RowBuilder:
 
     def __init__(self) -> None:
         self._shape: list[int] = []
+        self._loops: list[tuple[int, int]] = []
         self._likely: list[int] = []
         self._fields: list[int] = []
 
@@ -47,6 +55,13 @@ class RowBuilder:
         """Add a field that decides how the following are read."""
         self._shape.append(value)
         self._fields.append(value)
+
+    def has_loops(self, loops: Sequence[tuple[int, int, int]]) -> None:
+        """Add the loops of a copy: turns, and strides on both sides."""
+        self._loops.append((len(self._fields), len(loops)))
+        self._fields.append(len(loops))
+        for loop in loops:
+            self.is_likely(*loop)
 
     def is_likely(self, *values: int) -> None:
         """Add fields that equal tiles have in common."""
@@ -67,7 +82,8 @@ class RowBuilder:
 
     def row(self) -> Row:
         """Return the row."""
-        return Row(tuple(self._shape), tuple(self._likely), tuple(self._fields))
+        own = tuple(self._shape), tuple(self._loops), tuple(self._likely), tuple(self._fields)
+        return Row(*own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +104,44 @@ class _Column:
 
 
 class Template:
-    """What rows of one shape have in common."""
+    """What rows of one shape have in common.
 
-    def __init__(self, values: NDArray[np.int64]) -> None:
-        self.values = values
+    Parameters
+    ----------
+    values
+        The rows' fields.
+    members
+        Numbers of the rows.
+    loops
+        Where in the fields loops begin, with their number.
+    """
+
+    def __init__(
+        self, values: Ints, members: Sequence[int], loops: Sequence[tuple[int, int]]
+    ) -> None:
+        self.values, self.members, self.loops = values, members, tuple(loops)
+
+    def with_loops(self, counts: Sequence[int]) -> "Template":
+        """Return the template with loops of one turn before its own."""
+        parts, loops = [], []
+        first = added = 0
+        for (at, own), wanted in zip(self.loops, counts, strict=True):
+            loops.append((at + added, wanted))
+            parts.append(self.values[:, first:at])
+            head = [wanted, *_ONE_TURN * (wanted - own)]
+            parts.append(np.tile(np.array(head, np.int64), (len(self.values), 1)))
+            first, added = at + 1, added + len(head) - 1
+        parts.append(self.values[:, first:])
+        return Template(np.hstack(parts), self.members, loops)
+
+    def merged(self, other: "Template") -> "Template":
+        """Return one template for the rows of both."""
+        one = self
+        if self.loops != other.loops:
+            counts = [max(a, b) for (_, a), (_, b) in zip(self.loops, other.loops, strict=True)]
+            one, other = self.with_loops(counts), other.with_loops(counts)
+        values = np.concatenate([one.values, other.values])
+        return Template(values, [*one.members, *other.members], one.loops)
 
     @cached_property
     def columns(self) -> list[_Column]:
@@ -100,19 +150,22 @@ class Template:
         found: list[_Column] = []
         lowest = self.values.min(axis=0)
         above = self.values - lowest
-        for base, column in zip(lowest.tolist(), np.ascontiguousarray(above.T), strict=True):
-            factor = int(np.gcd.reduce(column))
+        factors = np.gcd.reduce(above, axis=0)
+        raws = np.ascontiguousarray((above // np.maximum(factors, 1)).T)
+        largest = raws.max(axis=1).tolist()
+        for base, factor, raw, most in zip(
+            lowest.tolist(), factors.tolist(), raws, largest, strict=True
+        ):
             if factor == 0:
                 found.append(_Column(base))
                 continue
-            raw = column // factor
             key = raw.tobytes()
             if key in known:
                 found.append(_Column(base, factor, same=known[key]))
                 continue
             if len(known) < HOLES:
                 known[key] = len(known)
-            found.append(_Column(base, factor, width=int(raw.max()).bit_length()))
+            found.append(_Column(base, factor, width=most.bit_length()))
         return found
 
     @cached_property
@@ -122,9 +175,36 @@ class Template:
         holes = sum(column.width for column in columns)
         return sum(column.bits for column in columns) + holes * len(self.values)
 
-    def put(self, bits: Bits) -> None:
-        """Append the template."""
-        for column in self.columns:
+    @cached_property
+    def _raws(self) -> Ints:
+        """Return what fills the holes, a row for each member and a column for each field."""
+        bases = np.array([column.base for column in self.columns], np.int64)
+        factors = np.array([max(1, column.factor) for column in self.columns], np.int64)
+        return np.asarray((self.values - bases) // factors)
+
+    @cached_property
+    def _groups(self) -> list[Group]:
+        """Return the holes that are filled together from a table."""
+        holes = {at: column.width for at, column in enumerate(self.columns) if column.width}
+        return groups_of(self._raws, holes)
+
+    def put(self, bits: Bits) -> int:
+        """Append the template behind the tables of its groups; return where it begins."""
+        tables = [bits.at]
+        for group in self._groups:
+            for row in group.rows:
+                for value, width in zip(row, group.widths, strict=True):
+                    bits.put(value, width)
+            tables.append(bits.at)
+        start = bits.at
+        bits.put(len(self._groups), GROUP_BITS)
+        group_of = {}
+        for number, group in enumerate(self._groups, start=1):
+            group_of.update(dict.fromkeys(group.columns, number))
+            bits.number(tables[number - 1])
+            bits.number(sum(group.widths))
+            bits.put(group.index_bits, WIDTH_BITS)
+        for at, column in enumerate(self.columns):
             bits.put(int(column.factor != 0), 1)
             if not column.factor:
                 bits.number(column.base)
@@ -132,67 +212,73 @@ class Template:
             bits.put(int(column.same is not None), 1)
             if column.same is None:
                 bits.put(column.width, WIDTH_BITS)
+                bits.put(group_of.get(at, 0), GROUP_BITS if self._groups else 0)
             else:
                 bits.number(column.same)
             bits.number(column.base)
             bits.number(column.factor)
+        return start
 
-    def fill(self, bits: Bits, fields: Sequence[int]) -> None:
-        """Append what fills the holes for a row."""
-        for column, value in zip(self.columns, fields, strict=True):
-            if column.width:
-                bits.put((value - column.base) // column.factor, column.width)
+    def fill(self, bits: Bits, member: int) -> None:
+        """Append what fills the holes for a row: the rows of the groups' tables, and the rest."""
+        together = set[int]()
+        for group in self._groups:
+            bits.put(group.row_of[member], group.index_bits)
+            together.update(group.columns)
+        for at, column in enumerate(self.columns):
+            if column.width and at not in together:
+                bits.put(int(self._raws[member, at]), column.width)
 
 
 class Templates:
     """The templates of some rows, chosen so that all takes few bits.
 
     Rows of one shape begin with a template for each set of likely fields; then two templates become
-    one as long as that saves bits.
+    one as long as that saves bits: first those with equal loops, then any.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        shapes: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}
-        self._rows = tuple(rows)
-        for number, row in enumerate(self._rows):
-            shapes.setdefault((len(row.fields), *row.shape), {}).setdefault(row.likely, []).append(
-                number
-            )
-        self.all: list[Template] = []
-        self._template_of = [0] * len(self._rows)
-        for _, groups in sorted(shapes.items()):
-            for template, members in _merged(
-                [members for _, members in sorted(groups.items())], self._rows
-            ):
-                for member in members:
-                    self._template_of[member] = len(self.all)
-                self.all.append(template)
+        first: dict[tuple[tuple[int, ...], ...], dict[tuple[int, ...], list[int]]] = {}
+        made = tuple(rows)
+        for number, row in enumerate(made):
+            own = first.setdefault((row.shape, tuple(n for _, n in row.loops)), {})
+            own.setdefault(row.likely, []).append(number)
+        shapes: dict[tuple[int, ...], list[Template]] = {}
+        for (shape, _), groups in sorted(first.items()):
+            templates = [
+                Template(
+                    np.array([made[each].fields for each in members], np.int64),
+                    members,
+                    made[members[0]].loops,
+                )
+                for _, members in sorted(groups.items())
+            ]
+            shapes.setdefault(shape, []).extend(_merged(templates))
+        self.all = [template for _, found in sorted(shapes.items()) for template in _merged(found)]
+        self._places = {
+            member: (number, place)
+            for number, template in enumerate(self.all)
+            for place, member in enumerate(template.members)
+        }
 
-    def of(self, row: int) -> tuple[int, Template]:
-        """Return number and template of a row."""
-        number = self._template_of[row]
-        return number, self.all[number]
+    def number_of(self, row: int) -> int:
+        """Return the number of a row's template."""
+        return self._places[row][0]
 
     def put(self, bits: Bits) -> list[int]:
         """Append all templates and return where each begins."""
-        starts = []
-        for template in self.all:
-            starts.append(bits.at)
-            template.put(bits)
-        return starts
+        return [template.put(bits) for template in self.all]
 
-    def put_row(self, bits: Bits, row: int, index_bits: int) -> None:
-        """Append the template's number and what fills its holes."""
-        number, template = self.of(row)
-        bits.put(number, index_bits)
-        template.fill(bits, self._rows[row].fields)
+    def fill(self, bits: Bits, row: int) -> None:
+        """Append what fills the holes of a row's template."""
+        number, place = self._places[row]
+        self.all[number].fill(bits, place)
 
 
-def _merged(groups: list[list[int]], rows: Sequence[Row]) -> list[tuple[Template, list[int]]]:
-    made = [
-        (Template(np.array([rows[each].fields for each in group], np.int64)), group)
-        for group in groups
-    ]
+def _merged(made: list[Template]) -> list[Template]:
+    """Return templates of one shape, some of them joined."""
+    joined: dict[tuple[int, int], Template] = {}
+    kept = list(made)
     while len(made) > 1:
         near = len(made) if len(made) <= NEIGHBOURS else 2
         best: tuple[int, int, int, Template] | None = None
@@ -200,11 +286,15 @@ def _merged(groups: list[list[int]], rows: Sequence[Row]) -> list[tuple[Template
         first = 0
         while first < len(made) - 1:
             for second in range(first + 1, min(len(made), first + near)):
-                one, other = made[first][0], made[second][0]
-                both = Template(np.concatenate([one.values, other.values]))
-                saved = one.cost + other.cost - both.cost
+                pair = made[first], made[second]
+                key = id(pair[0]), id(pair[1])
+                if key not in joined:
+                    joined[key] = pair[0].merged(pair[1])
+                both = joined[key]
+                saved = pair[0].cost + pair[1].cost - both.cost
                 if saved > 0 and near == 2:
-                    made[first : second + 1] = [(both, made[first][1] + made[second][1])]
+                    made[first : second + 1] = [both]
+                    kept.append(both)
                     changed = True
                     break
                 if saved > 0 and (best is None or saved > best[0]):
@@ -212,8 +302,8 @@ def _merged(groups: list[list[int]], rows: Sequence[Row]) -> list[tuple[Template
             else:
                 first += 1
         if best is not None:
-            _, first, second, both = best
-            made[first] = (both, made[first][1] + made[second][1])
+            _, first, second, made[first] = best
+            kept.append(made[first])
             del made[second]
         elif not changed:
             break

@@ -32,7 +32,7 @@ _FETCHED = frozenset({"spmilp_commands.c", "spmilp_kernels.c"})
 _OF_KIND: Mapping[Kind, frozenset[str]] = {
     Kind.TABLES: _FETCHED
     | {"spmilp_player.c", "spmilp_tasks.c", "spmilp_blob.c", "spmilp_blob.h", "spmb_play.c"},
-    Kind.BITS: _FETCHED | {"spmilp_packed.c", "spmilp_packed.h"},
+    Kind.BITS: _FETCHED | {"spmilp_bits.h", "spmilp_packed.c", "spmilp_packed.h"},
     Kind.CODE: frozenset(
         {
             *("spmilp_straight.c", "spmilp_straight.h", "spmilp_platform.h"),
@@ -161,7 +161,7 @@ class Program:
             "MEMORIES": memories,
             "BASES": "".join(f"    {base},\n" for base in bases).rstrip("\n"),
             "WORKSPACES": workspaces,
-            "POSITIONS": str(1 + is_packed),
+            "POSITIONS": "3" if is_packed else "1",
             "CONST": "const " if self._image_is_in_c else "",
             "RUNS": runs,
             "SET_IMAGE": "" if self._image_is_in_c else f"    tables.image = {image};\n",

@@ -4,44 +4,10 @@
 
 #include <string.h>
 
+#include "spmilp_bits.h"
 #include "spmilp_kernels.h"
 #include "spmilp_lists.h"
 #include "spmilp_memories.h"
-
-struct reader {
-    const uint8_t *bits;
-    uint32_t at;
-};
-
-/* The next `width` bits, the lowest first; at most 32. Four bytes are read at once, on a processor
-   whose words begin with their lowest byte; three bytes behind the last are there for that. */
-static uint32_t take(struct reader *reader, uint32_t width)
-{
-    const uint32_t first = reader->at % 8U;
-    uint32_t window;
-    if (width > 24U) {
-        const uint32_t low = take(reader, 16U);
-        return low | take(reader, width - 16U) << 16;
-    }
-    memcpy(&window, reader->bits + reader->at / 8U, sizeof window);
-    reader->at += width;
-    return window >> first & ((1U << width) - 1U);
-}
-
-/* A number of any size: how many bits it has, and those below the highest. */
-static uint32_t number(struct reader *reader)
-{
-    const uint32_t width = take(reader, 5U);
-    return width < 2U ? width : 1U << (width - 1U) | take(reader, width - 1U);
-}
-
-static struct reader at_row(const struct spmilp_packed *packed,
-                            const struct spmilp_packed_table *table, uint32_t row)
-{
-    struct reader index = {packed->bits, table->at + row * table->width};
-    const struct reader found = {packed->bits, take(&index, table->width)};
-    return found;
-}
 
 /* A template and the numbers that fill its holes. */
 struct decoder {
@@ -49,9 +15,23 @@ struct decoder {
     uint32_t own; /* memory of the list's core, or of the owner of its engine */
     uint8_t *workspace;
     int32_t *numbers; /* free room in the workspace */
-    struct reader shape, holes;
+    struct reader shape, holes[1U + SPMILP_PACKED_GROUPS]; /* those of the command, and of tables */
+    uint32_t group_bits;
     uint32_t raws[SPMILP_PACKED_HOLES], count;
 };
+
+/* Begin with a template: where the rows are of the tables that fill holes. */
+static void open_template(struct decoder *decoder, struct reader shape)
+{
+    const uint32_t groups = take(&shape, 2U);
+    decoder->group_bits = groups ? 2U : 0U;
+    for (uint32_t i = 1U; i <= groups; i++) {
+        const uint32_t at = number(&shape), width = number(&shape);
+        decoder->holes[i].bits = shape.bits;
+        decoder->holes[i].at = at + width * take(&decoder->holes[0], take(&shape, 5U));
+    }
+    decoder->shape = shape;
+}
 
 /* A field: a constant of the template, or base + factor * what fills a new or an earlier hole. */
 static uint32_t next(struct decoder *decoder)
@@ -64,7 +44,8 @@ static uint32_t next(struct decoder *decoder)
     if (take(shape, 1U)) {
         raw = decoder->raws[number(shape)];
     } else {
-        raw = take(&decoder->holes, take(shape, 5U));
+        const uint32_t width = take(shape, 5U);
+        raw = take_wide(&decoder->holes[take(shape, decoder->group_bits)], width);
         if (decoder->count < SPMILP_PACKED_HOLES) {
             decoder->raws[decoder->count++] = raw;
         }
@@ -237,39 +218,44 @@ struct head {
 
 static struct head head_of(const struct spmilp_packed *packed, uint32_t list)
 {
-    const uint32_t width =
-        (uint32_t)packed->own_bits + packed->event_bits + packed->length_bits + packed->start_bits;
+    const uint8_t *bits = packed->head_bits;
+    const uint32_t width = (uint32_t)bits[0] + bits[1] + bits[2] + bits[3];
     struct reader reader = {packed->bits, packed->lists + list * width};
     struct head head;
-    head.own = take(&reader, packed->own_bits);
-    head.event = take(&reader, packed->event_bits);
-    head.commands = take(&reader, packed->length_bits);
-    head.start = packed->commands + take(&reader, packed->start_bits);
+    head.own = take(&reader, bits[0]);
+    head.event = take(&reader, bits[1]);
+    head.commands = take_wide(&reader, bits[2]);
+    head.start = packed->commands + take_wide(&reader, bits[3]);
     return head;
 }
 
-/* Read a command, or what of it stands before the numbers that fill holes. */
-static struct reader read_command(const struct spmilp_player *player, uint32_t list,
-                                  struct spmilp_command *command)
+/* Codes of a kind of list: of commands by what is before them, and of what follows some. */
+enum code { AFTER_SIGNAL, AFTER_WAIT, AFTER_WORK = 3, EVENT, COUNT, SIGNALLED = 7, CODES };
+
+/* Where a list is: its next command; how many are left, and what is before it; and, once it has
+   been read, where it ends, and what it is for the command behind it. Two bits each say what. */
+enum position { AT, LEFT, BEHIND, WORDS };
+#define CONTEXT_BITS 2U
+
+static uint32_t next_symbol(const struct spmilp_packed *packed, struct reader *reader,
+                            uint32_t list, uint32_t code)
 {
-    const struct spmilp_packed *packed = player->packed;
-    struct reader reader = {packed->bits, player->positions[2U * list]};
-    const int is_core = list < packed->cores;
-    command->count = 0U;
-    if (!take(&reader, 1U)) {
-        command->operation = SPMILP_COMMAND_WAIT;
-        command->argument = take(&reader, packed->event_bits);
-        command->count = take(&reader, packed->count_bits);
-    } else if (take(&reader, 1U)) {
-        const uint32_t own_event = head_of(packed, list).event;
-        command->operation = SPMILP_COMMAND_SIGNAL;
-        command->argument = own_event ? own_event - 1U : take(&reader, packed->event_bits);
-    } else {
-        command->operation = is_core ? SPMILP_COMMAND_RUN : SPMILP_COMMAND_MOVE;
-        command->argument =
-            take(&reader, is_core ? packed->tasks.index_bits : packed->transfers.index_bits);
+    const uint32_t own = list < packed->cores ? code : code + (uint32_t)CODES;
+    return symbol(reader, at_row(packed, &packed->codes, own));
+}
+
+/* The count of a wait: how far it is from the share of the event's signals that is the list's own
+   share of commands; 0, -1, 1, -2 and so on. */
+static uint32_t count_of(const struct spmilp_packed *packed, uint32_t list, uint32_t left,
+                         uint32_t event, uint32_t folded)
+{
+    const uint32_t total = entry(packed, &packed->totals, event);
+    uint32_t likely = 0U;
+    if (total > 0U) {
+        const uint32_t commands = head_of(packed, list).commands;
+        likely = total * (commands - left) / commands;
     }
-    return reader;
+    return folded % 2U ? likely - (folded + 1U) / 2U : likely + folded / 2U;
 }
 
 const char *spmilp_prepare(const struct spmilp_player *player)
@@ -283,36 +269,74 @@ void spmilp_rewind(const struct spmilp_player *player, const struct spmilp_event
     (void)events;
     for (uint32_t list = 0; list < player->tables->lists_count; list++) {
         const struct head head = head_of(player->packed, list);
-        player->positions[2U * list] = head.start;
-        player->positions[2U * list + 1U] = head.commands;
+        player->positions[WORDS * list + AT] = head.start;
+        player->positions[WORDS * list + LEFT] = head.commands << CONTEXT_BITS | AFTER_SIGNAL;
     }
 }
 
 int spmilp_fetch(const struct spmilp_player *player, uint32_t list,
                  struct spmilp_command *command)
 {
-    if (player->positions[2U * list + 1U] == 0U) {
+    const struct spmilp_packed *packed = player->packed;
+    uint32_t *position = &player->positions[WORDS * list];
+    const uint32_t left = position[LEFT] >> CONTEXT_BITS;
+    struct reader reader = {packed->bits, position[AT]};
+    uint32_t kind, context;
+    if (left == 0U) {
         return 0;
     }
-    (void)read_command(player, list, command);
+    kind = next_symbol(packed, &reader, list, position[LEFT] % (1U << CONTEXT_BITS));
+    command->count = 0U;
+    if (kind == 0U) {
+        const uint32_t event = next_symbol(packed, &reader, list, EVENT);
+        const uint32_t is_other = event < packed->cores ? 0U : 1U;
+        const uint32_t folded = next_symbol(packed, &reader, list, COUNT + is_other);
+        command->operation = SPMILP_COMMAND_WAIT;
+        command->argument = event;
+        command->count = count_of(packed, list, left, event, folded);
+        context = AFTER_WAIT + is_other;
+    } else if (kind == 1U) {
+        const uint32_t own_event = head_of(packed, list).event;
+        command->operation = SPMILP_COMMAND_SIGNAL;
+        command->argument =
+            own_event ? own_event - 1U : next_symbol(packed, &reader, list, SIGNALLED);
+        context = AFTER_SIGNAL;
+    } else {
+        command->operation = list < packed->cores ? SPMILP_COMMAND_RUN : SPMILP_COMMAND_MOVE;
+        command->argument = kind - 2U;
+        context = AFTER_WORK;
+    }
+    position[BEHIND] = reader.at << CONTEXT_BITS | context;
     return 1;
+}
+
+/* Run a task or move a transfer; return where the bits end that fill its holes. */
+static uint32_t work(const struct spmilp_player *player, uint32_t list,
+                     const struct spmilp_command *command, uint32_t at)
+{
+    const struct spmilp_packed *packed = player->packed;
+    struct decoder decoder = {.player = player, .own = head_of(packed, list).own};
+    decoder.holes[0].bits = packed->bits;
+    decoder.holes[0].at = at;
+    if (command->operation == SPMILP_COMMAND_RUN) {
+        decoder.workspace = player->workspaces[list];
+        open_template(&decoder, at_row(packed, &packed->tasks, command->argument));
+        run(&decoder);
+    } else {
+        open_template(&decoder, at_row(packed, &packed->transfers, command->argument));
+        move(&decoder);
+    }
+    return decoder.holes[0].at;
 }
 
 void spmilp_do(const struct spmilp_player *player, uint32_t list,
                const struct spmilp_command *command)
 {
-    const struct spmilp_packed *packed = player->packed;
-    struct spmilp_command same;
-    struct decoder decoder = {.player = player, .own = head_of(packed, list).own};
-    decoder.holes = read_command(player, list, &same);
-    if (command->operation == SPMILP_COMMAND_RUN) {
-        decoder.workspace = player->workspaces[list];
-        decoder.shape = at_row(packed, &packed->tasks, command->argument);
-        run(&decoder);
-    } else if (command->operation == SPMILP_COMMAND_MOVE) {
-        decoder.shape = at_row(packed, &packed->transfers, command->argument);
-        move(&decoder);
+    uint32_t *position = &player->positions[WORDS * list];
+    const uint32_t context = position[BEHIND] % (1U << CONTEXT_BITS);
+    position[AT] = position[BEHIND] >> CONTEXT_BITS;
+    position[LEFT] = ((position[LEFT] >> CONTEXT_BITS) - 1U) << CONTEXT_BITS | context;
+    if (command->operation == SPMILP_COMMAND_RUN || command->operation == SPMILP_COMMAND_MOVE) {
+        position[AT] = work(player, list, command, position[AT]);
     }
-    player->positions[2U * list] = decoder.holes.at;
-    player->positions[2U * list + 1U]--;
 }

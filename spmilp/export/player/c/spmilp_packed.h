@@ -6,14 +6,15 @@
 
 #include <stdint.h>
 
-/* Numbers that later fields of one template can be made of. */
+/* Numbers that later fields of one template can be made of; tables that fill several at once. */
 #define SPMILP_PACKED_HOLES 64U
+#define SPMILP_PACKED_GROUPS 3U
 #define SPMILP_PACKED_ATTRIBUTES 16U
 
-/* A table of equally wide positions in the bits. */
+/* A table of equally wide numbers in the bits. */
 struct spmilp_packed_table {
     uint32_t at;
-    uint8_t width, index_bits; /* of a position; of a position's number in a command */
+    uint8_t width;
 };
 
 struct spmilp_packed {
@@ -22,8 +23,9 @@ struct spmilp_packed {
     uint32_t commands; /* where the commands begin */
     uint32_t cores;    /* lists of cores; those of channels follow */
     uint32_t numbers;  /* where a workspace has room for the numbers of a step */
-    struct spmilp_packed_table tasks, transfers, operators;
-    uint8_t own_bits, event_bits, count_bits, length_bits, start_bits;
+    struct spmilp_packed_table tasks, transfers, operators, codes; /* positions */
+    struct spmilp_packed_table totals; /* signals of each event */
+    uint8_t head_bits[4]; /* of own memory, own event, number of commands, first command */
 };
 
 #endif

@@ -23,7 +23,7 @@ struct spmilp_player {
     uint8_t *const *workspaces; /* for each core, `workspace` bytes; cores that never run at the
                                    same time (all, in one loop) may have the same one */
     uint32_t *events;           /* as many as the summary says; may be null if there are none */
-    uint32_t *positions;        /* where each list is: a word of each; two of each if it is packed */
+    uint32_t *positions;        /* where each list is: a word of each; three of each if it is packed */
     const struct spmilp_packed *packed; /* of a plan in bits; null for others */
     const struct spmilp_code *code;     /* of a plan in straight code; null for others */
 };
