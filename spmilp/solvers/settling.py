@@ -17,11 +17,15 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
 from spmilp.solvers.formulation.extraction import TimedPlan
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
+
+SHARE_TO_FIND = 0.85
+"""Of the time, for a plan that is not settled yet."""
 
 
 def settled_search(
@@ -31,15 +35,14 @@ def settled_search(
     if context.misfit:
         return context.infeasible(context.misfit)
     loose = _Loose(context.problem)
-    options = replace(
-        context.options, time_limit=context.clock.seconds_left(), on_progress=None, gap=0.0
-    )
+    limit = context.clock.seconds_left(SHARE_TO_FIND)
+    options = replace(context.options, time_limit=limit, on_progress=None, gap=0.0)
     found = search(SearchContext(loose.problem, options, now=context.clock.now))
     context.interrupted |= found.interrupted
     if found.plan is None:
         return context.unknown(found.reason)
     settling = _Settling(context.problem, loose.plan(found.plan))
-    plan = settling.plan()
+    plan = settling.plan(context.clock)
     if plan is None:
         return context.unknown(f"the plan found cannot be settled: {settling.reason}")
     broken = context.violations(plan)
@@ -109,7 +112,7 @@ class _Settling:
         self.reason = ""
         self._parts = _Parts([*plan.placements], [*plan.residencies], [*plan.transfers])
 
-    def plan(self) -> Plan | None:
+    def plan(self, clock: Clock) -> Plan | None:
         """Return the plan settled; ``None`` where that cannot be, for a ``reason``."""
         for pin in self._problem.pins.buffers:
             for memory in pin.memories if pin.whole else ():
@@ -122,7 +125,7 @@ class _Settling:
         tables, timed = ProblemTables(self._problem), self.timed()
         low = self._problem.objective.first is Quantity.PEAK_SPM
         try:
-            addresses = find_addresses(tables, timed, low=low)
+            addresses = find_addresses(tables, timed, low=low, clock=clock)
         except DoesNotFitError:
             return None
         if isinstance(addresses, ConflictSet):

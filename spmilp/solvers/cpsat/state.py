@@ -188,7 +188,7 @@ class SearchState:
     def _take_one(self, decisions: Decisions) -> ConflictSet | None:
         timed = extract(self.tables, decisions)
         low = self.order[0] is Quantity.PEAK_SPM
-        found = find_addresses(self.tables, timed, low=low)
+        found = find_addresses(self.tables, timed, low=low, clock=self.context.clock)
         if isinstance(found, ConflictSet):
             return found
         self.offer(found.plan(self.tables, timed, self.incumbent.bound, NAME))

@@ -14,6 +14,7 @@ from spmilp.machine.machine import Memory
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.strides import layout_at_place, layout_in_slice
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.formulation.extraction import Item, TimedPlan
 from spmilp.solvers.formulation.offsets import Address, find_offsets, groups_in
 from spmilp.solvers.formulation.tables import ProblemTables
@@ -59,22 +60,27 @@ class _Congruence(NamedTuple):
     ends: tuple[Address, Address]
 
 
-def find_addresses(tables: ProblemTables, plan: TimedPlan, *, low: bool) -> Addresses | ConflictSet:
-    """Return addresses, or items of one memory that have none.
+def find_addresses(
+    tables: ProblemTables, plan: TimedPlan, *, low: bool, clock: Clock | None = None
+) -> Addresses | ConflictSet:
+    """Return addresses, or items of one memory for which none were found.
 
     Parameters
     ----------
     low
         Whether scratchpads are packed as low as can be shown within the time of one packing.
+    clock
+        When it is over, no more addresses are looked for.
     """
-    return _Packer(tables, plan, low).addresses()
+    return _Packer(tables, plan, low, clock or Clock(None)).addresses()
 
 
 class _Packer:
-    def __init__(self, tables: ProblemTables, plan: TimedPlan, low: bool) -> None:
+    def __init__(self, tables: ProblemTables, plan: TimedPlan, low: bool, clock: Clock) -> None:
         self._tables = tables
         self._plan = plan
         self._low = low
+        self._clock = clock
         memories = tables.machine.memories
         self._groups = {memory.index: groups_in(tables, plan, memory) for memory in memories}
 
@@ -85,7 +91,7 @@ class _Packer:
         found: dict[MemoryIdx, Sequence[Bytes]] = {}
         for memory in self._tables.machine.memories:
             groups = self._groups[memory.index]
-            offsets = find_offsets(memory, self._plan, groups, low=self._low)
+            offsets = find_offsets(memory, self._plan, groups, low=self._low, clock=self._clock)
             if offsets.of_groups is None:
                 return self._conflict(memory, offsets.conflict)
             found[memory.index] = offsets.of_groups
@@ -105,7 +111,7 @@ class _Packer:
             packing.add(memory, self._groups[memory.index])
         for engine, ends in congruences:
             packing.tie(machine.engines[engine].congruence, ends)
-        found = packing.solve(low=self._low)
+        found = packing.solve(low=self._low, clock=self._clock)
         if not found:
             limited = next(m for m in machine.memories if self._groups[m.index])
             return ConflictSet(memory=limited.index, items=frozenset())

@@ -3,6 +3,7 @@
 from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.formulation.offsets import Address, Group
 from spmilp.solvers.formulation.tables import WITHOUT_LIMIT, first_blocks
 from spmilp.units import Bytes, MemoryIdx, ResidencyIdx, TensorIdx
@@ -50,13 +51,15 @@ class JointPacking:
         one, other = (self._address(end) for end in ends)
         self._model.add(one == other + modulus * multiple)
 
-    def solve(self, *, low: bool) -> dict[MemoryIdx, list[Bytes]]:
+    def solve(self, *, low: bool, clock: Clock) -> dict[MemoryIdx, list[Bytes]]:
         """Return the offsets of each memory's groups; nothing if there are none or time is out.
 
         Parameters
         ----------
         low
             Whether scratchpads are packed as low as can be found in the time.
+        clock
+            Of the solve, which ends it sooner.
         """
         if low:
             top = self._model.new_int_var(0, WITHOUT_LIMIT, "top")
@@ -66,6 +69,9 @@ class JointPacking:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.max_deterministic_time = SECONDS
+        left = clock.seconds_left()
+        if left is not None:
+            solver.parameters.max_time_in_seconds = left
         solver.parameters.catch_sigint_signal = False
         if solver.solve(self._model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return {}

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, minimise, pack
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.formulation.extraction import TimedPlan
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, TaskIdx, TensorIdx, align_up
@@ -119,15 +120,17 @@ def _pieces(
     return pieces
 
 
-def find_offsets(memory: Memory, plan: TimedPlan, groups: list[Group], *, low: bool) -> Offsets:
+def find_offsets(
+    memory: Memory, plan: TimedPlan, groups: list[Group], *, low: bool, clock: Clock
+) -> Offsets:
     """Return offsets for groups within a memory; ``low`` ones in a scratchpad if that is asked."""
     low = low and memory.kind is MemoryKind.SPM
     greedy = None if low else _fit_greedily(memory, groups)
     if greedy is not None or not groups:
         return Offsets(of_groups=tuple(greedy or ()))
     if any(group.fixed is not None for group in groups):
-        return _search_around_fixed(memory, groups, low)
-    return _search(memory, plan, groups, low)
+        return _search_around_fixed(memory, groups, low, clock)
+    return _search(memory, plan, groups, low, clock)
 
 
 _ORDERS: tuple[Callable[[Group], tuple[int, ...]], ...] = (
@@ -208,19 +211,21 @@ def _lowest(memory: Memory, group: Group, placed: _Placed) -> Bytes | None:
     return offset
 
 
-def _search_around_fixed(memory: Memory, groups: list[Group], low: bool) -> Offsets:
+def _search_around_fixed(memory: Memory, groups: list[Group], low: bool, clock: Clock) -> Offsets:
     """Search exactly where some offsets are pinned."""
     from spmilp.solvers.formulation.joint_packing import JointPacking
 
     packing = JointPacking()
     packing.add(memory, groups)
-    found = packing.solve(low=low)
+    found = packing.solve(low=low, clock=clock)
     if not found:
         return Offsets(of_groups=None, conflict=tuple(range(len(groups))))
     return Offsets(of_groups=tuple(found[memory.index]))
 
 
-def _search(memory: Memory, plan: TimedPlan, groups: list[Group], low: bool) -> Offsets:
+def _search(
+    memory: Memory, plan: TimedPlan, groups: list[Group], low: bool, clock: Clock
+) -> Offsets:
     """Search exactly (:mod:`spmilp.packing`).
 
     A residency and the one that takes its bytes over have one offset and share bytes for as long as
@@ -242,7 +247,8 @@ def _search(memory: Memory, plan: TimedPlan, groups: list[Group], low: bool) -> 
         reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
         together=tuple(together),
     )
-    found: Packing = minimise(problem, LIMITS) if low else pack(problem, LIMITS)
+    limits = replace(LIMITS, time_limit=clock.seconds_left())
+    found: Packing = minimise(problem, limits) if low else pack(problem, limits)
     if found.offsets is None:
         stuck = owners if found.conflict is None else [owners[item] for item in found.conflict]
         return Offsets(of_groups=None, conflict=tuple(sorted(set(stuck))))

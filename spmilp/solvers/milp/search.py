@@ -224,7 +224,9 @@ class MilpSearch:
     def take(self, decisions: Decisions, position: int = 0) -> None:
         """Make a plan of decisions, and offer it."""
         timed = extract(self._tables, decisions)
-        found = find_addresses(self._tables, timed, low=self._is_addressed(position))
+        found = find_addresses(
+            self._tables, timed, low=self._is_addressed(position), clock=self.context.clock
+        )
         if isinstance(found, ConflictSet):
             return
         problem = self.context.problem

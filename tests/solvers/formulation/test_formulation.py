@@ -8,7 +8,9 @@ from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
 from spmilp.policies.cosma.network import Network, Operator
 from spmilp.problem.objective import Quantity
+from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
 from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun, TimedPlan, extract
@@ -141,3 +143,16 @@ def test_residencies_without_addresses_are_named() -> None:
     assert isinstance(found, ConflictSet)
     assert found.memory == SPM
     assert {item[0] for item in found.items if not isinstance(item, int)} == {INPUT, OUTPUT}
+
+
+def test_when_the_time_is_over_no_addresses_are_looked_for_around_pinned_ones() -> None:
+    problem = problem_of(COPY, 40)
+    pin = BufferPin(buffer=INPUT, memories=(SPM,), address=24)
+    pinned = replace(problem, pins=Pins(buffers=(pin,)))
+    tables, found = ProblemTables(pinned), timed(pinned)
+
+    in_time = find_addresses(tables, found, low=True, clock=Clock(60.0))
+    too_late = find_addresses(tables, found, low=True, clock=Clock(0.0))
+
+    assert isinstance(in_time, Addresses)
+    assert isinstance(too_late, ConflictSet)
