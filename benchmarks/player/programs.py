@@ -74,7 +74,12 @@ def expected_outputs(
 
 
 def build(
-    folder: Path, target: str, kind: str = "plain", program: str = "", flags: str = ""
+    folder: Path,
+    target: str,
+    kind: str = "plain",
+    program: str = "",
+    flags: str = "",
+    variables: Sequence[str] = (),
 ) -> Path:
     """Build a target of the folder's makefile and return the program that it makes.
 
@@ -84,11 +89,13 @@ def build(
         What the target makes, where it is not its name.
     flags
         Of the compiler, besides those of the kind.
+    variables
+        Of make, besides those.
     """
     made = folder / (program or target)
     makefile = "player.mk" if (folder / "player.mk").exists() else "code.mk"
     cflags = f"CFLAGS={CFLAGS[kind]} {flags}"
-    _run(["make", "-s", "-B", "-f", makefile, target, "CC=gcc", cflags], folder)
+    _run(["make", "-s", "-B", "-f", makefile, target, "CC=gcc", cflags, *variables], folder)
     return made.rename(made.with_name(f"{made.name}_{kind}"))
 
 

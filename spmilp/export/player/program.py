@@ -26,6 +26,9 @@ class Kind(StrEnum):
 _HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmb_play.c"})
 """Sources that the program for bare metal does not need."""
 
+_VENDORS = ("spmilp_cmsis_products.c", "spmilp_cmsis_others.c")
+"""Sources that the makefile takes only with the library whose functions they call."""
+
 _TEMPLATES = ("program.h", "main.c", "mps2.c")
 
 _FETCHED = frozenset({"spmilp_commands.c", "spmilp_kernels.c"})
@@ -36,7 +39,7 @@ _OF_KIND: Mapping[Kind, frozenset[str]] = {
     Kind.CODE: frozenset(
         {
             *("spmilp_straight.c", "spmilp_straight.h", "spmilp_platform.h"),
-            *("spmilp_host.c", "spmilp_host.h"),
+            *("spmilp_host.c", "spmilp_host.h", *_VENDORS, "spmilp_cmsis_nn.h"),
         }
     ),
 }
@@ -121,7 +124,8 @@ class Program:
         return "\n".join([*head(self.subject.stamp, says), "", text]).encode()
 
     def _makefile(self) -> bytes:
-        runtime = [each for each in self._runtime if each.endswith(".c") and each not in _HOST_ONLY]
+        others = _HOST_ONLY.union(_VENDORS)
+        runtime = [each for each in self._runtime if each.endswith(".c") and each not in others]
         image = self.subject.prefix + "_image"
         in_c = self._image_is_in_c
         text = self._template("player.mk")
@@ -129,6 +133,8 @@ class Program:
         text = text.replace("@PLAN@", " ".join((*self.plan, *([f"{image}.c"] if in_c else []))))
         text = text.replace("@IMAGE_BINARY@", "" if in_c else f"{image}.bin")
         text = text.replace("@INPUTS@", str(self.inputs))
+        vendors = self._template("cmsis_nn.mk") if self.kind is Kind.CODE else ""
+        text = text.replace("@VENDORS@", vendors)
         if self.kind is Kind.TABLES:
             text += self._template("blob.mk")
         stamp = [f"# {line}" for line in self.subject.stamp.lines_of_tables(NAME, VERSION)]
