@@ -40,11 +40,13 @@ def without(pattern: str, folder: Path) -> None:
         ("address", EventScheme.SEMAPHORES, ""),
         ("thread", EventScheme.COUNTERS, "-DSPMILP_BLOCKING"),
     ],
-    ids=["address sanitizer, semaphores, resumed", "thread sanitizer, counters, blocking"],
+    ids=["address sanitizer, semaphores, resumed", "thread sanitizer, image linked, blocking"],
 )
 def test_straight_code_gives_the_bits_of_the_value_replay(
-    kind: str, scheme: EventScheme, flags: str, tmp_path: Path
+    kind: str, scheme: EventScheme, flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if flags:
+        monkeypatch.setattr("spmilp.export.c_text.LARGEST_IMAGE_IN_C", 100)
     given = planned("ds_cnn_int8", "cell_be")
     lists = commands_as(scheme, given.subject.problem, given.subject.plan)
     other = replace(given.subject)

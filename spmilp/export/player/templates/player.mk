@@ -16,7 +16,7 @@ IMAGE = @IMAGE_BINARY@
 HEADERS = $(wildcard *.h)
 @VENDORS@
 $(PREFIX)_play: $(PREFIX)_main.c $(PLAN) $(RUNTIME) $(HOST) $(IMAGE) $(VENDOR) $(HEADERS) @MAKEFILE@
-	$(if $(IMAGE),$(LD) -r -b binary -z noexecstack $(IMAGE) -o $(PREFIX)_image.o)
+	$(if $(IMAGE),$(LD) -r -b binary -z noexecstack $(IMAGE) -o $(IMAGE:.bin=.o))
 	$(CC) $(C99) $(WARNINGS) $(CFLAGS) $(filter %.c,$^) $(IMAGE:.bin=.o) $(VENDOR) -o $@ -pthread -lm
 
 .PHONY: mps2
@@ -24,6 +24,6 @@ mps2: $(PREFIX)_mps2.elf
 
 # One loop needs one workspace.
 $(PREFIX)_mps2.elf: $(PREFIX)_mps2.c $(PLAN) $(RUNTIME) $(IMAGE) $(VENDOR_MPS2) $(HEADERS) spmilp_mps2.ld @MAKEFILE@
-	$(if $(IMAGE),$(ARM)ld -r -b binary $(IMAGE) -o $(PREFIX)_image_mps2.o)
+	$(if $(IMAGE),$(ARM)ld -r -b binary $(IMAGE) -o $(IMAGE:.bin=_mps2.o))
 	$(ARM)gcc $(C99) $(WARNINGS) $(CFLAGS) $(ARM_FLAGS) -DSPMILP_WORKSPACES=1 -nostartfiles \
 	    -T spmilp_mps2.ld -Wl,--gc-sections $(filter %.c,$^) $(IMAGE:.bin=_mps2.o) $(VENDOR_MPS2) -o $@ -lm
