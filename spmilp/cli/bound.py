@@ -25,6 +25,7 @@ def bound(
     ],
     machine: arguments.Machine = None,
     dim: arguments.Dim = None,
+    pins: arguments.Pins = None,
     search: Annotated[
         float | None,
         typer.Option(
@@ -42,7 +43,7 @@ def bound(
     """Print every proven lower bound, and which is best for each quantity.
 
     For a model also those that hold for every tiling: on the makespan, DRAM traffic and the peak;
-    the others hold for its tiles.
+    the others hold for its tiles. With pins they are those of plans that keep to them.
     """
     from spmilp import pipeline
     from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
@@ -50,9 +51,12 @@ def bound(
     from spmilp.bounds.chains import Chains
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
+    from spmilp.solvers.common.narrow import narrowed
 
-    tiled, origin = pipeline.tiled_problem(source, machine, dim=read.dimensions(dim or ()))
-    problem = tiled.problem
+    tiled, origin = pipeline.tiled_problem(
+        source, machine, dim=read.dimensions(dim or ()), pins=pins
+    )
+    problem = narrowed(tiled.problem).problem
     bounds = list(all_bounds(problem))
     if search is not None:
         from spmilp.bounds.relaxation import relaxation_bound
@@ -69,7 +73,7 @@ def bound(
         bounds.append(Bound(NEEDED, Quantity.DRAM_TRAFFIC, moved))
         held = peak_for_any_tiles(origin.network, problem.machine)
         bounds.append(Bound(SMALLEST, Quantity.PEAK_SPM, held))
-    _print(problem, bounds, as_json=as_json)
+    _print(tiled.problem, bounds, as_json=as_json)
 
 
 ROOFLINE = "roofline"

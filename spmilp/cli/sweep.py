@@ -89,6 +89,7 @@ def sweep(
     dim: arguments.Dim = None,
     tiles: Annotated[Tiles | None, typer.Option(help="As for solve.")] = None,
     objective: arguments.Objective = None,
+    pins: arguments.Pins = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -163,7 +164,7 @@ def sweep(
     Rows are solved side by side, and each is on the disk when it is finished;
     the same command goes on where it was cut off. docs/sweep.md explains it.
     """
-    from spmilp.sizing.sweep import Place, carry_out
+    from spmilp.sizing.sweep import Place, carry_out, pins_of
 
     swept = {
         "spm": spm,
@@ -187,6 +188,7 @@ def sweep(
         "memory_limit": memory_limit,
         "gap": gap,
         "workers": workers,
+        "pins": None if pins is None else pins_of(pins),
     }
     wanted = _changed(_given(sources), swept, changes, options)
     place = Place(

@@ -40,6 +40,8 @@ class Options:
         Wall seconds; ``None`` for no limit.
     memory_limit
         Bytes; ``None`` for what the worker has.
+    pins
+        What all plans keep to, as JSON; ``None`` for nothing.
     """
 
     solver: str = DEFAULT_SOLVER
@@ -50,6 +52,7 @@ class Options:
     seed: int = 0
     workers: int = 1
     memory_limit: Bytes | None = None
+    pins: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

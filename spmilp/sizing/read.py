@@ -14,7 +14,7 @@ from spmilp.machine.read import SUFFIXES
 from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER
 from spmilp.problem.objective import Quantity
 from spmilp.sizing.grid import Options
-from spmilp.sizing.sweep import Sweep, seconds_of, size_of
+from spmilp.sizing.sweep import Sweep, pins_of, seconds_of, size_of
 from spmilp.sizing.values import SHORT_NAMES
 from spmilp.tile_selection.mode import Tiles
 
@@ -38,6 +38,7 @@ class SweepFields(FileModel):
     solver: OneOrMore[SolverName] = (DEFAULT_SOLVER,)
     tiles: Tiles | None = None
     objective: Quantity | None = None
+    pins: Text | None = None
     time_limit: int | float | Text | None = 60
     memory_limit: int | Text | None = None
     gap: Share = 0.0
@@ -89,6 +90,7 @@ def _sweep(given: SweepFields, folder: Path) -> Sweep:
             memory_limit=size_of(given.memory_limit),
             gap=given.gap,
             workers=given.workers,
+            pins=None if given.pins is None else pins_of(folder / given.pins),
         ),
         pareto=given.pareto or (),
         target=given.target,

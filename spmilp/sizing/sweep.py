@@ -14,7 +14,8 @@ from spmilp.amounts import byte_count, duration, share
 from spmilp.errors import ArgumentError
 from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile, as_machine_file
-from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER
+from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER, PinsGiven
+from spmilp.problem.named_pins import NO_NAMED_PINS, read_pins
 from spmilp.sizing.engine import engine
 from spmilp.sizing.figure import pareto_figure
 from spmilp.sizing.grid import AnyMachine, Grid, Options, fields_of, options_of
@@ -75,6 +76,7 @@ def sweep(
     solver: str | Iterable[str] = DEFAULT_SOLVER,
     tiles: str | None = None,
     objective: str | None = None,
+    pins: PinsGiven = None,
     time_limit: str | float | None = 60.0,
     memory_limit: str | int | None = None,
     gap: str | float = 0.0,
@@ -102,8 +104,9 @@ def sweep(
         (doubling) or ``"16k:256k:16k"`` (in steps).
     fields
         The same for any other fields by their paths: ``{"topology.latency_cycles": [1, 2]}``.
-    dim, tiles, objective, time_limit, memory_limit, gap, workers
-        As for :func:`spmilp.solve`.
+    dim, tiles, objective, pins, time_limit, memory_limit, gap, workers
+        As for :func:`spmilp.solve`. A row whose machine or tiles lack what a pin names fails, and
+        says so.
     solver, seeds
         One or more.
     pareto
@@ -150,6 +153,7 @@ def sweep(
         gap=_read("gap", share, gap),
         workers=workers,
         memory_limit=size_of(memory_limit),
+        pins=pins_of(pins),
     )
     wanted = Sweep(
         models=tuple(_listed(models, (str, Path))),
@@ -283,6 +287,18 @@ def seconds_of(given: str | float | None) -> float | None:
 def size_of(given: str | int | None) -> int | None:
     """Read a memory limit in bytes; ``None`` for none."""
     return None if given is None else int(_read("memory_limit", byte_count, given))
+
+
+def pins_of(given: PinsGiven) -> str | None:
+    """Read pins, and return them as JSON; ``None`` for none.
+
+    Raises
+    ------
+    FileError
+        If it is no file of pins.
+    """
+    named = read_pins(given)
+    return None if named == NO_NAMED_PINS else named.model_dump_json(exclude_defaults=True)
 
 
 def _read(name: str, reader: Callable[[Any], Any], given: str | float | None) -> Any:

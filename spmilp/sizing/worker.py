@@ -3,6 +3,7 @@
 It gets its requests and answers as :mod:`spmilp.bench.worker` does.
 """
 
+import json
 from dataclasses import asdict
 
 from spmilp.bench.worker import Send, serve
@@ -74,6 +75,7 @@ def _result(request: PointRequest, observer: Observer) -> Result:
         )
     options = asdict(point.options)
     options["memory_limit"] = options["memory_limit"] or request.memory
+    options["pins"] = None if options["pins"] is None else json.loads(options["pins"])
     return solve(point.model, point.machine, dim=dict(point.dim), observer=observer, **options)
 
 

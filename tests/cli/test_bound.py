@@ -34,6 +34,22 @@ def test_the_search_is_one_more_bound(run: Run) -> None:
     assert search in found["bounds"]
 
 
+def test_with_pins_the_bounds_are_those_of_plans_that_keep_to_them(
+    run: Run, tmp_path: Path
+) -> None:
+    def values(*more: object) -> dict[str, int]:
+        found = run("bound", PROBLEM, "--json", *more).json
+        return {each["name"]: each["value"] for each in found["bounds"]}
+
+    pins = tmp_path / "pins.yaml"
+    pins.write_text("forbid_cores: [core1, core2]")
+    free, pinned = values(), values("--pins", pins)
+
+    assert pinned["work"] > 2.5 * free["work"]
+    pins.write_text("forbid_cores: core_9")
+    assert "no core core_9" in run("bound", PROBLEM, "--pins", pins).err
+
+
 def test_a_model_has_a_roofline_too(run: Run) -> None:
     found = run("bound", MODELS / "resnet8_int8.onnx", "--machine", "mesh4x4", "--json").json
     values = {each["name"]: each["value"] for each in found["bounds"]}

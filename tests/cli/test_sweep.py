@@ -1,6 +1,7 @@
 """``spmilp sweep`` from the command line."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,22 @@ def test_a_file_is_swept_with_options_in_place_of_what_it_says(run: Run, model: 
     none = run("sweep", "mine.yaml", "--jobs", "1", "--target", "makespan=10", "--spm", "3k:4k")
     assert none.code == ExitCode.LIMIT_WITHOUT_PLAN
     assert "no plan can: 2,048 at least" in none.out
+
+
+@pytest.mark.slow
+def test_pins_hold_in_every_row_and_a_row_without_what_they_name_says_so(
+    run: Run, model: Path
+) -> None:
+    Path("pins.yaml").write_text("forbid_cores: core_1")
+    count = ("--set", "scratchpads.spm.count=1,2", "--spm", "8k", "--jobs", "1", "--json")
+    Path("mine.yaml").write_text(f"{SWEEP}pins: pins.yaml\n")
+    one, two = run("sweep", "mine.yaml", *count).json["rows"]
+
+    assert one["status"] == "failed"
+    assert "there is no core core_1" in one["reason"]
+    assert two["status"] in ("optimal", "feasible")
+    folder = Path("out/sweep-mine/rows") / two["row"]
+    assert json.loads((folder / "problem.json").read_text())["pins"] == {"forbidden": [1]}
 
 
 @pytest.mark.parametrize(
