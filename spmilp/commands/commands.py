@@ -19,8 +19,9 @@ class EventScheme(StrEnum):
         A wait goes on when the event has reached ``count``, and leaves it as it is. One list
         signals an event, any number of lists may wait for it: a word of memory with one writer.
     ``semaphores``
-        A wait goes on when the event is at least ``count`` and takes that many off it. One list
-        waits for an event; several may signal it, though never two at the same time.
+        A wait goes on when the event is at least ``count`` and takes that many off it. Several
+        lists may signal an event, and several wait for it, though never two at the same time: a
+        list comes to its wait when the one before it is over.
     """
 
     COUNTERS = "counters"

@@ -4,6 +4,7 @@ Conflicts on bytes, and tasks that follow others without data, give the order; v
 how far every list has come when an activity ends; the transitive reduction drops what is implied.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
@@ -89,18 +90,72 @@ def transitive_reduction(
         For each activity, some that must precede it. Each of them ends before the activity starts
         in the plan.
     """
-    clocks = Clocks(activities, before)
+    return _reduced(activities, before, before)
+
+
+def _reduced(
+    activities: Activities,
+    before: Sequence[Collection[Activity]],
+    instead: Sequence[Collection[Activity]],
+) -> tuple[tuple[Activity, ...], ...]:
+    """Return waits for what stands in place of each predecessor, as far as that is not implied."""
+    clocks = Clocks(activities, instead)
     kept: list[tuple[Activity, ...]] = [()] * len(activities.order)
     for activity in activities.order:
         clock = clocks.before_start(activity)
         waits = []
-        for earlier in sorted(before[activity], key=activities.rank.__getitem__, reverse=True):
+        pairs = zip(before[activity], instead[activity], strict=True)
+        for earlier, other in sorted(
+            pairs, key=lambda pair: activities.rank[pair[0]], reverse=True
+        ):
             if not clocks.covers(clock, earlier):
-                waits.append(earlier)
-                clocks.wait_for(clock, earlier)
+                waits.append(other)
+                clocks.wait_for(clock, other)
         kept[activity] = tuple(waits)
         clocks.end(activity, clock)
     return tuple(kept)
+
+
+def with_fewer_signals(
+    plan: Plan, activities: Activities, waits: Sequence[Sequence[Activity]]
+) -> tuple[tuple[Activity, ...], ...]:
+    """For each activity, those to wait for so that fewer have to signal their end.
+
+    Instead of an activity one may wait for a later one of the same list that has ended in the plan
+    by then; so each wait is an interval of ends. No fewer ends serve all waits on a list than are
+    chosen: the last one of the interval that is over first must be, or one before it that serves
+    no more intervals; then the same with those that it does not serve. All that is waited for has
+    ended before in the plan, so that nothing can wait in a circle.
+
+    Parameters
+    ----------
+    waits
+        A transitive reduction.
+    """
+    starts = [each.start for each in plan.placements] + [move.start for move in plan.transfers]
+    ends = [each.end for each in plan.placements] + [move.end for move in plan.transfers]
+    of_list = [[ends[activity] for activity in mine] for mine in activities.lists]
+    intervals: list[list[tuple[int, int, Activity]]] = [[] for _ in activities.lists]
+    for later, mine in enumerate(waits):
+        for earlier in mine:
+            number = activities.list_of[earlier]
+            last = bisect_right(of_list[number], starts[later]) - 1
+            intervals[number].append((last, activities.position[earlier], later))
+    instead: dict[tuple[int, int, Activity], Activity] = {}
+    for number, some in enumerate(intervals):
+        chosen = -1
+        for last, first, later in sorted(some):
+            if first > chosen:
+                chosen = last
+            instead[number, first, later] = activities.lists[number][chosen]
+    chosen_for = [
+        [
+            instead[activities.list_of[earlier], activities.position[earlier], later]
+            for earlier in mine
+        ]
+        for later, mine in enumerate(waits)
+    ]
+    return _reduced(activities, waits, chosen_for)
 
 
 Clock: TypeAlias = NDArray[np.int32]

@@ -7,7 +7,8 @@ from functools import cache
 from solvers.chains import chain, star
 from solvers.tiny_problems import tiny_problem
 from spmilp.checker.check import check
-from spmilp.commands.commands import Command, CommandLists
+from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
+from spmilp.commands.commands import Command, CommandLists, EventScheme
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
@@ -132,3 +133,28 @@ def plan_of(
         placements=placements, residencies=residencies, transfers=transfers, tensors=tensors,
         claim=CLAIM, solver="by hand",
     )  # fmt: skip
+
+
+def in_scheme(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLists:
+    """Return lists of a scheme; semaphores as few as may be, so that they pass from list to list.
+
+    They hold one signal.
+    """
+    if scheme is EventScheme.COUNTERS:
+        return commands_as(scheme, problem, plan)
+    *_, fewest = least_events(problem, plan, 1)
+    assert fewest.scheme is scheme
+    return fewest
+
+
+def least_events(problem: Problem, plan: Plan, maximum: int | None) -> Iterator[CommandLists]:
+    """Yield the lists for fewer and fewer events, as long as there are any."""
+    events: int | None = None
+    while events is None or events > 0:
+        given = with_events(problem, events, maximum)
+        try:
+            found = build_commands(given, plan)
+        except TooManyEventsError:
+            return
+        yield found
+        events = found.events - 1

@@ -11,6 +11,7 @@ from commands.helpers import Mapped, planned, ten_plans, text, with_events
 from commands.oracle import conflicting_pairs, waits_of
 from commands.small import halves, load_run_store
 from solvers.random_problems import problems
+from spmilp.checker.races.check import check_commands
 from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
 from spmilp.commands.commands import EventScheme, summary_of
 from spmilp.errors import ExitCode
@@ -117,20 +118,30 @@ def test_a_counter_that_is_full_is_followed_by_another() -> None:
     }
 
 
-def test_semaphores_are_taken_where_counters_are_too_many() -> None:
+def test_other_ways_are_taken_where_counters_are_too_many() -> None:
+    problem, plan = ten_plans()[0]
+    ways = {
+        22: (EventScheme.COUNTERS, 22),
+        21: (EventScheme.COUNTERS, 20),
+        19: (EventScheme.SEMAPHORES, 13),
+        12: (EventScheme.SEMAPHORES, 12),
+    }
+    for events, way in ways.items():
+        given = with_events(problem, events, 1)
+        found = build_commands(given, plan)
+        assert (found.scheme, found.events) == way
+        assert check_commands(given, plan, found) == ()
+
+
+def test_too_few_events_are_refused_with_all_numbers() -> None:
     problem, plan = ten_plans()[0]
 
-    assert build_commands(with_events(problem, 22, 1), plan).scheme is EventScheme.COUNTERS
-    found = build_commands(with_events(problem, 21, 1), plan)
-    assert (found.scheme, found.events) == (EventScheme.SEMAPHORES, 13)
-
-
-def test_too_few_events_are_refused_with_both_numbers() -> None:
-    problem, plan = ten_plans()[0]
-
-    message = "needs 22 events as counters that count to 1, or 13 as semaphores; star has 12"
+    message = (
+        "needs 22 events as counters that count to 1, 20 with fewer signals, or 12 as semaphores; "
+        "star has 11"
+    )
     with pytest.raises(TooManyEventsError, match=message) as raised:
-        build_commands(with_events(problem, 12, 1), plan)
+        build_commands(with_events(problem, 11, 1), plan)
     assert raised.value.exit_code is ExitCode.EXPORT_IMPOSSIBLE
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.player import programs
+from commands.helpers import in_scheme
 from export.subjects import lowered, replayed, two_strips_subject
-from spmilp.commands.build import commands_as
 from spmilp.commands.commands import EventScheme
 from spmilp.export.binary import blob_bytes
 from spmilp.export.subject import Subject, stamp_of
@@ -83,7 +83,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def blob(given: Subject, scheme: EventScheme) -> bytes:
     """Return the binary file of a plan with command lists in one scheme."""
     other = replace(given)
-    other.__dict__["lists"] = commands_as(scheme, given.problem, given.plan)
+    other.__dict__["lists"] = in_scheme(scheme, given.problem, given.plan)
     return blob_bytes(other, all_tables(other))
 
 

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from benchmarks.player import programs
-from commands.helpers import numbered, without
+from commands.helpers import in_scheme, numbered, without
 from export.subjects import lowered, replayed, subject, two_strips_subject
 from player.kernel_network import KernelNetwork, integer_network
 from player.reading_packed import Reader, code_of, commands_in
 from player.test_player import needs_arm, needs_gcc, planned
 from spmilp.checker.races.check import check_commands
 from spmilp.checker.values.replay import replay
-from spmilp.commands.build import commands_as
 from spmilp.commands.commands import Command, CommandLists, EventScheme, Move, Run, Wait
 from spmilp.export.errors import ExportError
 from spmilp.export.footprint import footprint
@@ -83,7 +82,7 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
     kind: str, scheme: EventScheme, tmp_path: Path
 ) -> None:
     given = planned("ds_cnn_int8", "cell_be")
-    lists = commands_as(scheme, given.subject.problem, given.subject.plan)
+    lists = in_scheme(scheme, given.subject.problem, given.subject.plan)
     programs.write_player(released(given.subject, lists), tmp_path)
     program = programs.build(tmp_path, "spmilp_play", kind)
     for option in ([], ["--loop"]):
@@ -160,7 +159,7 @@ def test_the_bits_hold_the_command_lists_and_every_wait_of_theirs_is_needed(
     scheme: EventScheme,
 ) -> None:
     debug = planned("autoencoder_int8", "cell_be").subject
-    given = released(debug, commands_as(scheme, debug.problem, debug.plan))
+    given = released(debug, in_scheme(scheme, debug.problem, debug.plan))
     assert packed_lists(given) == given.lists
     assert check_commands(given.problem, given.plan, packed_lists(given)) == ()
     tried = 0

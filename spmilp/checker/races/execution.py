@@ -2,7 +2,8 @@
 
 A clock says how many commands of every list have been executed for certain, whatever the delays
 (Mattern, Virtual time and global states of distributed systems, 1989). A wait that can go on once
-can also go on later, as only its own list takes from a semaphore: one run shows whether all end.
+can also go on later, as nobody else takes from a semaphore meanwhile: one run shows whether all
+end.
 """
 
 from collections import Counter, deque
@@ -132,7 +133,7 @@ class Execution:
         if len(event.signals) < number:
             event.blocked.setdefault(number, []).append(point.list)
             return False
-        if self._takes and event.waits and event.waits[-1].list != point.list:
+        if self._takes and event.waits and not self._is_over(event.waits[-1], point):
             self.unordered.append((command.event, event.waits[-1], point))
         event.waits += [point] * (command.count if self._takes else 0)
         clock = self._clocks[point.list]
@@ -141,3 +142,11 @@ class Execution:
         if self._takes or not self._asked[command.event, command.count]:
             del event.clocks[number]
         return True
+
+    def _is_over(self, earlier: ProgramPoint, point: ProgramPoint) -> bool:
+        """Say whether a wait is over for certain when a list comes to another one.
+
+        Otherwise this one may take the signal that was sent for the earlier one. What the list
+        learns by the wait itself does not count: it comes too late.
+        """
+        return earlier.list == point.list or self.precedes(earlier, point)
