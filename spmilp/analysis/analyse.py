@@ -8,7 +8,7 @@ from spmilp.analysis.idle import CoreTime, times_of_cores
 from spmilp.analysis.phases import Phase, phases_of
 from spmilp.analysis.space import Space, double_buffered, in_place_pairs, spaces_of
 from spmilp.analysis.subject import Subject
-from spmilp.analysis.traffic import TensorTraffic, traffic_of
+from spmilp.analysis.traffic import Excess, TensorTraffic, excess_of, traffic_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.units import ResidencyIdx
@@ -37,6 +37,7 @@ class Analysis:
     in_place: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
     double_buffered: tuple[ResidencyIdx, ...]
     traffic: tuple[TensorTraffic, ...]
+    excess: tuple[Excess, ...]
 
 
 def analyse(problem: Problem, plan: Plan) -> Analysis:
@@ -54,4 +55,5 @@ def analyse(problem: Problem, plan: Plan) -> Analysis:
         in_place=in_place_pairs(subject),
         double_buffered=double_buffered(subject),
         traffic=traffic_of(subject),
+        excess=excess_of(subject),
     )

@@ -8,6 +8,8 @@ from enum import StrEnum
 from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.subject import Part, Subject
 from spmilp.commands.activities import Activity
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.plan import Transfer
 from spmilp.units import CoreIdx, Cycles
 
 
@@ -24,26 +26,47 @@ class Idle(StrEnum):
     MOVE = "move"
     """A transfer between on-chip memories is."""
     WRITER = "writer"
-    """Tasks on other cores compute its operands, or must end before it."""
+    """Tasks on other cores compute its operands."""
     CHANNEL = "channel"
     """A transfer for it waits for a channel."""
     LINK = "link"
     """A transfer for it waits for a link."""
     ROOM = "room"
     """It, or a transfer for it, waits for bytes that are in use."""
+    ORDER = "order"
+    """A task on another core for it waits until that core has run others; or the problem puts a
+    task before it from which it needs no data."""
     UNUSED = "unused"
     """Nothing: the plan could have gone on."""
     DONE = "done"
     """It has no task left."""
 
 
+class Lack(StrEnum):
+    """What is missing in an idle cycle: waits for a channel or a link belong to what is moved."""
+
+    ROOM = "room"
+    """Bytes of a memory."""
+    DRAM = "dram"
+    """Data from DRAM, by way of a shared memory too."""
+    CORE = "core"
+    """Data from another core: to be computed, or on its way."""
+    ORDER = "order"
+    """The turn of a task: see ``Idle.ORDER``."""
+    UNUSED = "unused"
+    """Nothing: the plan could have gone on."""
+    DONE = "done"
+    """A task to run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleSpan:
-    """The cycles ``[start, end)`` in which a core waits for one thing."""
+    """The cycles ``[start, end)`` in which a core waits for one thing, and what it lacks."""
 
     start: Cycles
     end: Cycles
     idle: Idle
+    lack: Lack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +86,20 @@ class CoreTime:
         return {each: found[each] for each in Idle}
 
 
-_NAMED = {Wait.CHANNEL: Idle.CHANNEL, Wait.LINK: Idle.LINK, Wait.ROOM: Idle.ROOM}
+_NAMED = {
+    Wait.CHANNEL: Idle.CHANNEL,
+    Wait.LINK: Idle.LINK,
+    Wait.ROOM: Idle.ROOM,
+    Wait.CORE: Idle.ORDER,
+    Wait.ORDER: Idle.ORDER,
+}
 _DOING = {
     Part.COMPUTE: Idle.WRITER,
     Part.LOAD: Idle.LOAD,
     Part.STORE: Idle.STORE,
     Part.MOVE: Idle.MOVE,
 }
+_LACKS = {Idle.ROOM: Lack.ROOM, Idle.ORDER: Lack.ORDER}
 
 
 def times_of_cores(subject: Subject, causes: Sequence[Sequence[Cause]]) -> tuple[CoreTime, ...]:
@@ -87,7 +117,7 @@ def times_of_cores(subject: Subject, causes: Sequence[Sequence[Cause]]) -> tuple
             busy += end - start
             free = end
         if free < makespan:
-            spans.append(IdleSpan(start=free, end=makespan, idle=Idle.DONE))
+            spans.append(IdleSpan(start=free, end=makespan, idle=Idle.DONE, lack=Lack.DONE))
         found.append(CoreTime(core=core.index, tasks=len(mine), busy=busy, spans=tuple(spans)))
     return tuple(found)
 
@@ -96,15 +126,49 @@ def _waits(
     subject: Subject, causes: Sequence[Sequence[Cause]], task: Activity, since: Cycles
 ) -> Iterator[IdleSpan]:
     """Yield, last first, what a task waited for from ``since`` to its start, without gaps."""
-    activity, end, named = task, subject.starts[task], None
+    activity, end = task, subject.starts[task]
+    named: tuple[Idle, Lack] | None = None
     while end > since:
         mine = causes[activity]
         cause = mine[0] if mine and mine[0].until > since else None
         until = since if cause is None else cause.until
         if until < end:
-            yield IdleSpan(start=until, end=end, idle=Idle.UNUSED)
+            yield IdleSpan(start=until, end=end, idle=Idle.UNUSED, lack=Lack.UNUSED)
         if cause is None:
             return
+        idle = _NAMED.get(_wait(mine))
+        if named is None and idle is not None:
+            named = idle, _LACKS.get(idle) or _data(subject, activity)
         activity, end = cause.activity, max(since, subject.starts[cause.activity])
-        named = named or _NAMED.get(cause.wait)
-        yield IdleSpan(start=end, end=until, idle=named or _DOING[subject.parts[activity]])
+        what, lack = named or (_DOING[subject.parts[activity]], _data(subject, activity))
+        yield IdleSpan(start=end, end=until, idle=what, lack=lack)
+
+
+def _wait(causes: Sequence[Cause]) -> Wait:
+    """Return what is waited for: of a task that is both before and a writer, its data."""
+    first = causes[0]
+    writes = any(
+        each.wait is Wait.WRITER and each.activity == first.activity for each in causes[1:]
+    )
+    return Wait.WRITER if first.wait is Wait.CORE and writes else first.wait
+
+
+def _data(subject: Subject, activity: Activity) -> Lack:
+    """Say where the data comes from that an activity computes or moves."""
+    move = subject.transfer(activity)
+    if move is None:
+        return Lack.CORE
+    is_stored = subject.parts[activity] is Part.STORE
+    return Lack.DRAM if is_stored or _is_from_dram(subject, move) else Lack.CORE
+
+
+def _is_from_dram(subject: Subject, move: Transfer) -> bool:
+    """Say whether a transfer leaves a DRAM, or a shared memory to which one from a DRAM brought."""
+    plan, memories = subject.plan, subject.problem.machine.memories
+    while not subject.is_dram(move.source):
+        source = plan.residencies[move.source]
+        is_shared = memories[source.memory].kind is MemoryKind.SHARED
+        if not is_shared or source.filled_by_transfer is None:
+            return False
+        move = plan.transfers[source.filled_by_transfer]
+    return True

@@ -16,11 +16,12 @@ from spmilp.analysis.binding import (
 from spmilp.analysis.idle import CoreTime, Idle
 from spmilp.analysis.phases import Phase
 from spmilp.analysis.subject import Part
+from spmilp.analysis.traffic import Excess
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import Quantity
 from spmilp.report.explanation import Explanation, list_of, paragraph, section
 from spmilp.report.summary import network_name
-from spmilp.report.words import IDLES, PARTS
+from spmilp.report.words import BEYOND, IDLES, PARTS
 from spmilp.units import Cycles
 
 MOST_BINDINGS = 6
@@ -28,6 +29,9 @@ MOST_BINDINGS = 6
 
 MOST_PHASES = 6
 MOST_IN_A_PHASE = 2
+
+MOST_EXCESS = 5
+"""Lines of DRAM traffic beyond the compulsory; the rest is added up."""
 
 REASONS: dict[Reason, str] = {
     Reason.BUSY: "{name} computes one task after another",
@@ -49,16 +53,16 @@ def why_slow(analysis: Analysis) -> Explanation:
     subject = analysis.subject
     problem, plan = subject.problem, subject.plan
     steps = steps_of(subject, analysis.chain)
-    text = "\n\n".join(
-        [
-            _title(analysis),
-            section("The critical chain", _chain(analysis)),
-            section("What binds it", _bindings(problem.machine, steps, plan.claim.makespan)),
-            section("Phases", _phases(analysis, steps)),
-            section("Idle cores", _idle(problem.machine, analysis.cores, plan.claim.makespan)),
-        ]
-    )
-    return Explanation(text=text, data=_data(analysis, steps))
+    parts = [
+        _title(analysis),
+        section("The critical chain", _chain(analysis)),
+        section("What binds it", _bindings(problem.machine, steps, plan.claim.makespan)),
+        section("Phases", _phases(analysis, steps)),
+        section("Idle cores", _idle(problem.machine, analysis.cores, plan.claim.makespan)),
+    ]
+    if analysis.excess:
+        parts.append(section("DRAM traffic beyond what is compulsory", _beyond(analysis)))
+    return Explanation(text="\n\n".join(parts), data=_data(analysis, steps))
 
 
 KINDS = {
@@ -205,6 +209,26 @@ def _idle(machine: Machine, cores: Sequence[CoreTime], makespan: Cycles) -> Iter
         )
 
 
+def _beyond(analysis: Analysis) -> Iterator[str]:
+    """Yield the bytes beyond the compulsory ones by what they are moved for."""
+    least = sum(row.compulsory for row in analysis.traffic)
+    yield from paragraph(
+        f"{sum(row.bytes for row in analysis.excess):,} bytes beyond the {least:,} that no plan "
+        "avoids:"
+    )
+    for row in analysis.excess[:MOST_EXCESS]:
+        yield from paragraph(_excess(row), f"{row.bytes:>11,}  ")
+    rest = analysis.excess[MOST_EXCESS:]
+    if rest:
+        said = f"{amounts.count(len(rest), 'other')}, none more"
+        yield from paragraph(said, f"{sum(row.bytes for row in rest):>11,}  ")
+
+
+def _excess(row: Excess) -> str:
+    who = f" ({row.operator})" if row.operator else ""
+    return f"{row.data} {BEYOND[row.kind]}{who}"
+
+
 def _as_wait(idle: Idle) -> str:
     return "with no task left" if idle is Idle.DONE else f"waiting {IDLES[idle]}"
 
@@ -231,6 +255,11 @@ def _data(analysis: Analysis, steps: Sequence[Step]) -> dict[str, object]:
                 "idle": {str(idle): cycles for idle, cycles in core.idle().items()},
             }
             for core in analysis.cores
+        ],
+        "excess": [
+            {"kind": row.kind.value, "data": row.data.value, "operator": row.operator}
+            | {"bytes": row.bytes}
+            for row in analysis.excess
         ],
     }
 

@@ -6,6 +6,7 @@ from spmilp.analysis.chain import Chain
 from spmilp.analysis.idle import Idle
 from spmilp.analysis.phases import Phase
 from spmilp.analysis.subject import Part
+from spmilp.analysis.traffic import Beyond
 from spmilp.machine.machine import Machine
 
 PARTS: dict[Part, str] = {
@@ -36,9 +37,19 @@ IDLES: dict[Idle, str] = {
     Idle.CHANNEL: "for a DMA channel",
     Idle.LINK: "for a link",
     Idle.ROOM: "for room in a memory",
+    Idle.ORDER: "for tasks whose turn is before",
     Idle.UNUSED: "for nothing",
     Idle.DONE: "no task left",
 }
+
+BEYOND: dict[Beyond, str] = {
+    Beyond.SPILL: "stored and loaded back",
+    Beyond.STORE: "stored, and not loaded again",
+    Beyond.RELOAD: "loaded again where it has been",
+    Beyond.COPY: "loaded again, into another memory",
+    Beyond.OVERLAP: "loaded twice where slices overlap",
+}
+"""Why bytes beyond the compulsory ones are moved."""
 
 
 def of_chain(chain: Chain) -> str:

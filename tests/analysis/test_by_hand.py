@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
 from spmilp.analysis.analyse import Analysis, analyse
+from spmilp.analysis.attribution import attribution_of
 from spmilp.analysis.causes import Wait
-from spmilp.analysis.idle import Idle
-from spmilp.analysis.subject import Part
-from spmilp.plan.plan import Plan
+from spmilp.analysis.idle import Idle, Lack
+from spmilp.analysis.subject import Part, Subject
+from spmilp.analysis.traffic import Beyond, excess_of
+from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import BufferKind
 
 LOAD, MOVE, STORE = 2, 3, 4
@@ -57,6 +59,72 @@ def test_idle_cycles_have_the_name_of_what_was_waited_for() -> None:
     ]
 
 
+def test_a_task_whose_core_ran_another_one_first_is_waited_for_because_of_the_order() -> None:
+    problem, plan = duo_problem(), duo_plan()
+    third = replace(problem.tasks[0], index=2, name="third", reads=(), writes=(), cycles=(5,))
+    first = Placement(task=2, core=0, start=5, end=10, reads=(), writes=())
+    analysis = analyse(
+        replace(problem, tasks=(*problem.tasks, third)),
+        replace(plan, placements=(*plan.placements, first)),
+    )
+    assert [(span.start, span.end, span.idle, span.lack) for span in analysis.cores[1].spans] == [
+        (0, 5, Idle.UNUSED, Lack.UNUSED),
+        (5, 10, Idle.ORDER, Lack.ORDER),
+        (10, 30, Idle.WRITER, Lack.CORE),
+        (30, 40, Idle.MOVE, Lack.CORE),
+        (60, 72, Idle.DONE, Lack.DONE),
+    ]
+    assert attribution_of(analysis).idle() == {
+        Lack.ROOM: 0,
+        Lack.DRAM: 0,
+        Lack.CORE: 30,
+        Lack.ORDER: 5,
+        Lack.UNUSED: 10,
+        Lack.DONE: 54,
+    }
+
+
+def moved(plan: Plan, part: int, source: int, memory: int, start: int) -> Plan:
+    """Return a plan with one more transfer of a slice for 2 cycles, into a residency of its own."""
+    filled, number = len(plan.residencies), len(plan.transfers)
+    move = replace(plan.transfers[0], index=number, slice=part, source=source)
+    return replace(
+        plan,
+        transfers=(
+            *plan.transfers,
+            replace(move, destinations=(filled,), start=start, end=start + 2),
+        ),
+        residencies=(
+            *plan.residencies,
+            replace(
+                plan.residencies[1],
+                index=filled,
+                slice=part,
+                memory=memory,
+                start=start,
+                filled_by_transfer=number,
+            ),
+        ),
+    )
+
+
+def test_bytes_beyond_the_compulsory_ones_are_told_by_what_they_are_moved_for() -> None:
+    dram, left, right = 0, 1, 2
+    plan = moved(duo_plan(), part=0, source=0, memory=left, start=20)
+    plan = moved(plan, part=0, source=0, memory=right, start=30)
+    plan = moved(plan, part=1, source=2, memory=dram, start=32)
+    plan = moved(plan, part=1, source=8, memory=right, start=36)
+    plan = moved(plan, part=1, source=3, memory=dram, start=44)
+    rows = excess_of(Subject(problem=duo_problem(), plan=plan))
+    assert [(row.kind, row.data, row.operator, row.bytes) for row in rows] == [
+        (Beyond.SPILL, BufferKind.INTERMEDIATE, "", 64),
+        (Beyond.SPILL, BufferKind.INTERMEDIATE, "conv", 64),
+        (Beyond.STORE, BufferKind.INTERMEDIATE, "conv", 64),
+        (Beyond.COPY, BufferKind.INPUT, "", 32),
+        (Beyond.RELOAD, BufferKind.INPUT, "", 32),
+    ]
+
+
 def test_a_later_start_is_told_from_a_wait() -> None:
     plan = duo_plan()
     late = replace(plan.transfers[2], start=63, end=75)
@@ -95,3 +163,4 @@ def test_an_empty_plan_has_an_empty_analysis() -> None:
     empty = Plan(placements=(), claim=replace(duo_plan().claim, makespan=0), solver="none")
     analysis = analyse(problem, empty)
     assert (analysis.chain.links, analysis.phases, analysis.causes) == ((), (), ())
+    assert (attribution_of(analysis).phases, analysis.excess) == ((), ())

@@ -21,7 +21,8 @@ def test_a_plan_is_explained_in_lines_of_80_columns(run: Run) -> None:
     ended = run("explain", EXAMPLE)
     assert ended.code == 0, ended.err
     assert max(map(len, ended.out.splitlines())) <= 80
-    for heading in ("The critical chain", "What binds it", "Phases", "Idle cores"):
+    headings = ("The critical chain", "What binds it", "Phases", "Idle cores")
+    for heading in (*headings, "DRAM traffic beyond what is compulsory"):
         assert f"\n{heading}\n" in ended.out
 
 
@@ -37,6 +38,7 @@ def test_json_has_cycles_that_add_up(run: Run) -> None:
         assert sum(row["cycles"] for row in phase["bindings"]) == phase["end"] - phase["start"]
     for core in found["cores"]:
         assert core["busy"] + sum(core["idle"].values()) == makespan
+    assert sum(row["bytes"] for row in found["excess"]) == 111_808 - 91_072
 
 
 def test_an_invalid_plan_is_not_explained(run: Run, tmp_path: Path) -> None:

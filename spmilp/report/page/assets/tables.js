@@ -1,6 +1,6 @@
 // Everything that is a table, and the curves of the search.
 
-const IDLE_COLOURS = ["#004488", "#BB5566", "#DDAA33", "#66CCEE", "#228833", "#CCBB44", "#AA3377", "#eeeeee", "#ffffff"];
+const IDLE_COLOURS = ["#004488", "#BB5566", "#DDAA33", "#66CCEE", "#228833", "#CCBB44", "#AA3377", "#999933", "#eeeeee", "#ffffff"];
 const BUSY = "#77AADD";
 
 function cell(text, isNumber = false) {
