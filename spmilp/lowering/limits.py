@@ -9,7 +9,7 @@ from spmilp.machine.controllers import PARTIAL, Block, Controller, is_too_long, 
 from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.problem import Buffer, Problem, Slice, Task
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
-from spmilp.units import Bytes, Extents, align_up
+from spmilp.units import Box, Bytes, Extents, align_up
 
 
 class FitTest:
@@ -155,6 +155,17 @@ class DmaLimits:
             fitting = max(1, self.longest // one)
             counts[outermost] = -(-extent[outermost] // fitting)
         return tuple(counts)
+
+    def is_in_units(self, box: Box, shape: Extents, item: Bytes) -> bool:
+        """Say whether each controller's unit divides what a box of a tensor says of its copy."""
+        if not box:
+            return True
+        strides = row_major_strides(shape, item)
+        copy = _copy(tuple(end - start for start, end in box), item, strides)
+        first = sum(start * stride for (start, _), stride in zip(box, strides, strict=True))
+        return not any(
+            first % each.granule or any(odd_numbers(copy, each)) for each in self.controllers
+        )
 
     def _too_much_for_one(self, sizes: Extents, item: Bytes, strides: Extents) -> bool:
         """Say whether one transfer has too many dimensions, or takes too many descriptors."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import gcd, lcm, prod
 
 from spmilp.lowering.limits import DmaLimits
 from spmilp.lowering.storage import Stored
@@ -44,7 +44,8 @@ class SliceTable:
     def covering(self, stored: Stored, box: Box) -> Sequence[Piece]:
         """Return the slices that cover a box of a value: its shares of the value's buffers.
 
-        A share whose copy would exceed the DMA's limits is cut into several slices.
+        A share whose copy would exceed the DMA's limits is cut into several slices; one that a
+        controller cannot move for its unit is made wider, or becomes the whole buffer.
         """
         key = stored.first, box
         if key not in self._covering:
@@ -52,12 +53,31 @@ class SliceTable:
         return self._covering[key]
 
     def _found(self, stored: Stored, box: Box) -> Iterator[Piece]:
-        for number, cell, shared in stored.grid.overlapping(box):
+        for number, cell, share in stored.grid.overlapping(box):
             buffer = stored.first + number
+            shared = self._in_units(stored, cell, share) if self._limits.controllers else share
             if stored.read_whole or shared == cell:
                 yield Piece(buffer, cell)
             else:
                 yield from self._parts(stored, buffer, cell, shared)
+
+    def _in_units(self, stored: Stored, cell: Box, shared: Box) -> Box:
+        """Return a share of a cell that contains another one and that controllers can move."""
+        item, wider = stored.value.item, shared
+        if shared:
+            unit = lcm(*(each.granule for each in self._limits.controllers))
+            step = unit // gcd(unit, item)
+            (start, end), (low, high) = shared[-1], cell[-1]
+            first = low + (start - low) // step * step
+            wider = (*shared[:-1], (first, min(high, low - (low - end) // step * step)))
+        for box in (shared, wider):
+            inside = tuple((a - low, b - low) for (a, b), (low, _) in zip(box, cell, strict=True))
+            shapes = [(inside, tuple(high - low for low, high in cell))]
+            if stored.home_strides is not None:
+                shapes.append((box, stored.value.shape))
+            if all(self._limits.is_in_units(each, shape, item) for each, shape in shapes):
+                return box
+        return cell
 
     def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> list[Piece]:
         order = stored.value.in_memory

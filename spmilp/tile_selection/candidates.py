@@ -6,6 +6,7 @@ from itertools import combinations
 
 from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.lowering.cost import cannot_run
+from spmilp.lowering.limits import dma_limits
 from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name
 from spmilp.machine.machine import Machine
@@ -69,6 +70,7 @@ class CandidateMaker:
         self._slack = SLACK_PIECES * rates.alignment
         self._sharers = max(rates.sharers)
         self._aggregate = rates.aggregate
+        self._dma = dma_limits(machine)
 
     def candidates(
         self, model: GroupModel, live: Bytes, go_on: Callable[[], None] = lambda: None
@@ -111,7 +113,22 @@ class CandidateMaker:
             if largest is None:
                 raise self._nothing_fits(model, able)
             self._note(model, largest, able, found)
-        return self._sensible(tuple(found.values()), len(able))
+        movable = self._movable(model, tuple(found.values()))
+        return self._sensible(movable, len(able))
+
+    def _movable(self, model: GroupModel, found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """Drop tilings whose tiles some controller cannot move for its unit, unless all are such.
+
+        What tiles touch is looked at where they begin along each axis and end.
+        """
+        if not self._dma.controllers:
+            return found
+        able = (
+            one
+            for one in found
+            if all(self._dma.is_in_units(*each) for each in model.touched(one.grid))
+        )
+        return tuple(able) or found
 
     def _sensible(self, found: tuple[Candidate, ...], cores: int) -> tuple[Candidate, ...]:
         """Drop tilings of many more tasks than memory forces."""

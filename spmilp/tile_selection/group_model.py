@@ -1,8 +1,9 @@
 """Model of one group: what its tiles read, hold and cost under any tiling."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -22,7 +23,7 @@ from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.reads import AxisReads, Reads
-from spmilp.units import Box, Bytes, Cycles, align_up
+from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 
 SUMS = "the partial sum"
 SUMS_BEFORE = "the partial sum before"
@@ -133,6 +134,22 @@ class GroupModel:
         """Return what the largest tile reads for a part in the middle, or for the last part."""
         part = grid.parts[-1 if is_last else len(grid.parts) // 2]
         return self._computation.reads(tuple(map(_longest, grid.axes)), part)
+
+    def touched(self, grid: TileGrid) -> Iterator[tuple[Box, Extents, Bytes]]:
+        """Yield a box, the shape of its tensor and the bytes of an element, of what tiles touch.
+
+        Of the first two tiles and the last along each axis; only of results where reads of one tile
+        do not tell those of others.
+        """
+        reads = self.axis_reads(grid) or {}
+        ends = [sorted({0, min(1, len(axis) - 1), len(axis) - 1}) for axis in grid.axes]
+        for place in product(*ends):
+            box = tuple(axis[at] for axis, at in zip(grid.axes, place, strict=True))
+            yield box, self.shape, self._item
+            for name, read in reads.items():
+                tensor, found = self._tensors[name], read.at(place)
+                if found is not None:
+                    yield found, tensor.shape, tensor.dtype.itemsize
 
     @cached_property
     def drivers(self) -> Mapping[str, Mapping[int, int]]:

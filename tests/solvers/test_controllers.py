@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from cli.running import MODELS
 from spmilp.checker.check import check
 from spmilp.lowering.limits import dma_limits
 from spmilp.machine.machine import Machine
+from spmilp.machine.read import as_machine_file
+from spmilp.pipeline import solve
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
@@ -32,11 +35,11 @@ def columns(width: int, read: int) -> Problem:
     return b.build()
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [one for one in SOLVERS if one != "auto"])
 def test_what_cannot_be_moved_by_itself_comes_with_the_whole(solver: str) -> None:
     for width, read, moved in ((8, 4, 32), (8, 6, 64), (6, 4, 48)):
         problem = columns(width, read)
-        found = find_solver(solver).solve(problem, SolveOptions(time_limit=2.0))
+        found = find_solver(solver).solve(problem, SolveOptions(time_limit=60.0))
         if found.plan is None:
             # They bring what is read, and never the whole in its place.
             assert solver in {"list", "search"}
@@ -69,3 +72,18 @@ def test_lowering_cuts_what_takes_too_many_descriptors() -> None:
     # Of three loops one is written out: 20 turns of it are too many, 16 are not.
     assert limits.pieces((16, 4, 4, 8), 1, (4096, 512, 64, 1)) == (1, 1, 1, 1)
     assert limits.pieces((20, 4, 4, 8), 1, (4096, 512, 64, 1)) != (1, 1, 1, 1)
+
+
+def test_networks_are_cut_so_that_a_controller_can_move_the_tiles() -> None:
+    """Rows of 32 B with halos and strides: 31 of them are asked for, and no column by itself."""
+    machine = as_machine_file("xdna1").machine
+    engines = tuple(replace(engine, controller="aie_bd") for engine in machine.engines)
+    found = solve(
+        MODELS / "resnet8_int8.onnx",
+        replace(machine, engines=engines),
+        solver="greedy:contiguous/depth_first",
+        time_limit=None,
+    )
+    assert found.plan is not None, found.reason
+    assert found.violations == ()
+    assert {part.bytes % 4 for part in found.problem.slices if part.bytes != 10} == {0}

@@ -103,7 +103,7 @@ def _defect(problem: Problem, part: Slice) -> str:
         for name in dict.fromkeys(engine.controller for engine in problem.machine.engines):
             found = None if name is None else next(defects_of(block, CONTROLLERS[name]), None)
             if found is not None:
-                return f"; {found}: make sizes of the model multiples of it, or pin tiles that are"
+                return f"; {found}: make the sizes of the model multiples of it"
     return ""
 
 
