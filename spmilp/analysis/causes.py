@@ -12,7 +12,6 @@ from enum import StrEnum
 from spmilp.analysis.resources import Resources
 from spmilp.analysis.subject import Subject
 from spmilp.commands.activities import Activity
-from spmilp.commands.order import predecessors
 from spmilp.plan.plan import Residency
 from spmilp.units import Cycles, LinkIdx, ResidencyIdx
 
@@ -74,10 +73,9 @@ def causes_of(subject: Subject) -> tuple[tuple[Cause, ...], ...]:
     An activity that starts later than its binding cause ends could have started earlier; one
     without causes could have started at cycle 0.
     """
-    before = predecessors(subject.problem, subject.plan, subject.activities)
     resources = Resources(subject)
     found = []
-    for activity, earlier in enumerate(before):
+    for activity, earlier in enumerate(subject.before):
         last = sorted(earlier, key=lambda each: (-subject.ends[each], each))[:MOST]
         causes = [_of_bytes_or_order(subject, activity, each) for each in last]
         causes += _of_resources(subject, resources, activity, _until(causes))

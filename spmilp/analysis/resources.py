@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 from spmilp.analysis.subject import Subject
@@ -36,6 +37,7 @@ class Load:
             self._ended.setdefault(end, activity)
         self._cycles = sorted(changes)
         self._levels: list[int] = []
+        self._above: dict[int, list[int]] = {}
         level = 0
         for cycle in self._cycles:
             level += changes[cycle]
@@ -50,12 +52,19 @@ class Load:
             ``None`` if that has been so since ``not_before``.
         """
         position = bisect_left(self._cycles, start)
-        while position > 0 and self._cycles[position] > not_before:
-            if self._levels[position - 1] > most:
-                cycle = self._cycles[position]
-                return Freed(cycle, self._ended[cycle])
-            position -= 1
-        return None
+        latest = self._last_above(most)[position] if position else 0
+        if not latest or self._cycles[latest] <= not_before:
+            return None
+        cycle = self._cycles[latest]
+        return Freed(cycle, self._ended[cycle])
+
+    def _last_above(self, most: int) -> list[int]:
+        """For each position, the last up to it before which more than ``most`` was taken; or 0."""
+        if most not in self._above:
+            levels = [0, *self._levels]
+            marks = (at if level > most else 0 for at, level in enumerate(levels))
+            self._above[most] = list(accumulate(marks, max))
+        return self._above[most]
 
 
 class Resources:

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import lcm
 
 from spmilp.commands.activities import Activities, Activity, activities_of
+from spmilp.commands.order import Before, predecessors
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
@@ -33,6 +34,11 @@ class Subject:
     def activities(self) -> Activities:
         """Tasks and transfers in the lists of their cores and channels."""
         return activities_of(self.problem, self.plan)
+
+    @cached_property
+    def before(self) -> Before:
+        """For each activity, others that must have ended before it starts."""
+        return predecessors(self.problem, self.plan, self.activities)
 
     @cached_property
     def starts(self) -> tuple[Cycles, ...]:

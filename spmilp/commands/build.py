@@ -6,7 +6,12 @@ from spmilp.commands.commands import (
     EventScheme,
 )
 from spmilp.commands.events import with_counters, with_semaphores
-from spmilp.commands.order import predecessors, transitive_reduction, with_fewer_signals
+from spmilp.commands.order import (
+    Before,
+    predecessors,
+    transitive_reduction,
+    with_fewer_signals,
+)
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -18,13 +23,18 @@ class TooManyEventsError(SpmilpError):
     exit_code = ExitCode.EXPORT_IMPOSSIBLE
 
 
-def build_commands(problem: Problem, plan: Plan) -> CommandLists:
+def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -> CommandLists:
     """Return the command lists of a valid plan, with as few waits as its order allows.
 
     The waits, together with the order inside each list, order whatever conflicts in the plan, in
     the plan's order, and nothing else. Events are counters if the machine has enough of them. If
     not, fewer ends are signalled, and who waits may wait for a little more, which has ended in the
     plan by then; if that is still too much, events are semaphores.
+
+    Parameters
+    ----------
+    before
+        Its :func:`predecessors`, where they are known.
 
     Raises
     ------
@@ -33,16 +43,18 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     """
     machine = problem.machine
     activities = activities_of(problem, plan)
-    before = transitive_reduction(activities, predecessors(problem, plan, activities))
-    counters = with_counters(machine, activities, before, machine.event_maximum)
+    if before is None:
+        before = predecessors(problem, plan, activities)
+    least = transitive_reduction(activities, before)
+    counters = with_counters(machine, activities, least, machine.event_maximum)
     if machine.events is None or counters.events <= machine.events:
         return counters
-    joined = with_fewer_signals(plan, activities, before)
+    joined = with_fewer_signals(plan, activities, least)
     fewer = with_counters(machine, activities, joined, machine.event_maximum)
     if fewer.events <= machine.events:
         return fewer
     semaphores = with_semaphores(
-        machine, activities, before, machine.event_maximum, enough=machine.events
+        machine, activities, least, machine.event_maximum, enough=machine.events
     )
     if semaphores.events <= machine.events:
         return semaphores

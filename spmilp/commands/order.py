@@ -21,10 +21,11 @@ from spmilp.units import Box, TensorIdx
 Touched: TypeAlias = tuple[Activity, tuple[Region, ...], tuple[Region, ...]]
 """An activity, what it reads, and what it writes."""
 
+Before: TypeAlias = tuple[frozenset[Activity], ...]
+"""For each activity, others that must have ended before it starts."""
 
-def predecessors(
-    problem: Problem, plan: Plan, activities: Activities
-) -> tuple[frozenset[Activity], ...]:
+
+def predecessors(problem: Problem, plan: Plan, activities: Activities) -> Before:
     """For each activity, others that must have ended before it starts.
 
     Two activities conflict when they touch the same bytes and at least one writes them. The pairs

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spmilp.analysis.causes import Cause, causes_of
-from spmilp.analysis.subject import Subject as AnalysedPlan
 from spmilp.export.subject import Subject
 from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Residency
@@ -26,7 +25,7 @@ CORES, CHANNELS, MEMORIES = 1, 2, 3
 
 def perfetto(subject: Subject) -> dict[str, bytes]:
     """Return the file."""
-    causes = causes_of(AnalysedPlan(problem=subject.problem, plan=subject.plan))
+    causes = causes_of(subject.analysed)
     tasks = len(subject.plan.placements)
     events = [
         *_names(subject),

@@ -13,6 +13,7 @@ from spmilp.frontend.load import load_network_of
 from spmilp.machine.controllers import CONTROLLERS
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.plan import Plan
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 
 ALL = "all"
@@ -120,7 +121,8 @@ def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exporte
         controllers=request.controllers,
         profile=request.profile or default_profile(problem.machine, has_model=network is not None),
     )
-    return export(subject, request.wanted, request.if_possible)
+    with collector_paused():
+        return export(subject, request.wanted, request.if_possible)
 
 
 def default_profile(machine: Machine, *, has_model: bool) -> Profile:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from spmilp.analysis.subject import Subject as AnalysedPlan
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
 from spmilp.export.names import comment
@@ -140,6 +141,11 @@ class Subject:
     profile: Profile = Profile.DEBUG
 
     @cached_property
+    def analysed(self) -> AnalysedPlan:
+        """The plan as analyses see it."""
+        return AnalysedPlan(problem=self.problem, plan=self.plan)
+
+    @cached_property
     def lists(self) -> CommandLists:
         """Command lists for firmware.
 
@@ -148,7 +154,7 @@ class Subject:
         TooManyEventsError
             If the machine has too few events.
         """
-        return build_commands(self.problem, self.plan)
+        return build_commands(self.problem, self.plan, self.analysed.before)
 
     def name(self, residency: Residency) -> str:
         """Return the name of the buffer that lies in a residency."""

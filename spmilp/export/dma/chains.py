@@ -4,9 +4,10 @@ Copies stand engine by engine and channel by channel. An encoding turns the desc
 of controller into tables of hardware words, beside a table of what each descriptor belongs to.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
@@ -48,14 +49,13 @@ class Descriptor:
     last: bool
 
 
-def copies_of(subject: Subject) -> Iterator[Copy]:
-    """Yield the copies in the order of engines, channels and start."""
+@lru_cache(maxsize=1)
+def copies_of(subject: Subject) -> tuple[Copy, ...]:
+    """Return the copies in the order of engines, channels and start."""
     moves = sorted(
         subject.plan.transfers, key=lambda move: (move.engine, move.channel, move.start, move.index)
     )
-    for move in moves:
-        for end in move.destinations:
-            yield _copy(subject, move, end)
+    return tuple(_copy(subject, move, end) for move in moves for end in move.destinations)
 
 
 def controllers_of(subject: Subject) -> dict[int, Controller]:
@@ -100,13 +100,13 @@ def _copy(subject: Subject, move: Transfer, end: ResidencyIdx) -> Copy:
     target = layout_in_memory(problem, plan, move.slice, end)
     shape = strided_copy(part.extent, problem.buffers[part.buffer].item, source, target)
     origin, memory = plan.residencies[move.source].memory, plan.residencies[end].memory
-    kinds = [each.kind for each in problem.machine.memories]
+    memories = problem.machine.memories
     return Copy(
         transfer=move,
         source=origin,
         destination=memory,
-        source_is_spm=kinds[origin] is MemoryKind.SPM,
-        destination_is_spm=kinds[memory] is MemoryKind.SPM,
+        source_is_spm=memories[origin].kind is MemoryKind.SPM,
+        destination_is_spm=memories[memory].kind is MemoryKind.SPM,
         block=Block(
             source=source.offset,
             destination=target.offset,
