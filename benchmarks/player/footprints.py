@@ -53,7 +53,7 @@ def code_bytes(subject: Subject, flags: Sequence[str]) -> str:
         return ""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        programs.write_code(subject, folder)
+        programs.write_code(replace(subject, profile=Profile.RELEASE), folder)
         others = ("main.c", "mps2.c", "program.c")
         sources = [
             file.name for file in folder.glob("spmilp_code*.c") if not file.name.endswith(others)

@@ -7,6 +7,7 @@ operands and everything else around the kernels. QEMU runs one instruction in ea
 its clock (-icount shift=0), and the board's timer counts 25 MHz of it.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,9 +20,16 @@ from benchmarks.player.plans import arguments_of, print_rows
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.export.subject import Profile, Subject
 
-HEAD = "| network | machine | commands | debug | release |\n|---|---|--:|--:|--:|"
+HEAD = (
+    "| network | machine | commands | debug | release | straight code |\n|---|---|--:|--:|--:|--:|"
+)
 
 INSTRUCTIONS_PER_TICK = 40
+
+EMPTY_KERNEL = """
+void nothing(const struct spmilp_call *call);
+void nothing(const struct spmilp_call *call) { (void)call; }
+"""
 
 EMPTY_KERNELS = """
 #include "spmilp_kernels.h"
@@ -59,18 +67,28 @@ def cells(subject: Subject, _: str) -> Iterator[str]:
     commands = sum(len(each.commands) for each in subject.lists.lists)
     yield f"{commands:,}"
     for profile in (Profile.DEBUG, Profile.RELEASE):
-        with tempfile.TemporaryDirectory() as folder:
-            taken = instructions(replace(subject, profile=profile), Path(folder))
-        yield f"{taken / commands:,.0f}"
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            programs.write_player(replace(subject, profile=profile), folder)
+            (folder / "spmilp_kernels.c").write_text(EMPTY_KERNELS)
+            yield f"{instructions(subject, folder, 'spmilp_mps2') / commands:,.0f}"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        programs.write_code(subject, folder)
+        named = folder / "spmilp_code_kernels.h"
+        named.write_text(
+            re.sub(r"(#define SPMILP_KERNEL_\w+) .*", r"\1 nothing", named.read_text())
+        )
+        with (folder / "spmilp_straight.c").open("a") as file:
+            file.write(EMPTY_KERNEL)
+        yield f"{instructions(subject, folder, 'spmilp_code_mps2') / commands:,.0f}"
 
 
-def instructions(subject: Subject, folder: Path) -> int:
-    """Return how many instructions the plan takes without its kernels."""
-    programs.write_player(subject, folder)
-    (folder / "spmilp_kernels.c").write_text(EMPTY_KERNELS)
-    board = folder / "spmilp_mps2.c"
-    board.write_text(board.read_text().replace(PLAY, TIMED))
-    program = programs.build(folder, "mps2", program="spmilp_mps2.elf")
+def instructions(subject: Subject, folder: Path, board: str) -> int:
+    """Return how many instructions a program takes, whose kernels are empty."""
+    source = folder / f"{board}.c"
+    source.write_text(source.read_text().replace(PLAY, TIMED))
+    program = programs.build(folder, "mps2", program=f"{board}.elf")
     if subject.network is None:
         raise ValueError("a player needs the model")
     for number, values in enumerate(random_inputs(subject.network, seed=0).values()):

@@ -26,7 +26,7 @@ class Kind(StrEnum):
 _HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c", "spmilp_blob.c", "spmb_play.c"})
 """Sources that the program for bare metal does not need."""
 
-_VENDORS = ("spmilp_cmsis_products.c", "spmilp_cmsis_others.c")
+_VENDORS = ("spmilp_cmsis_products.c", "spmilp_cmsis_others.c", "spmilp_pulp_nn.c")
 """Sources that the makefile takes only with the library whose functions they call."""
 
 _TEMPLATES = ("program.h", "main.c", "mps2.c")
@@ -39,7 +39,8 @@ _OF_KIND: Mapping[Kind, frozenset[str]] = {
     Kind.CODE: frozenset(
         {
             *("spmilp_straight.c", "spmilp_straight.h", "spmilp_platform.h"),
-            *("spmilp_host.c", "spmilp_host.h", *_VENDORS, "spmilp_cmsis_nn.h"),
+            *("spmilp_host.c", "spmilp_host.h", *_VENDORS),
+            *("spmilp_cmsis_nn.h", "spmilp_vendor.h"),
         }
     ),
 }
@@ -133,7 +134,7 @@ class Program:
         text = text.replace("@PLAN@", " ".join((*self.plan, *([f"{image}.c"] if in_c else []))))
         text = text.replace("@IMAGE_BINARY@", "" if in_c else f"{image}.bin")
         text = text.replace("@INPUTS@", str(self.inputs))
-        vendors = self._template("cmsis_nn.mk") if self.kind is Kind.CODE else ""
+        vendors = self._template("vendors.mk") if self.kind is Kind.CODE else ""
         text = text.replace("@VENDORS@", vendors)
         if self.kind is Kind.TABLES:
             text += self._template("blob.mk")

@@ -9,48 +9,22 @@ struct products {
     const int32_t *bias;
 };
 
-/* 0 if weights or bias do not fit; `axis` is that of the output's channels. */
+/* 0 if there is no room; `axis` is that of the output's channels. */
 static int read_products(const struct spmilp_call *call, uint32_t axis, struct scratch *scratch,
                          struct products *products)
 {
-    const struct spmilp_box *weight = &call->inputs[1], *bias = &call->inputs[2];
-    const struct spmilp_box *output = &call->output;
-    const int has_bias = call->step->inputs > 2U && bias->data;
-    const size_t channels = (size_t)length(output, axis);
-    if (!is_s8(weight) || weight->scale->axis > 0 || weight->scale->zeros != 1U ||
-        zero_of(call, weight) != 0 || start(weight, 0) != start(output, axis) ||
-        length(weight, 0) != length(output, axis)) {
-        return 0;
-    }
-    if (has_bias && (bias->type != SPMILP_TYPE_INT32 || bias->rank != 1U ||
-                     start(bias, 0) != start(output, axis) ||
-                     length(bias, 0) != length(output, axis) || (uintptr_t)bias->data % 4U)) {
-        return 0;
-    }
-    products->bias = has_bias ? (const int32_t *)(const void *)bias->data : (const int32_t *)0;
+    const size_t channels = (size_t)length(&call->output, axis);
+    products->bias = bias_of(call);
     products->quantisation.multiplier = take(scratch, channels * sizeof(int32_t));
     products->quantisation.shift = take(scratch, channels * sizeof(int32_t));
     if (!products->quantisation.multiplier || !products->quantisation.shift) {
         return 0;
     }
     for (size_t i = 0; i < channels; i++) {
-        const int32_t channel = start(output, axis) + (int32_t)i;
-        const float step = unit_of(call, &call->inputs[0]) *
-                           spmilp_scale_at(call->words, weight->scale, channel);
-        set_multiplier(step / unit_of(call, output), &products->quantisation.multiplier[i],
-                       &products->quantisation.shift[i]);
+        set_multiplier(factor_of(call, start(&call->output, axis) + (int32_t)i),
+                       &products->quantisation.multiplier[i], &products->quantisation.shift[i]);
     }
     return 1;
-}
-
-/* Turn rows into columns: (channels, places) to (places, channels), or back. */
-static void turn(int8_t *to, const int8_t *from, size_t rows, size_t columns)
-{
-    for (size_t row = 0; row < rows; row++) {
-        for (size_t column = 0; column < columns; column++) {
-            to[column * rows + row] = from[row * columns + column];
-        }
-    }
 }
 
 /* An image of a convolution, and room to turn it if it does not lie with its channels last. */
@@ -75,26 +49,6 @@ static int make_image(const struct spmilp_box *operand, struct scratch *scratch,
         return image->turned != (int8_t *)0;
     }
     return 1;
-}
-
-static const int8_t *turned_weights(const struct spmilp_call *call, int is_depthwise,
-                                    struct scratch *scratch)
-{
-    const struct spmilp_box *weight = &call->inputs[1];
-    const int8_t *lies = (const int8_t *)weight->data;
-    const size_t outputs = (size_t)length(weight, 0), depth = (size_t)length(weight, 1);
-    const size_t taps = (size_t)(length(weight, 2) * length(weight, 3));
-    if (taps == 1U || (depth == 1U && !is_depthwise)) {
-        return lies;
-    }
-    int8_t *made = take(scratch, outputs * depth * taps);
-    if (made && is_depthwise) {
-        turn(made, lies, outputs, taps);
-    }
-    for (size_t i = 0; made && !is_depthwise && i < outputs; i++) {
-        turn(made + i * depth * taps, lies + i * depth * taps, depth, taps);
-    }
-    return made;
 }
 
 static arm_cmsis_nn_status convolve(const struct spmilp_call *call, int is_depthwise,
@@ -154,11 +108,12 @@ void spmilp_cmsis_conv(const struct spmilp_call *call)
     const struct spmilp_box *data = &call->inputs[0], *weight = &call->inputs[1];
     struct scratch scratch;
     scratch.used = 0U;
-    if (fits(call) && is_s8(weight) && data->rank == 4U && are_alike(data, &call->output, 0U)) {
+    if (fits(call) && data->rank == 4U && are_alike(data, &call->output, 0U) &&
+        has_fitting_weights(call, 1U)) {
         const int32_t group = spmilp_integer(call, SPMILP_ATTRIBUTE_GROUP, 0U);
         const int is_depthwise = group > 1 && group == weight->shape[0] && weight->shape[1] == 1 &&
                                  are_alike(data, &call->output, 1U);
-        if ((is_depthwise || (group == 1 && length(data, 1) == weight->shape[1])) &&
+        if ((is_depthwise || has_all_channels(call)) &&
             convolve(call, is_depthwise, &scratch) == ARM_CMSIS_NN_SUCCESS) {
             return;
         }
@@ -194,12 +149,7 @@ void spmilp_cmsis_gemm(const struct spmilp_call *call)
 {
     struct scratch scratch;
     scratch.used = 0U;
-    if (fits(call) && spmilp_integer(call, SPMILP_ATTRIBUTE_TRANSA, 0U) == 0 &&
-        spmilp_integer(call, SPMILP_ATTRIBUTE_TRANSB, 0U) == 1 &&
-        spmilp_number(call, SPMILP_ATTRIBUTE_ALPHA) == 1.0F &&
-        spmilp_number(call, SPMILP_ATTRIBUTE_BETA) == 1.0F &&
-        are_alike(&call->inputs[0], &call->output, 0U) &&
-        connect(call, &scratch) == ARM_CMSIS_NN_SUCCESS) {
+    if (is_rows_times_rows(call) && connect(call, &scratch) == ARM_CMSIS_NN_SUCCESS) {
         return;
     }
     spmilp_gemm(call);
