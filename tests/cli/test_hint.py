@@ -1,4 +1,4 @@
-"""A plan from before as a hint: never worse with it, its tiles tried, bad ones refused."""
+"""A plan from before as a hint (never worse with it) or as a lock; bad ones are refused."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 
 import spmilp
 from cli.running import Run
-from sizing.small import write_files
+from sizing.small import MACHINE, write_files
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError
 from spmilp.frontend.load import load_network
@@ -18,6 +18,7 @@ from spmilp.machine.read import MachineFile
 from spmilp.pipeline import Observer
 from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver, hint_takers, solver_names
+from spmilp.result import write_outputs
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.options import CpSatOptions
@@ -170,3 +171,33 @@ def test_solvers_that_begin_with_no_plan_say_so() -> None:
     assert set(hint_takers()) <= set(solver_names())
     with pytest.raises(ArgumentError, match=r"hint: solver list begins with no plan; .* lns,"):
         spmilp.solve(SMALL, solver="list", hint="any.json")
+
+
+def test_a_lock_keeps_the_tiles_and_addresses_of_another_release(
+    files: tuple[Path, MachineFile], run: Run, tmp_path: Path
+) -> None:
+    model, machine = files
+    longer, _ = write_files(tmp_path, layers=3)
+    pins = {"tiles": [{"group": "y0", "tiles": "2x4"}]}
+    before = spmilp.solve(model, machine, solver=GREEDY[0], time_limit=None, pins=pins)
+    assert before.plan is not None
+    write_outputs(before, tmp_path / "v1")
+    asked = ("-m", tmp_path / "pair.yaml", "--solver", "list", "--time-limit", "none", "-q")
+    (tmp_path / "pair.yaml").write_text(MACHINE)
+    ended = run("solve", longer, *asked, "--lock", tmp_path / "v1", "-o", "v2", "--json")
+    assert ended.code == 0
+    lock = ended.json["lock"]
+    after = read_problem(Path("v2") / "problem.json")
+    first = [task for task in after.tasks if task.tile and task.tile.of == "y0"]
+    assert len(first) == 8
+    assert lock["kept"] > len(lock["moved"])
+    assert lock["unlocked"]["makespan"] > 0
+    assert lock["origin"].endswith("plan.json")
+
+    ended = run("solve", longer, *asked, "--lock", tmp_path / "v1", "--lock-buffers", "w9*")
+    assert (ended.code, ended.out) == (2, "")
+    assert "has no buffer or tensor w9*" in ended.err
+    (tmp_path / "v1" / "problem.json").unlink()
+    ended = run("solve", longer, *asked, "--lock", tmp_path / "v1" / "plan.json")
+    assert ended.code == 3
+    assert "put problem.json beside it" in ended.err
