@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import spmilp
+from spmilp.bench.folder import read_runs
 from spmilp.bench.records import Records
-from spmilp.bench.tables import read_runs
 from spmilp.errors import SpmilpError
 from spmilp.files import sha256_of
 

@@ -50,7 +50,13 @@ class MakeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """Run one solver on the problem of a row."""
+    """Run one solver on the problem of a row.
+
+    Parameters
+    ----------
+    attribute
+        Also say where the time and the traffic of the plan go.
+    """
 
     instance: str
     source: Source
@@ -59,6 +65,7 @@ class RunRequest:
     problem_sha256: str
     solver: str
     options: SolveOptions
+    attribute: bool = False
 
     @property
     def time_limit(self) -> float | None:

@@ -2,15 +2,20 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from spmilp.analysis.attribution import Attribution, PhaseUse
+from spmilp.analysis.idle import Lack
+from spmilp.analysis.subject import Part
+from spmilp.analysis.traffic import Beyond, Excess
 from spmilp.bench.make import ProblemStatistics
 from spmilp.comparison.run import Moment
 from spmilp.errors import FileError, SpmilpError
+from spmilp.problem.problem import BufferKind
 
 FILE = "records.jsonl"
 
@@ -69,6 +74,8 @@ class Record:
         Another tool, its figure for the same input, and where that comes from.
     reason
         Why there is no accepted plan.
+    attribution
+        Where the time and the traffic of the accepted plan go, where it was asked for.
     """
 
     instance: str
@@ -93,6 +100,7 @@ class Record:
     peer_objective: int | None = None
     peer_source: str = ""
     reason: str = ""
+    attribution: Attribution | None = None
 
     @property
     def key(self) -> Key:
@@ -118,10 +126,12 @@ class Records:
         """Return the records."""
         return iter(self._found.values())
 
-    def has(self, key: Key, setting: Setting) -> bool:
-        """Whether this has been run, in this setting."""
+    def has(self, key: Key, setting: Setting, *, attributed: bool = False) -> bool:
+        """Whether this has been run, in this setting; ``attributed``: its plan analysed, too."""
         known = self._found.get(key)
-        return known is not None and known.took_place and known.setting == setting
+        if known is None or not known.took_place or known.setting != setting:
+            return False
+        return not attributed or known.objective is None or known.attribution is not None
 
     def add(self, record: Record, file: IO[str]) -> None:
         """Append one record; it is on the disk when this returns."""
@@ -196,8 +206,39 @@ def _record(given: dict[str, Any]) -> Record:
         "setting": Setting(**given["setting"]),
         "statistics": None if statistics is None else ProblemStatistics(**statistics),
         "history": tuple(Moment(**moment) for moment in given["history"]),
+        "attribution": attribution_from(given.get("attribution")),
     }
     return Record(**{**given, **nested})
+
+
+def attribution_from(given: Mapping[str, Any] | None) -> Attribution | None:
+    """Return the attribution that a worker has sent, or a line of records has.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        If it is none.
+    """
+    if given is None:
+        return None
+    phases = (
+        {
+            **each,
+            "part": Part(each["part"]),
+            "idle": {lack: each["idle"][lack.value] for lack in Lack},
+        }
+        for each in given["phases"]
+    )
+    excess = (
+        {**each, "kind": Beyond(each["kind"]), "data": BufferKind(each["data"])}
+        for each in given["excess"]
+    )
+    return Attribution(
+        cores=given["cores"],
+        phases=tuple(PhaseUse(**phase) for phase in phases),
+        compulsory=given["compulsory"],
+        excess=tuple(Excess(**each) for each in excess),
+    )
 
 
 def _lock(file: IO[str], folder: Path) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import IO, Any
 
 import spmilp
+from spmilp.bench.best_known import keep_best, read_best
 from spmilp.bench.child import Conversation, MakeRequest, RunRequest, Workers
+from spmilp.bench.folder import write_tables
 from spmilp.bench.make import ProblemStatistics, files_behind
-from spmilp.bench.records import Key, Record, Records, Setting, appending
+from spmilp.bench.records import Key, Record, Records, Setting, appending, attribution_from
 from spmilp.bench.suite import Row
-from spmilp.bench.tables import write_tables
 from spmilp.code_cache import hash_of_sources
 from spmilp.comparison.run import Moment
 from spmilp.errors import SpmilpError
@@ -44,6 +45,12 @@ class BenchSettings:
         Repeat runs that are recorded already.
     keep_problems
         Write ``problems/ROW.json``.
+    attribute
+        Have each plan analysed; recorded runs whose plans were not are repeated.
+    best_known
+        Split gaps by what this file knows.
+    keep_best
+        Put better makespans into this file after each run.
     """
 
     folder: Path
@@ -51,6 +58,9 @@ class BenchSettings:
     jobs: int = 1
     again: bool = False
     keep_problems: bool = False
+    attribute: bool = False
+    best_known: Path | None = None
+    keep_best: Path | None = None
 
 
 def run_rows(
@@ -72,7 +82,7 @@ def run_rows(
     """
     with appending(settings.folder) as file, tempfile.TemporaryDirectory() as scratch:
         benchmark = _Benchmark(settings, Path(scratch), file, report)
-        write_tables(benchmark.records)
+        benchmark.write()
         with ThreadPoolExecutor(settings.jobs) as pool, benchmark.ended_on_error():
             for done in [pool.submit(benchmark.run_row, row) for row in rows]:
                 done.result()
@@ -91,7 +101,15 @@ class _Benchmark:
         self._workers = Workers(scratch)
         self._lock = threading.Lock()
         self._statistics = _known_statistics(settings.folder)
+        self._known = None if settings.best_known is None else read_best(settings.best_known)
         self._problems = 0
+
+    def write(self) -> None:
+        """Write the tables, and what is to be kept of them."""
+        write_tables(self.records, self._known)
+        if self._settings.keep_best is not None:
+            for contradiction in keep_best(self._settings.keep_best, self.records):
+                self._report(contradiction)
 
     @contextmanager
     def ended_on_error(self) -> Iterator[None]:
@@ -120,7 +138,9 @@ class _Benchmark:
         self._remember(key, statistics)
         for solver, seed in self._missing(row, statistics):
             self._report(f"{row.name}: {solver}" + (f", seed {seed}" if len(row.seeds) > 1 else ""))
-            conversation = self._workers.ask(_run_request(row, statistics, pickled, solver, seed))
+            request = _run_request(row, statistics, pickled, solver, seed)
+            request = replace(request, attribute=self._settings.attribute)
+            conversation = self._workers.ask(request)
             self._note(_record(row, statistics, solver, seed, conversation))
         pickled.unlink(missing_ok=True)
 
@@ -128,7 +148,10 @@ class _Benchmark:
         for solver in row.solvers:
             for seed in row.seeds:
                 key: Key = (row.name, solver, seed)
-                if self._settings.again or not self.records.has(key, _setting(row, statistics)):
+                is_there = self.records.has(
+                    key, _setting(row, statistics), attributed=self._settings.attribute
+                )
+                if self._settings.again or not is_there:
                     yield solver, seed
 
     def _request_for(self, row: Row, pickled: Path) -> MakeRequest:
@@ -152,7 +175,7 @@ class _Benchmark:
     def _note(self, record: Record) -> None:
         with self._lock:
             self.records.add(record, self._file)
-            write_tables(self.records)
+            self.write()
 
     def _key_of_statistics(self, row: Row) -> str | None:
         """Return a hash of all that a row's statistics depend on; ``None`` if it is not known."""
@@ -230,7 +253,8 @@ def _record(
     outcome = dict(conversation.outcome)
     own = replace(statistics, **outcome.pop("own"))
     history = tuple(Moment(**moment) for moment in outcome.pop("history"))
-    return Record(statistics=own, history=history, **common, **outcome)
+    attribution = attribution_from(outcome.pop("attribution", None))
+    return Record(statistics=own, history=history, attribution=attribution, **common, **outcome)
 
 
 def _known_statistics(folder: Path) -> dict[str, ProblemStatistics]:

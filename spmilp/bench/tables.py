@@ -1,18 +1,13 @@
-"""Records as tidy tables, and the files of a benchmark's folder."""
+"""Records as tidy tables."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from spmilp.bench.child import CRASHED
-from spmilp.bench.records import FILE, Record, Records
-from spmilp.bench.sections import markdown, sections_of, settings_of
+from spmilp.bench.records import Record
 from spmilp.comparison.run import Moment
-from spmilp.comparison.table import csv_of
-from spmilp.errors import FileError
-from spmilp.files import write_together
 
 MIB = 2**20
 
@@ -213,35 +208,6 @@ def primal_integral(steps: Iterable[tuple[float, int]], best: int | None, horizo
         total += gap * (now - since)
         gap, since = primal_gap(objective, best), now
     return total + gap * (horizon - since)
-
-
-def write_tables(records: Records) -> None:
-    """Write ``runs.csv``, ``progress.csv`` and ``summary.md`` of all records of a folder.
-
-    Raises
-    ------
-    FileError
-        If one of them cannot be written.
-    """
-    runs = runs_frame(records)
-    tables = {"runs.csv": runs, "progress.csv": progress_frame(records)}
-    contents = {name: csv_of(table) for name, table in tables.items()}
-    page = markdown(list(sections_of(runs)), "Benchmark", settings_of(runs))
-    write_together(records.folder, {**contents, "summary.md": page})
-
-
-def read_runs(folder: Path) -> pd.DataFrame:
-    """Return the table of runs of a folder.
-
-    Raises
-    ------
-    FileError
-        If no benchmark has been run there.
-    """
-    runs = runs_frame(Records(folder))
-    if runs.empty:
-        raise FileError(f"{folder}: no benchmark has been run there (no {FILE})")
-    return runs
 
 
 def defects(frame: pd.DataFrame) -> Iterable[str]:

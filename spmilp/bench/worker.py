@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from spmilp.analysis.analyse import analyse
+from spmilp.analysis.attribution import attribution_of
 from spmilp.bench.child import MakeRequest, RunRequest
 from spmilp.bench.make import make_problem, statistics_of
 from spmilp.bench.suite import SOLVE, ModelOnMachine
@@ -102,7 +104,19 @@ def _run(request: RunRequest, send: Send) -> None:
     history = [asdict(moment) for moment in run.history]
     sha256 = problem_sha256(problem) if whole else request.problem_sha256
     own = {"problem_sha256": sha256, "tasks": len(problem.tasks)}
+    if request.attribute:
+        outcome["attribution"] = _attribution(watched.result)
     send("ended", own=own, peak_bytes=peak[-1], history=history, **outcome)
+
+
+def _attribution(result: Result) -> dict[str, Any] | None:
+    """Return where the time and the traffic of an accepted plan go, if there is one."""
+    if result.plan is None:
+        return None
+    # What the solver has found is more: a plan too large to be analysed is a run like others.
+    with suppress(MemoryError):
+        return asdict(attribution_of(analyse(result.problem, result.plan)))
+    return None
 
 
 def solve_of(request: RunRequest) -> Callable[..., Result]:

@@ -12,6 +12,7 @@ import typer
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
+from spmilp.cli.bench_answer import keep, print_comparison, print_records, print_report
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from spmilp.bench.run import BenchSettings
-    from spmilp.bench.sections import Section
     from spmilp.bench.suite import Row
 
 
@@ -103,6 +103,31 @@ def bench(
     keep_problems: Annotated[
         bool, typer.Option("--keep-problems", help="Write OUTDIR/problems/ROW.json as well.")
     ] = False,
+    attribute: Annotated[
+        bool,
+        typer.Option(
+            "--attribute",
+            help="Say where time and traffic of each plan go: attribution.csv and excess.csv.",
+        ),
+    ] = False,
+    best_known: Annotated[
+        Path | None,
+        typer.Option(
+            "--best-known",
+            metavar="FILE.csv",
+            dir_okay=False,
+            help="Split gaps by the best makespans in this file: gaps.csv.",
+        ),
+    ] = None,
+    keep_best: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep-best",
+            metavar="FILE.csv",
+            dir_okay=False,
+            help="Put makespans that are better than those in this file into it.",
+        ),
+    ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Run a suite of problems: every solver on every row, each in a process of its own.
@@ -114,10 +139,16 @@ def bench(
 
     if against is not None and report is None:
         raise typer.BadParameter("--against goes with --report OUTDIR")
+    if against is not None and (best_known or keep_best):
+        raise typer.BadParameter("--best-known and --keep-best do not go with --against")
+    if attribute and report is not None:
+        raise typer.BadParameter("--attribute is for runs; leave --report out")
     if report is not None:
         if suite is not None:
             raise typer.BadParameter(f"--report prints a folder; leave the suite {suite} out")
-        raise typer.Exit(_print_report(report, against, as_json=as_json))
+        if against is not None:
+            raise typer.Exit(print_comparison(report, against, as_json=as_json))
+        raise typer.Exit(print_report(report, best_known, keep_best, as_json=as_json))
     if suite is None:
         if not show_list:
             raise typer.BadParameter("name a suite (--list shows them), or --report OUTDIR")
@@ -137,6 +168,9 @@ def bench(
         jobs=jobs,
         again=not resume,
         keep_problems=keep_problems,
+        attribute=attribute,
+        best_known=best_known,
+        keep_best=keep_best,
     )
     raise typer.Exit(_run(rows, settings, as_json=as_json))
 
@@ -169,8 +203,9 @@ def _list_rows(rows: "Sequence[Row]", *, as_json: bool) -> ExitCode:
 
 def _run(rows: "Sequence[Row]", settings: "BenchSettings", *, as_json: bool) -> ExitCode:
     """Run what is missing; print the summary of the folder; return the exit code."""
+    from spmilp.bench.folder import read_recorded
     from spmilp.bench.run import run_rows
-    from spmilp.bench.tables import read_runs
+    from spmilp.bench.tables import runs_frame
 
     with interrupts_noted() as interrupts, progress_line() as progress:
         try:
@@ -178,27 +213,12 @@ def _run(rows: "Sequence[Row]", settings: "BenchSettings", *, as_json: bool) -> 
         except KeyboardInterrupt:
             if interrupts.code is None:
                 raise
-    runs = read_runs(settings.folder)
-    code = _print_runs(runs, settings.folder, as_json=as_json)
+    records = read_recorded(settings.folder)
+    keep(settings.keep_best, records)
+    code = print_records(records, settings.best_known, as_json=as_json)
     if interrupts.code is not None:
         return interrupts.code
-    return _nothing_ran(runs, rows) or code
-
-
-def _print_report(folder: Path, other: Path | None, *, as_json: bool) -> ExitCode:
-    """Print the summary of a folder, or its comparison with another one."""
-    from spmilp.bench.against import against as compared
-    from spmilp.bench.tables import read_runs
-
-    runs = read_runs(folder)
-    if other is None:
-        return _print_runs(runs, folder, as_json=as_json)
-    sections = list(compared(runs, read_runs(other)))
-    if as_json:
-        out.print_json({each.title: _objects(each) for each in sections})
-    else:
-        _print_sections(sections, (f"{folder} (now) against {other} (before).",))
-    return ExitCode.OK
+    return _nothing_ran(runs_frame(records), rows) or code
 
 
 def _rows(name: str, only: Sequence[str]) -> "list[Row]":
@@ -231,23 +251,6 @@ def _changed(row: "Row", changes: Mapping[str, Any]) -> "Row":
     return fitting(replace(row, **changed))
 
 
-def _print_runs(runs: "pd.DataFrame", folder: Path, *, as_json: bool) -> ExitCode:
-    from spmilp.bench.sections import sections_of, settings_of
-    from spmilp.bench.summary import summary_frame, with_best_greedy
-    from spmilp.bench.tables import defects
-
-    wrong = list(defects(runs))
-    if as_json:
-        summary = summary_frame(with_best_greedy(runs))
-        out.print_json({"runs": out.records(runs), "summary": out.records(summary)})
-    else:
-        _print_sections(list(sections_of(runs)), settings_of(runs))
-        out.console().print(f"tables: {folder}", markup=False, soft_wrap=True)
-    for defect in wrong:
-        out.print_error(f"{defect}. This is a defect of spmilp, please report it")
-    return ExitCode.INTERNAL if wrong else ExitCode.OK
-
-
 def _nothing_ran(runs: "pd.DataFrame", rows: "Iterable[Row]") -> ExitCode | None:
     """Say so, if of the rows that were wanted no problem could be made."""
     mine = runs[runs["instance"].isin([row.name for row in rows])]
@@ -256,22 +259,6 @@ def _nothing_ran(runs: "pd.DataFrame", rows: "Iterable[Row]") -> ExitCode | None
         return None
     out.print_error(f"no row could be run; the first: {without['reason'].iloc[0]}")
     return ExitCode.INVALID_INPUT
-
-
-def _print_sections(sections: "Iterable[Section]", head: Iterable[str]) -> None:
-    to = out.console()
-    for line in head:
-        to.print(line.replace("**", ""), markup=False, soft_wrap=True)
-    for section in sections:
-        to.print()
-        to.print(section.title, markup=False, style="bold")
-        if section.note:
-            to.print(section.note.replace("`", ""), markup=False, soft_wrap=True)
-        to.print(out.table(section.headings, section.rows, numbers=section.numbers))
-
-
-def _objects(section: "Section") -> list[dict[str, str]]:
-    return [dict(zip(section.headings, row, strict=True)) for row in section.rows]
 
 
 def _runs(row: "Row") -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bench.made import SETTING, record
+from spmilp.bench.folder import read_runs, write_tables
 from spmilp.bench.records import FILE, Record, Records, appending, read_records
-from spmilp.bench.tables import read_runs, write_tables
 from spmilp.errors import FileError, SpmilpError
 
 

@@ -12,13 +12,16 @@ from time import monotonic, sleep
 import pandas as pd
 import pytest
 
+from spmilp.analysis.analyse import analyse
+from spmilp.analysis.attribution import attribution_of
+from spmilp.bench.best_known import read_best
 from spmilp.bench.child import RunRequest
+from spmilp.bench.folder import read_runs
 from spmilp.bench.make import make_problem
 from spmilp.bench.read import load_suite
 from spmilp.bench.records import FILE
 from spmilp.bench.run import PROBLEMS, BenchSettings, run_rows
 from spmilp.bench.suite import Generated
-from spmilp.bench.tables import read_runs
 from spmilp.bench.worker import main
 from spmilp.checker.check import check
 from spmilp.errors import ExitCode
@@ -105,14 +108,19 @@ def _nothing_is_run_twice(suite: Path, folder: Path) -> None:
 
 def test_the_outcome_is_what_the_solver_finds_in_this_process(tmp_path: Path, suite: Path) -> None:
     row = load_suite(str(suite)).rows[0]
-    (record, other) = run_rows([row], BenchSettings(folder=tmp_path / "out", jobs=2))
+    best = tmp_path / "best.csv"
+    settings = BenchSettings(folder=tmp_path / "out", jobs=2, attribute=True, keep_best=best)
+    (record, other) = run_rows([row], settings)
     problem, _ = make_problem(row.source, None, None)
     plan = find_solver("greedy:contiguous/layer_by_layer").solve(problem, SolveOptions()).plan
 
     assert plan is not None
     assert check(problem, plan) == ()
     assert {record.solver, other.solver} == set(row.solvers)
-    assert next(r for r in (record, other) if "greedy" in r.solver).objective == plan.claim.makespan
+    greedy = next(r for r in (record, other) if "greedy" in r.solver)
+    assert greedy.objective == plan.claim.makespan
+    assert greedy.attribution == attribution_of(analyse(problem, plan))
+    assert read_best(best)[row.name].makespan == min(record.objective or 0, other.objective or 0)
 
 
 def test_rows_that_cannot_be_made_and_solvers_that_cannot_run_are_rows(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from bench.made import SETTING, record
 from cli.running import Run
+from spmilp.bench.folder import write_tables
 from spmilp.bench.read import list_suites
 from spmilp.bench.records import Record, Records, appending
-from spmilp.bench.tables import write_tables
 from spmilp.errors import ExitCode
 
 SUITE = """
