@@ -21,8 +21,10 @@ from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.settling import timed_plan
 from spmilp.units import Bytes, ResidencyIdx, TensorIdx, align_up
 
-ROUNDS = 32
-"""Of leaving out what the rest of a memory does not fit beside; each packs it a few times."""
+MOST_PAIRS = 2_000_000_000
+"""Of groups of a memory that are compared at most: as often as that allows, it is packed anew."""
+
+FEWEST_TRIES = 4
 
 Thing: TypeAlias = tuple[str, int]
 """What has an address: ``("residency", index)`` or ``("tensor", index)``."""
@@ -122,6 +124,7 @@ class _Packing:
         pieces = [piece for group in groups for piece in group.pieces]
         self._owners: NDArray[np.int64] = np.array(owners, dtype=np.int64)
         self._pieces: NDArray[np.int64] = np.array(pieces, dtype=np.int64).reshape(-1, 4)
+        self._tries = max(FEWEST_TRIES, MOST_PAIRS // (len(groups) ** 2 + 1))
         area = [-group.size * group.span for group in groups]
         self._order = sorted(range(len(groups)), key=lambda number: (area[number], number))
 
@@ -135,15 +138,14 @@ class _Packing:
         }
         left = self._without_conflicts(wanted, reasons)
         found = self._now
-        for turn in range(ROUNDS):
-            if not left:
-                break
+        while left:
             count, offsets = self._most(kept, left)
             kept |= dict(left[:count])
             found = offsets or found
-            for number, _ in left[count:] if turn == ROUNDS - 1 else left[count : count + 1]:
+            last = count + 1 if self._tries > 0 else len(left)
+            for number, _ in left[count:last]:
                 reasons[number] = f"the rest of {self._memory.name} does not fit beside it"
-            left = left[count + 1 :]
+            left = left[last:]
         return found, reasons
 
     def _most(
@@ -154,7 +156,7 @@ class _Packing:
         if best is not None:
             return len(left), best
         low, high = 0, len(left)
-        while low + 1 < high:
+        while low + 1 < high and self._tries > 0:
             middle = (low + high) // 2
             found = self._fitted(kept | dict(left[:middle]))
             low, high, best = (low, middle, best) if found is None else (middle, high, found)
@@ -196,6 +198,7 @@ class _Packing:
 
     def _fitted(self, fixed: Mapping[int, Bytes]) -> list[Bytes] | None:
         """Return addresses around fixed ones: others stay where they can, or all move."""
+        self._tries -= 1
         for others_stay in (True, False):
             found = self._fit(fixed, others_stay=others_stay)
             if found is not None:

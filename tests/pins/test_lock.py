@@ -1,5 +1,6 @@
 """Addresses last from one plan to the next where they can; where not, the reason is named."""
 
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -14,6 +15,7 @@ from spmilp.problem.pins import PinKind, Pins, TaskPin
 from spmilp.problem.problem import Problem, Tile
 from spmilp.registry import find_solver
 from spmilp.result import Result
+from spmilp.solvers import kept_addresses
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.narrow import narrowed
 from spmilp.solvers.kept_addresses import residency, with_addresses
@@ -137,22 +139,31 @@ def test_wrong_locks_are_refused() -> None:
         solve(release({}), lock=broken)
 
 
-@pytest.mark.parametrize("number", range(40))
-def test_any_wanted_addresses_leave_a_valid_plan(number: int) -> None:
-    problem = replace(pinned_problem(number, {PinKind.CORES}, most_tasks=5), pins=Pins())
-    found = find_solver("list").solve(problem, SolveOptions())
-    if found.plan is None:
-        return
-    random, wanted = Random(number), {}
-    for one in found.plan.residencies:
-        memory = problem.machine.memories[one.memory]
-        if random.random() < 0.7 and memory.size is not None:
-            wanted[residency(one.index)] = random.randrange(0, memory.size, memory.alignment)
-    kept = with_addresses(problem, found.plan, wanted)
-    assert check(problem, kept.plan) == ()
-    for thing, address in wanted.items():
-        has_it = kept.plan.residencies[thing[1]].offset == address
-        assert has_it != (thing in kept.why_not)
+@pytest.mark.parametrize("tries", [1, 1000])
+def test_any_wanted_addresses_leave_a_valid_plan(
+    tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_addresses, "MOST_PAIRS", 0)
+    monkeypatch.setattr(kept_addresses, "FEWEST_TRIES", tries)
+    reasons: Counter[str] = Counter()
+    for number in range(60):
+        problem = replace(pinned_problem(number, {PinKind.CORES}, most_tasks=8), pins=Pins())
+        found = find_solver("list").solve(problem, SolveOptions())
+        if found.plan is None:
+            continue
+        random, wanted = Random(number), {}
+        for one in found.plan.residencies:
+            memory = problem.machine.memories[one.memory]
+            if random.random() < 0.4 and memory.size is not None:
+                highest = memory.size - one.bytes + 1
+                wanted[residency(one.index)] = random.randrange(0, highest, memory.alignment)
+        kept = with_addresses(problem, found.plan, wanted)
+        assert check(problem, kept.plan) == ()
+        for thing, address in wanted.items():
+            has_it = kept.plan.residencies[thing[1]].offset == address
+            assert has_it != (thing in kept.why_not)
+            reasons[kept.why_not.get(thing, "kept").partition(" ")[0]] += 1
+    assert {"kept", "something", "the"} <= set(reasons), reasons
 
 
 @pytest.mark.parametrize("rule", ASSIGNMENTS)
