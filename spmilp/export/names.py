@@ -1,9 +1,13 @@
 """Names from a model, which are untrusted text, as identifiers, comments, cells and fields."""
 
 import re
+from functools import lru_cache
 
 LONGEST_IDENTIFIER = 40
 LONGEST_COMMENT = 100
+
+_ASKED_AGAIN = 1 << 16
+"""Names that are kept: files name the same few buffers again and again."""
 
 _PLAIN = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-.,:;+=()[]{}<>/@#$%&|^~!'"
@@ -27,6 +31,7 @@ def numbered(prefix: str, number: int, name: str) -> str:
     return f"{prefix}{number}_{kept}" if kept else f"{prefix}{number}"
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def comment(name: str) -> str:
     """Return a name as it may stand in a comment: short, one line, ASCII, without ``*`` and ``?``.
 
@@ -41,12 +46,14 @@ def comment(name: str) -> str:
     return f"{shown}... ({len(name)} characters)"
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def cell(name: str) -> str:
     """Return a name as one cell of a Markdown table, without HTML, links or other markup."""
     marked = {"&": "&amp;", "<": "&lt;", "|": "&#124;", "[": "&#91;"}
     return "".join(marked.get(letter, letter) for letter in comment(name))
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def field(name: str) -> str:
     """Return a name as one field of a CSV file: ASCII on one line, and no formula of a spreadsheet.
 

@@ -6,10 +6,11 @@ transfer to the tasks that read what it brings. The arguments of a slice are wha
 writes, where and how much, and what it had to wait for.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from pydantic_core import to_json
 
 from spmilp.analysis.causes import Cause, causes_of
 from spmilp.export.subject import Subject
@@ -38,9 +39,9 @@ def perfetto(subject: Subject) -> dict[str, bytes]:
         "displayTimeUnit": "ms",
         "otherData": {**subject.stamp.fields(NAME, VERSION), "unit": "1 us is 1 cycle"},
     }
-    rows = ",\n".join(json.dumps(event) for event in events)
-    opening = json.dumps(head)[:-1]
-    return {"trace.json": f'{opening}, "traceEvents": [\n{rows}\n]}}\n'.encode()}
+    rows = b",\n".join(map(to_json, events))
+    opening = to_json(head)[:-1]
+    return {"trace.json": opening + b', "traceEvents": [\n' + rows + b"\n]}\n"}
 
 
 def _names(subject: Subject) -> Iterator[dict[str, Any]]:
