@@ -5,4 +5,6 @@
 - ``advance``: some loads are advanced.
 - ``window_search``: CP-SAT decides the order and times of all that starts in a ``window``.
 - ``reassignment``: tasks change cores.
+- ``stretch``: parts of a schedule between borders, which are shortened apart from each other;
+  ``rounds``: a plan that is cut into them and joined again, for processes side by side.
 """

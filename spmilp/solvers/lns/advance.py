@@ -18,7 +18,12 @@ from spmilp.solvers.partial_order.profiles import (
     profiles_of_resources,
 )
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
-from spmilp.solvers.partial_order.schedule import Memories, PartialOrderSchedule, TimedSchedule
+from spmilp.solvers.partial_order.schedule import (
+    KEEPS_TIME,
+    Memories,
+    PartialOrderSchedule,
+    TimedSchedule,
+)
 
 LOADS_ADVANCED = 3
 """On average, and one more."""
@@ -51,7 +56,8 @@ def with_loads_advanced(
 
 def _loads_of(context: ScheduleContext, schedule: PartialOrderSchedule) -> Ints:
     """Return the transfers that bring something from a DRAM to another memory."""
-    moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
+    may_move = (schedule.cycles > 0) & (schedule.fixed != KEEPS_TIME)
+    moves = np.flatnonzero((schedule.moved_slice != NONE) & may_move)
     source = schedule.reads.items[schedule.reads.begin[moves]]
     target = schedule.fills.items[schedule.fills.begin[moves]]
     is_dram = context.is_dram[schedule.memory]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import TimedSchedule, timed
+from spmilp.solvers.partial_order.schedule import KEEPS_TIME, TimedSchedule, timed
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx
 
 
@@ -83,6 +83,7 @@ class Window:
         self._is_behind = runs & (late.start >= until)
         self._is_inside = runs & ~self._is_before & ~self._is_behind
         self._late = late.start
+        self._makespan = late.makespan
         self._old = np.where(self._is_before, early.start, late.start)
         self._old_end = self._old + schedule.cycles
         self.is_before: list[bool] = self._is_before.tolist()
@@ -96,6 +97,14 @@ class Window:
     def old_end(self, activity: int) -> Cycles:
         """Return the old end of an activity."""
         return self.old[activity] + self.cycles[activity]
+
+    def earliest_start(self, activity: int) -> Cycles:
+        """Return the cycle before which an activity must not start."""
+        return int(self.schedule.head[activity])
+
+    def latest_end(self, activity: int) -> Cycles:
+        """Return the cycle by which an activity has to end if nothing is saved."""
+        return self._makespan - int(self.schedule.tail[activity])
 
     @cached_property
     def running(self) -> Cycles:
@@ -191,7 +200,8 @@ def window_somewhere(
     activities, not fewer.
     """
     order = np.argsort(late.start, kind="stable")
-    order = order[late.schedule.cycles[order] > 0]
+    schedule = late.schedule
+    order = order[(schedule.cycles[order] > 0) & (schedule.fixed[order] != KEEPS_TIME)]
     critical = order[late.start[order] == early.start[order]]
     anchor = random.choice(critical if critical.size else order)
     position = int(np.searchsorted(late.start[order], late.start[anchor]))

@@ -65,9 +65,11 @@ class WindowModel:
         self._hints.append((variable, value))
 
     def _start_of(self, activity: int) -> cp_model.IntVar:
-        cycles = self.window.cycles[activity]
-        start = self.cp.new_int_var(0, self.end - cycles, "")
-        self.cp.add(start + cycles + self.saved <= self.end)
+        window, cycles = self.window, self.window.cycles[activity]
+        end = min(self.end, window.latest_end(activity) - window.start)
+        first = max(0, window.earliest_start(activity) - window.start)
+        start = self.cp.new_int_var(first, end - cycles, "")
+        self.cp.add(start + cycles + self.saved <= end)
         return start
 
     def _begin(self, activity: int) -> Time:

@@ -14,6 +14,7 @@ from spmilp.solvers.partial_order.profiles import (
     profiles_of_resources,
 )
 from spmilp.solvers.partial_order.schedule import (
+    KEEPS_TIME,
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
@@ -123,7 +124,10 @@ def _extend(state: _Backward, residency: int, end: int) -> None:
 @part
 def _precedence_due(state: _Backward, act: int) -> int:
     """Return the cycle by which an activity has to end for all that follow it."""
-    schedule, found, due = state.schedule, state.found, state.last
+    schedule, found = state.schedule, state.found
+    due: int = state.last - schedule.tail[act]
+    if schedule.fixed[act] == KEEPS_TIME:
+        due = state.old[act] + schedule.cycles[act]
     for i in range(schedule.after.begin[act], schedule.after.begin[act + 1]):
         due = min(due, found[schedule.after.items[i]])
     for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):

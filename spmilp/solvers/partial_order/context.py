@@ -16,6 +16,7 @@ from spmilp.solvers.partial_order.from_plan import (
     starts_of,
 )
 from spmilp.solvers.partial_order.schedule import (
+    FREE,
     Flags,
     Memories,
     PartialOrderSchedule,
@@ -170,4 +171,7 @@ def _with_free_slots(schedule: PartialOrderSchedule, count: int) -> PartialOrder
         slice=longer(schedule.slice, NONE),
         overwrites=longer(schedule.overwrites, NONE),
         overwritten_by=longer(schedule.overwritten_by, NONE),
+        head=longer(schedule.head, 0),
+        tail=longer(schedule.tail, 0),
+        fixed=longer(schedule.fixed, FREE),
     )

@@ -15,7 +15,7 @@ from spmilp.solvers.partial_order.redundant_transfers import (
     without_dropped_reads,
     without_unused_transfers,
 )
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, TimedSchedule
+from spmilp.solvers.partial_order.schedule import FREE, PartialOrderSchedule, TimedSchedule
 
 MOST_CHANGES = 1000
 """In one go: profiles need room for each."""
@@ -46,7 +46,8 @@ def with_dram_bypassed(
         occupancy=profiles_of_memories(schedule, limit.size, MOST_CHANGES),
         changes=_no_changes(schedule, start, begins, ends),
     )
-    moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
+    may_change = (schedule.cycles > 0) & (schedule.fixed == FREE)
+    moves = np.flatnonzero((schedule.moved_slice != NONE) & may_change)
     moves = moves[np.argsort(start[moves], kind="stable")]
     if bypass_dram(state, moves, MOST_CHANGES) == 0:
         return before

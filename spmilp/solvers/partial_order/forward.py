@@ -195,7 +195,7 @@ def precedence_ready(
     filled, released
         When each residency has been filled, and when all have ended that fill or read it.
     """
-    ready = ZERO
+    ready: int = schedule.head[act]
     for i in range(schedule.before.begin[act], schedule.before.begin[act + 1]):
         other = schedule.before.items[i]
         ready = max(ready, found[other] + schedule.cycles[other])

@@ -20,7 +20,7 @@ from spmilp.solvers.kernels.records import (
     rows_from_pairs,
     rows_of,
 )
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, ReuseOrder
+from spmilp.solvers.partial_order.schedule import FREE, Flags, PartialOrderSchedule, ReuseOrder
 from spmilp.units import Box, CoreIdx, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 
@@ -75,6 +75,9 @@ def partial_order_of(problem: Problem, plan: Plan) -> PartialOrderSchedule:
         moved_slice=numbers([*[NONE] * len(placements), *(one.slice for one in transfers)]),
         overwrites=overwrites,
         overwritten_by=overwritten_by,
+        head=np.zeros(activities, np.int64),
+        tail=np.zeros(activities, np.int64),
+        fixed=np.full(activities, FREE),
     )
 
 

@@ -18,7 +18,12 @@ from spmilp.solvers.kernels.records import (
 from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.profiles import has_capacity, profiles_of_memories
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, TimedSchedule
+from spmilp.solvers.partial_order.schedule import (
+    KEEPS_TIME,
+    Flags,
+    PartialOrderSchedule,
+    TimedSchedule,
+)
 
 
 def without_redundant_transfers(
@@ -93,7 +98,7 @@ def _merge(state: _Merging, order: Ints, tasks: int) -> None:
             continue
         if filler < tasks or not state.is_alone[filler] or schedule.overwritten_by[last] != NONE:
             continue
-        if schedule.lasting[residency] and not schedule.lasting[last]:
+        if schedule.lasting[residency] or schedule.fixed[filler] == KEEPS_TIME:
             continue
         first, until = ends[last], begins[residency]
         if until > first:
@@ -144,6 +149,7 @@ def without_unused_transfers(
         owners = owners_of(schedule.fills)
         needed[owners[~idle[schedule.fills.items]]] = True
         needed[:tasks] = True
+        needed[schedule.fixed == KEEPS_TIME] = True
         if not (~needed & (schedule.cycles > 0)).any():
             return schedule
         schedule = without_dropped_reads(

@@ -42,25 +42,30 @@ class FillLimits:
     """How full each memory may become where something moves.
 
     The fuller, the better the times, and the rarer a packing.
+
+    Attributes
+    ----------
+    share
+        Of each memory.
     """
 
     def __init__(self, context: ScheduleContext) -> None:
         self._context = context
-        self._share = np.full(context.usable.size, FIRST_SHARE)
+        self.share = np.full(context.usable.size, FIRST_SHARE)
 
     def memories(self) -> Memories:
         """Return what memories allow now, with open addresses."""
         usable = self._context.usable
-        bytes_ = (np.minimum(usable, 2**52) * self._share).astype(np.int64)
+        bytes_ = (np.minimum(usable, 2**52) * self.share).astype(np.int64)
         return self._context.with_capacity(np.where(usable == NEVER, NEVER, bytes_))
 
     def lower(self, memories: tuple[int, ...]) -> None:
         """Fill some memories less."""
-        self._share[list(memories)] *= LESS
+        self.share[list(memories)] *= LESS
 
     def raise_all(self) -> None:
         """Fill all memories more."""
-        self._share = np.minimum(1.0, self._share * MORE)
+        self.share = np.minimum(1.0, self.share * MORE)
 
 
 def justified(context: ScheduleContext, before: TimedSchedule) -> TimedSchedule:

@@ -6,7 +6,7 @@ cycle 0) until the last activity has ended that reads or fills it, or until all 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from spmilp.solvers.kernels.records import NONE, Ints, Rows, owners_of
 from spmilp.units import Cycles
 
 Flags: TypeAlias = NDArray[np.bool_]
+
+FREE, KEEPS_PLACE, KEEPS_TIME = (cast(int, np.int64(value)) for value in range(3))
+"""What may change about an activity: all, only when it starts, or nothing."""
 
 
 class PartialOrderSchedule(NamedTuple):
@@ -48,6 +51,12 @@ class PartialOrderSchedule(NamedTuple):
     overwrites, overwritten_by
         In-place predecessor and successor of each residency: the one whose bytes it takes over, and
         the one that takes over its own; -1 for none.
+    head, tail
+        Cycles before which each activity does not start, and that follow its end until all ends: 0
+        but in a stretch of a schedule.
+    fixed
+        What may change about each activity: ``FREE``, ``KEEPS_PLACE`` or ``KEEPS_TIME``. Those of
+        the last kind run when a stretch begins, and start before all others.
     """
 
     cycles: Ints
@@ -68,6 +77,9 @@ class PartialOrderSchedule(NamedTuple):
     moved_slice: Ints
     overwrites: Ints
     overwritten_by: Ints
+    head: Ints
+    tail: Ints
+    fixed: Ints
 
 
 class ReuseOrder(NamedTuple):
@@ -99,8 +111,9 @@ def is_alive(schedule: PartialOrderSchedule) -> Flags:
 
 
 def makespan_of(schedule: PartialOrderSchedule, start: Ints) -> int:
-    """Return the end of the last activity."""
-    return int((start + schedule.cycles).max(initial=0))
+    """Return the end of the last activity, and of what follows it."""
+    ends = start + schedule.cycles + schedule.tail
+    return int(ends[schedule.cycles > 0].max(initial=0))
 
 
 def lifetimes(schedule: PartialOrderSchedule, start: Ints, last: int) -> tuple[Ints, Ints]:

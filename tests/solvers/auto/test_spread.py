@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,9 @@ from spmilp.sizing.local_cluster import LocalCluster
 from spmilp.solvers import auto, spread
 from spmilp.solvers.auto import Member
 from spmilp.solvers.base import Progress, SolveOptions
-from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.rounds import Rounds
+from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.spread import Spread, Turn, take, turns_of
 from tests.solvers.chains import chain, star
 
@@ -97,13 +97,38 @@ def test_without_a_scheduler_the_search_goes_on_here(
     assert result.plan.claim.makespan < start.claim.makespan
 
 
+@pytest.mark.slow
+def test_each_worker_gets_a_stretch_of_a_large_plan(
+    problem: Problem, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spread, "LEAST_ROWS", 1)
+    monkeypatch.setattr(spread, "ROUNDS_WITHOUT_LIMIT", 2)
+    answered: list[int] = []
+    join = Rounds.join
+
+    def join_and_note(rounds: Rounds, found: list[TimedSchedule | None]) -> bool:
+        answered.append(sum(one is not None for one in found))
+        return join(rounds, found)
+
+    monkeypatch.setattr(Rounds, "join", join_and_note)
+    start = ListScheduler(greedy=("contiguous", "depth_first")).solve(problem, SolveOptions()).plan
+    assert start is not None
+
+    result = Spread(cluster.start()).solve(problem, SolveOptions(), start)
+
+    assert answered
+    assert set(answered) == {2}
+    assert result.violations(problem) == ()
+    assert result.plan is not None
+    assert result.plan.claim.makespan < start.claim.makespan
+
+
 def test_exact_members_have_one_turn_and_go_on_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spread, "members_for", auto.members_for)
-    context = SearchContext(chain(star(2, 2_048), layers=2, strips=2), SolveOptions())
-    turns = list(islice(turns_of(context), 6))
-    assert [turn.name for turn in turns] == ["search", "lns", "cpsat", "lns", "lns", "lns"]
-    assert turns[2].until == 1.0
-    assert turns[-1].until < turns[0].until
+    first, again = turns_of(chain(star(2, 2_048), layers=2, strips=2))
+    assert [turn.name for turn in (*first, again)] == ["search", "lns", "cpsat", "lns"]
+    assert first[2].until == 1.0
+    assert again.until < first[0].until
 
 
 def test_other_code_on_a_worker_is_refused(problem: Problem) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from spmilp.problem.problem import Slice
 from spmilp.solvers.kernels.records import NONE, Ints, Rows
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
+from spmilp.solvers.partial_order.schedule import FREE, PartialOrderSchedule
 from spmilp.solvers.partial_order.transfer_options import TransferOption
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx
 
@@ -62,7 +62,8 @@ class ScheduleEdit:
 
     def __init__(self, schedule: PartialOrderSchedule, first_free_slot: int) -> None:
         self._schedule = schedule
-        free = first_free_slot + np.flatnonzero(schedule.cycles[first_free_slot:] == 0)
+        may_change = (schedule.cycles == 0) & (schedule.fixed == FREE)
+        free = first_free_slot + np.flatnonzero(may_change[first_free_slot:])
         self._free_slots = iter(free.tolist())
         self._demands = Lists(schedule.demands)
         self._amounts = Lists(Rows(schedule.demands.begin, schedule.amounts))

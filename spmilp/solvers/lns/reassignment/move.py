@@ -18,7 +18,7 @@ from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.lns.reassignment.edit import ScheduleEdit
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.from_plan import pools_of
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, TimedSchedule
+from spmilp.solvers.partial_order.schedule import FREE, PartialOrderSchedule, TimedSchedule
 from spmilp.solvers.partial_order.transfer_options import TransferOptions
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
@@ -141,7 +141,8 @@ class _Move:
         """Let a task run on the new pool, and what it writes lie in its memory."""
         cycles = self._problem.tasks[task].cycles[self._kind]
         old_memory = self._memory_of(task)
-        if cycles is None or self._pool_of(task) == self._pool:
+        is_fixed = self._before.schedule.fixed[task] != FREE
+        if cycles is None or is_fixed or self._pool_of(task) == self._pool:
             raise _RefusedError
         if old_memory != self._memory and self._drams & {old_memory, self._memory}:
             raise _RefusedError
@@ -191,7 +192,7 @@ class _Move:
         if not edit.cycles[transfer]:
             return
         (source,), fills = edit.reads[transfer], edit.fills[transfer]
-        if len(fills) > 1:
+        if len(fills) > 1 or self._before.schedule.fixed[transfer] != FREE:
             raise _RefusedError
         (target,) = fills
         if edit.memory[source] == edit.memory[target]:

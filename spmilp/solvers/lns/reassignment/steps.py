@@ -19,6 +19,7 @@ from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.forward import forward_pass, forward_pass_by
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
 from spmilp.solvers.partial_order.schedule import (
+    FREE,
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
@@ -68,7 +69,8 @@ class Components:
         limit
             Bytes of each memory that may be in use.
         """
-        critical = np.flatnonzero((late.schedule.cycles > 0) & (late.start == early))
+        is_free = (late.schedule.cycles > 0) & (late.schedule.fixed == FREE)
+        critical = np.flatnonzero(is_free & (late.start == early))
         for _ in range(count if critical.size else 0):
             tasks = self._component_at(late.schedule, int(self._random.choice(critical)))
             if tasks:
@@ -88,7 +90,9 @@ class Components:
             return
         goes_alone = fitting and self._random.random() >= EXCHANGED
         pool = self._one_of(fitting if goes_alone else others, late, tasks)
-        there = np.flatnonzero(pool_of == pool)
+        schedule, count = late.schedule, self._count
+        is_free = (schedule.cycles[:count] > 0) & (schedule.fixed[:count] == FREE)
+        there = np.flatnonzero((pool_of == pool) & is_free)
         if goes_alone:
             yield (Reassignment(tasks, pool),)
         elif there.size:
