@@ -84,7 +84,7 @@ def test_a_library_computes_what_fits_within_a_step_of_the_reference(
     plan = sequential_plan(problem)
     programs.write_code(subject(problem, plan, network=network), tmp_path)
     given = [f"{library}={HERE / library.lower()}"]
-    program = programs.build(tmp_path, "spmilp_code_play", variables=given)
+    program = programs.build(tmp_path, "spmilp_code_play", flags="-O0", variables=given)
     found = programs.play([program, "--loop"], network, made.inputs, tmp_path)
     for name, wanted in replay(problem, plan, network, made.inputs).items():
         np.testing.assert_allclose(found[name], wanted, rtol=0, atol=1, err_msg=name)

@@ -3,6 +3,8 @@
 
 #include "spmilp_host.h"
 
+#include <stdlib.h>
+
 #include "spmilp_lists.h"
 #include "spmilp_memories.h"
 
@@ -11,7 +13,13 @@ static struct spmilp_queue *queues;
 
 int spmilp_wait(uint32_t event, uint32_t count)
 {
-    return run->wait(run->context, event, count);
+    const int is_over = run->wait(run->context, event, count);
+#ifdef SPMILP_BLOCKING
+    if (!is_over) {
+        abort(); /* one loop cannot run lists that block: it would go on too early */
+    }
+#endif
+    return is_over;
 }
 
 void spmilp_signal(uint32_t event)
