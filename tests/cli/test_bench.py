@@ -128,3 +128,20 @@ def test_wrong_usage_is_explained_and_nothing_is_run(
     assert ended.code == code
     assert said in ended.err.replace("\n", " ")
     assert not Path("out").exists()
+
+
+def test_a_folder_is_compared_with_the_best_that_is_known(run: Run, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "out", record("x", "list", 120), record("x", "auto", 100))
+    best = tmp_path / "best.csv"
+    missing = run("bench", "--report", folder, "--best-known", best)
+    assert (missing.code, "best.csv: cannot be read" in missing.err) == (3, True)
+
+    both = ("bench", "--report", folder, "--keep-best", best, "--best-known", best)
+    gaps = {row["solver"]: row for row in run(*both, "--json").json["gaps"]}
+    assert (gaps["list"]["best_known"], gaps["list"]["still_open"]) == (100, 0.416667)
+    assert gaps["auto"]["found_with_more_time"] == 0
+    assert "Found with more time" in run(*both).out
+
+    best.write_text(best.read_text().replace("x,100,50", "x,40,30"))
+    assert "row x: makespan 40 is below the bound 50" in run(*both).err
+    assert run("bench", "--report", folder, "--attribute").code == 2
