@@ -9,8 +9,11 @@ import pytest
 from report.browser import Browser, chromium, running
 from report.duo import duo_plan, duo_problem
 from report.evil import EVIL, duo_page, with_evil_names
+from spmilp.analysis.subject import Subject
+from spmilp.analysis.traffic import excess_of
 from spmilp.bench.generated import generated_problem
 from spmilp.pipeline import solve
+from spmilp.report.words import BEYOND
 from spmilp.result import Result, read
 
 SECONDS_TO_PAINT = 3.0
@@ -52,6 +55,19 @@ def test_nothing_is_complained_of_or_asked_for(opened: Browser, tmp_path: Path) 
     opened.press("e")
     assert opened.complaints() == []
     assert opened.requests() == [(tmp_path / "report.html").as_uri()]
+
+
+def test_a_table_says_what_more_than_the_compulsory_is_moved_for(
+    opened: Browser, planned: Result
+) -> None:
+    assert planned.plan is not None
+    excess = excess_of(Subject(problem=planned.problem, plan=planned.plan))
+    rows = opened.run(
+        "[...document.querySelectorAll('#excess-table tbody tr')].map(row =>"
+        "[...row.cells].slice(1).map(cell => cell.textContent))"
+    )
+    said = [[str(row.data), BEYOND[row.kind], row.operator] for row in excess[:50]]
+    assert rows == said != []
 
 
 def test_a_click_shows_operands_and_why_a_task_starts(opened: Browser, planned: Result) -> None:

@@ -10,6 +10,7 @@ from spmilp.analysis.causes import Wait
 from spmilp.analysis.idle import Idle
 from spmilp.analysis.space import Space, tensor_name
 from spmilp.analysis.subject import Part
+from spmilp.analysis.traffic import Excess, TensorTraffic
 from spmilp.machine.machine import Memory
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import BufferKind, Problem
@@ -23,6 +24,9 @@ from spmilp.report.palette import (
 
 NONE = -1
 """An index that there is not."""
+
+MOST_EXCESS = 50
+"""Rows of DRAM traffic beyond the compulsory, the largest; operators without tiles have many."""
 
 
 def contents(analysis: Analysis) -> dict[str, Any]:
@@ -64,23 +68,26 @@ def contents(analysis: Analysis) -> dict[str, Any]:
             for each in analysis.cores
         ],
         "spaces": [_space(each) for each in analysis.spaces],
-        "traffic": [
-            {
-                name: str(value) if isinstance(value, StrEnum) else value
-                for name, value in row.items()
-            }
-            for row in map(asdict, analysis.traffic)
-        ],
+        "traffic": [_plain(row) for row in analysis.traffic],
+        "excess": [_plain(row) for row in analysis.excess[:MOST_EXCESS]],
         "words": {
             "parts": [words.PARTS[part] for part in Part],
             "waits": [words.WAITS[wait] for wait in Wait],
             "idles": [words.IDLES[idle] for idle in Idle],
+            "beyond": {kind.value: said for kind, said in words.BEYOND.items()},
         },
         "colours": {
             "operators": OPERATOR_COLOURS,
             "parts": [PART_COLOURS[part] for part in Part],
             "kinds": KIND_COLOURS,
         },
+    }
+
+
+def _plain(row: TensorTraffic | Excess) -> dict[str, Any]:
+    return {
+        name: str(value) if isinstance(value, StrEnum) else value
+        for name, value in asdict(row).items()
     }
 
 

@@ -96,6 +96,12 @@ class Tables {
         return element("tr", {}, cell(row.tensor), cell(row.kind), ...line.map(amount => cell(bytes(amount), true)),
           element("td", {}, whole));
       })));
+    const {excess, words} = this.model;
+    if (excess.length) {
+      byId("excess-table").append(heading("#beyond", "what", "why", "operator"),
+        element("tbody", {}, ...excess.map(row => element("tr", {},
+          cell(bytes(row.bytes), true), cell(row.data), cell(words.beyond[row.kind]), cell(row.operator)))));
+    }
   }
 
   cores() {
