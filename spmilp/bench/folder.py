@@ -44,7 +44,7 @@ def sections_of_all(tables: Mapping[str, pd.DataFrame], records: Records) -> Ite
     """
     yield from sections_of(tables["runs"])
     yield from sections_of_attribution(tables["runs"], records)
-    if "gaps" in tables:
+    if "gaps" in tables and tables["gaps"]["gap"].notna().any():
         yield section_of_gaps(tables["gaps"])
 
 

@@ -101,15 +101,15 @@ class _Benchmark:
         self._workers = Workers(scratch)
         self._lock = threading.Lock()
         self._statistics = _known_statistics(settings.folder)
-        self._known = None if settings.best_known is None else read_best(settings.best_known)
         self._problems = 0
 
     def write(self) -> None:
-        """Write the tables, and what is to be kept of them."""
-        write_tables(self.records, self._known)
-        if self._settings.keep_best is not None:
-            for contradiction in keep_best(self._settings.keep_best, self.records):
+        """Keep what is better than what is known, and write the tables."""
+        kept, known = self._settings.keep_best, self._settings.best_known
+        if kept is not None:
+            for contradiction in keep_best(kept, self.records):
                 self._report(contradiction)
+        write_tables(self.records, None if known is None else read_best(known))
 
     @contextmanager
     def ended_on_error(self) -> Iterator[None]:

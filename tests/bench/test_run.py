@@ -109,7 +109,9 @@ def _nothing_is_run_twice(suite: Path, folder: Path) -> None:
 def test_the_outcome_is_what_the_solver_finds_in_this_process(tmp_path: Path, suite: Path) -> None:
     row = load_suite(str(suite)).rows[0]
     best = tmp_path / "best.csv"
-    settings = BenchSettings(folder=tmp_path / "out", jobs=2, attribute=True, keep_best=best)
+    settings = BenchSettings(
+        folder=tmp_path / "out", jobs=2, attribute=True, keep_best=best, best_known=best
+    )
     (record, other) = run_rows([row], settings)
     problem, _ = make_problem(row.source, None, None)
     plan = find_solver("greedy:contiguous/layer_by_layer").solve(problem, SolveOptions()).plan
@@ -120,7 +122,11 @@ def test_the_outcome_is_what_the_solver_finds_in_this_process(tmp_path: Path, su
     greedy = next(r for r in (record, other) if "greedy" in r.solver)
     assert greedy.objective == plan.claim.makespan
     assert greedy.attribution == attribution_of(analyse(problem, plan))
-    assert read_best(best)[row.name].makespan == min(record.objective or 0, other.objective or 0)
+    least = min(record.objective or 0, other.objective or 0)
+    assert read_best(best)[row.name].makespan == least
+    gaps = pd.read_csv(tmp_path / "out" / "gaps.csv")
+    assert (gaps["best_known"] == least).all()
+    assert gaps["found_with_more_time"].min() == 0
 
 
 def test_rows_that_cannot_be_made_and_solvers_that_cannot_run_are_rows(tmp_path: Path) -> None:
