@@ -604,7 +604,7 @@ def _answer(
         observer.on_stage(Stage.SOLVING)
         if tiled.known is not None and observer.on_progress is not None:
             bound = tiled.known.claim.bound
-            observer.on_progress(Progress(incumbent=tiled.value, bound=bound, source="hint"))
+            observer.on_progress(Progress(incumbent=tiled.value, bound=bound, source=tiled.source))
         seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left(share)
         limited = replace(options, time_limit=seconds)
         answer = solve_problem(tiled.problem, solver, limited, hint)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.groups import reduction_length
+from spmilp.lowering.tiling import Tiling, tile_grid
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
@@ -85,7 +86,14 @@ def refine_tilings(
     Tilings
         Tilings whose value is at most that of those to start with.
     """
-    trials = Trials(first.lower, evaluate, budget, is_over, affords)
+    network = first.subject.network
+
+    def cuts(index: int, tiling: Tiling) -> Hashable:
+        group = network.groups[index]
+        shape = network.tensors[group.output].shape
+        return tile_grid(tiling, shape, reduction_length(network, group)), tiling.waves
+
+    trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from time import monotonic
 
 from spmilp.errors import DoesNotFitError
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
-from spmilp.solvers.list_scheduler.orders import operators_of
-from spmilp.solvers.list_scheduler.portfolio import Trial
-from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
-from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
+from spmilp.solvers.common.clock import Clock, OutOfTimeError
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse_too_many_pieces
+from spmilp.tile_selection.evaluation import SHARE_AT_MOST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.fitting import tilings_that_fit
 from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
@@ -26,13 +24,6 @@ MOST_TASKS_EVALUATED = 120_000
 SOON_COMPARED = 30
 """Groups that differ from each other: the candidates of so many are compared as soon as a plan
 without comparing could be made."""
-
-MARGIN = 1.05
-"""A rule whose best schedule takes so many times as long as the best of all is asked no more."""
-
-
-SHARE_AT_MOST = 0.55
-"""Of the time limit, by which tile sizes are chosen, however long all before has taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +183,7 @@ def search_tilings(
         Other tilings, which are evaluated before the first ones.
     """
     counts = PieceCounts(first.subject.network, first.subject.machine)
-    evaluation = _Evaluation(counts, limits, known, clock or Clock(None))
+    evaluation = Evaluation(counts, limits, known, clock or Clock(None))
     first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
     try:
         tilings = refine_tilings(
@@ -213,101 +204,3 @@ def search_tilings(
     if evaluation.best is not None:
         return replace(evaluation.best, interrupted=evaluation.interrupted)
     return TiledProblem(problem=first.lower(tilings))
-
-
-class _Evaluation:
-    """Evaluates the problems of a search with the list scheduler and keeps the best."""
-
-    def __init__(
-        self, counts: PieceCounts, limits: TileSearch, known: TiledProblem | None, clock: Clock
-    ) -> None:
-        self._counts = counts
-        self._evaluator = TilingEvaluator(counts.machine)
-        self._limits = limits
-        self._clock = clock
-        self._left = limits.tasks
-        self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
-        self.interrupted = False
-        self._least: dict[Rule, int] = {}
-        self.best = known
-        self._scheduled = None if known is None or known.schedule is None else known
-
-    def is_over(self) -> bool:
-        """Return whether a limit is reached."""
-        late = self._deadline is not None and monotonic() > self._deadline
-        late = late or self._clock.is_over(SHARE_AT_MOST)
-        return self.interrupted or self._left <= 0 or late
-
-    def go_on(self) -> None:
-        """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
-        if self.best is not None:
-            self._clock.go_on(SHARE_AT_MOST)
-
-    def affords(self, tilings: Tilings) -> bool:
-        """Return whether there is time to evaluate tilings, and to write the plan they lead to.
-
-        Those of more tasks than are evaluated in all take too long, and too much memory, always.
-        """
-        pace, tasks = self._clock.pace, tasks_of(tilings)
-        if tasks > self._limits.tasks:
-            return False
-        if not self._clock.is_limited:
-            return True
-        reads = self._counts.of_all(tilings)
-        return self._clock.has_seconds(
-            pace.seconds_to_schedule(tasks, reads), SHARE_AT_MOST
-        ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
-
-    def value_of(self, problem: Problem) -> int | None:
-        """Return the least value of a problem's schedules, and keep the best one of all."""
-        rules = self._rules_worth_asking()
-        self._left -= len(rules) * len(problem.tasks)
-        reads = sum(len(task.reads) for task in problem.tasks)
-        values = []
-        try:
-            began = self._clock.now()
-            for schedule in self._evaluator.schedules(problem, rules):
-                values.append(schedule.score[0])
-                self._note(schedule.trial, schedule.score[0])
-                self._keep_if_better(TiledProblem(problem=problem, schedule=schedule))
-                ended = self._clock.now()
-                self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
-                if not self._clock.has_seconds(ended - began, SHARE_AT_MOST):
-                    break
-                began = ended
-        except KeyboardInterrupt:
-            if self.best is None:
-                raise
-            self.interrupted = True
-        return min(values, default=None)
-
-    def delays(self) -> dict[str, int]:
-        """Return how many cycles each group advances the best schedule, by the group's name."""
-        best = self._scheduled
-        if best is None or best.schedule is None:
-            return {}
-        tasks = best.problem.tasks
-        groups = {task.tile.of: None for task in tasks if task.tile is not None}
-        advances = advances_of(operators_of(best.problem), best.schedule.state)
-        return dict(zip(groups, advances.tolist(), strict=True))
-
-    def _rules_worth_asking(self) -> list[Rule]:
-        """Return the rules without those that have always been far behind others."""
-        least = min(self._least.values(), default=0)
-        return [rule for rule in EVALUATION_RULES if self._least.get(rule, least) <= MARGIN * least]
-
-    def _note(self, trial: Trial, value: int) -> None:
-        rule = trial.assignment, trial.order
-        self._least[rule] = min(value, self._least.get(rule, value))
-
-    def _keep_if_better(self, tiled: TiledProblem) -> None:
-        if _is_better(tiled, self._scheduled):
-            self._scheduled = tiled
-        if tiled.value is not None and _is_better(tiled, self.best):
-            self.best = tiled
-            self._limits.on_better(tiled.value, len(tiled.problem.tasks))
-
-
-def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:
-    least = None if other is None else other.value
-    return least is None or (one.value is not None and one.value < least)

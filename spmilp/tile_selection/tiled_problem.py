@@ -23,15 +23,18 @@ class TiledProblem:
         The best one that its tile sizes were evaluated by; ``None`` where they were not searched
         for, and where there is no schedule.
     known
-        A plan from before, in place of a schedule.
+        A plan in place of a schedule: one from before, or a schedule's that was justified.
     interrupted
         Whether a ``KeyboardInterrupt`` has cut the search for tile sizes short.
+    source
+        Of the known plan.
     """
 
     problem: Problem
     schedule: Found | None = None
     known: Plan | None = None
     interrupted: bool = False
+    source: str = "hint"
 
     @property
     def value(self) -> int | None:

@@ -1,6 +1,6 @@
 """Tilings tried one after another, drawn from several neighbourhoods; and the best of them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from math import inf
 
 from spmilp.lowering.limits import groups_that_do_not_fit
@@ -30,6 +30,9 @@ class Trials:
         Asked before each evaluation whether to stop.
     affords
         Asked before each problem is made, but for the first one; what it refuses counts as tried.
+    cuts
+        What a tiling makes of a group, by its number; tilings that make the same of all groups are
+        one trial.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Trials:
         budget: int | None = None,
         is_over: Callable[[], bool] = lambda: False,
         affords: Callable[[Tilings], bool] = lambda tilings: True,
+        cuts: Callable[[int, Tiling], Hashable] = lambda group, tiling: tiling,
     ) -> None:
         self.best: Tilings = {}
         self.least: int | None = None
@@ -47,6 +51,9 @@ class Trials:
         self._left = inf if budget is None else budget
         self._asked_whether_over = is_over
         self._affords = affords
+        self._cuts = cuts
+        self._first: dict[Hashable, Tiling] = {}
+        self._same: dict[tuple[int, Tiling], Tiling] = {}
         self._values: dict[tuple[Tiling, ...], int | None] = {}
 
     @property
@@ -56,11 +63,11 @@ class Trials:
 
     def are_new(self, tilings: Tilings) -> bool:
         """Return whether tilings have not been tried."""
-        return _key(tilings) not in self._values
+        return self._key(tilings) not in self._values
 
     def is_better(self, tilings: Tilings) -> bool:
         """Evaluate tilings, and keep them if they are better than all before."""
-        key = _key(tilings)
+        key = self._key(tilings)
         if key in self._values or self.are_over:
             return False
         self._values[key] = None
@@ -78,8 +85,19 @@ class Trials:
 
     def value_of(self, tilings: Tilings) -> float:
         """Return the value of tilings; infinity where they have none or were not tried."""
-        found = self._values.get(_key(tilings))
+        found = self._values.get(self._key(tilings))
         return inf if found is None else found
+
+    def _key(self, tilings: Tilings) -> tuple[Tiling, ...]:
+        """Return for each group the first tiling that was seen to cut it in the same way."""
+        return tuple(self._first_like(index, tilings[index]) for index in sorted(tilings))
+
+    def _first_like(self, group: int, tiling: Tiling) -> Tiling:
+        found = self._same.get((group, tiling))
+        if found is None:
+            found = self._first.setdefault((group, self._cuts(group, tiling)), tiling)
+            self._same[group, tiling] = found
+        return found
 
 
 def _key(tilings: Tilings) -> tuple[Tiling, ...]:

@@ -13,8 +13,8 @@ from spmilp.lowering.lower import lower
 from spmilp.pipeline import lower_network
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
-from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.coarse import CoarseTilings
+from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
@@ -196,7 +196,7 @@ def test_more_tasks_than_are_evaluated_in_all_are_never_lowered() -> None:
     found = first_choice(NETWORK, TARGET.machine)
     limits = TileSearch(tasks=tasks_of(found.tilings) - 1)
     counts = PieceCounts(NETWORK, TARGET.machine)
-    evaluation = tile_search._Evaluation(counts, limits, None, Clock(None))
+    evaluation = Evaluation(counts, limits, None, Clock(None))
     assert not evaluation.affords(found.tilings)
 
 

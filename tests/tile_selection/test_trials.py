@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, tile_grid
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.first_choice import Tilings
 from spmilp.tile_selection.trials import NeighbourhoodSearch, Pass, Trials
@@ -82,3 +82,25 @@ def test_nothing_is_tried_twice_and_nothing_beyond_the_budget() -> None:
     NeighbourhoodSearch(trials, [(0.5, cuts(trials, 0, [])), (0.5, cuts(trials, 0, []))]).run()
     assert len(seen) == 6
     assert all(one != other for i, one in enumerate(seen) for other in seen[:i])
+
+
+def test_tilings_that_cut_alike_are_one_trial() -> None:
+    network = rectifiers(1)
+    lowered: list[Tilings] = []
+
+    def lower_noted(tilings: Tilings) -> Problem:
+        lowered.append(tilings)
+        return lower(network, MACHINE, tilings)
+
+    trials = Trials(
+        lower_noted,
+        lambda problem: len(problem.tasks),
+        cuts=lambda group, tiling: tile_grid(tiling, (1, 8), 1),
+    )
+    plain, rounded = Tiling(counts=(1, 4)), Tiling(counts=(1, 8), multiples=(1, 2))
+    assert trials.is_better({0: plain})
+    assert not trials.are_new({0: rounded})
+    assert trials.value_of({0: rounded}) == 4
+    assert not trials.is_better({0: rounded})
+    assert trials.are_new({0: Tiling(counts=(1, 8), multiples=(1, 4))})
+    assert lowered == [{0: plain}]

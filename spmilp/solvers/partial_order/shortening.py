@@ -1,13 +1,16 @@
 """Shorter times for a plan whose decisions stay, whatever solver has made it."""
 
+from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
 from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import plan_of
+from spmilp.units import Cycles
 
 
 def shortened(context: SearchContext, plan: Plan) -> Plan:
@@ -17,6 +20,29 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
     """
     fixed, timed = context_of(context.problem, plan)
     return _with(context, fixed, justified(fixed, timed))
+
+
+class JustifiedPlan:
+    """A valid plan with the same decisions and addresses, and times as short as they allow.
+
+    Attributes
+    ----------
+    makespan
+        At most the plan's.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self._context, first = context_of(problem, plan, changes_cores=False)
+        self._timed = justified(self._context, first)
+        self.makespan: Cycles = self._timed.makespan
+
+    def plan(self) -> Plan | None:
+        """Return it; ``None`` where a DRAM is too small, or the checker does not accept it."""
+        try:
+            found = plan_of(self._context, self._timed)
+        except DoesNotFitError:
+            return None
+        return None if check(self._context.problem, found) else found
 
 
 def repacked_plan(

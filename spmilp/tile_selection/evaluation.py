@@ -1,0 +1,179 @@
+"""What tilings are worth: by the list scheduler's plans, justified where that says more."""
+
+from collections.abc import Iterator
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.list_scheduler.orders import operators_of
+from spmilp.solvers.list_scheduler.portfolio import Found, Trial
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
+from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
+from spmilp.solvers.partial_order.shortening import JustifiedPlan
+from spmilp.tile_selection.initial import Tilings, tasks_of
+from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.tiled_problem import TiledProblem
+
+if TYPE_CHECKING:
+    from spmilp.tile_selection.search import TileSearch
+
+MARGIN = 1.05
+"""A rule whose best schedule takes so many times as long as the best of all is asked no more."""
+
+SHARE_AT_MOST = 0.55
+"""Of the time limit, by which tile sizes are chosen, however long all before has taken."""
+
+PROMISING = 1.1
+"""Schedules that take more than so many times as long as the best one are not justified."""
+
+FIRST_GAINS, LEAST_GAIN = 4, 0.03
+"""Of so many schedules justification has made one shorter by this share, or is not asked again."""
+
+
+class Evaluation:
+    """Evaluates the problems of a search, and keeps the best one and its plan.
+
+    A problem's value is that of its best schedule. Its makespan is first justified
+    (:func:`~spmilp.solvers.partial_order.repacking.justified`) where that has made the first
+    schedules shorter by a good part: how much is gained then differs from tiling to tiling, and
+    the search after this one begins with it.
+
+    Attributes
+    ----------
+    best
+        The answer so far, with a plan or the schedule of its value.
+    interrupted
+        Whether there was a ``KeyboardInterrupt``.
+    """
+
+    def __init__(
+        self, counts: PieceCounts, limits: "TileSearch", known: TiledProblem | None, clock: Clock
+    ) -> None:
+        self._counts = counts
+        self._evaluator = TilingEvaluator(counts.machine)
+        self._limits = limits
+        self._clock = clock
+        self._left = limits.tasks
+        self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
+        self.interrupted = False
+        self._least: dict[Rule, int] = {}
+        self._gains: list[float] = []
+        self._longest = 0.0
+        self.best = known
+        self._scheduled = None if known is None or known.schedule is None else known
+
+    def is_over(self) -> bool:
+        """Return whether a limit is reached."""
+        late = self._deadline is not None and monotonic() > self._deadline
+        late = late or self._clock.is_over(SHARE_AT_MOST)
+        return self.interrupted or self._left <= 0 or late
+
+    def go_on(self) -> None:
+        """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
+        if self.best is not None:
+            self._clock.go_on(SHARE_AT_MOST)
+
+    def affords(self, tilings: Tilings) -> bool:
+        """Return whether there is time to evaluate tilings, and to write the plan they lead to.
+
+        Those of more tasks than are evaluated in all take too long, and too much memory, always.
+        """
+        pace, tasks = self._clock.pace, tasks_of(tilings)
+        if tasks > self._limits.tasks:
+            return False
+        if not self._clock.is_limited:
+            return True
+        reads = self._counts.of_all(tilings)
+        return self._clock.has_seconds(
+            pace.seconds_to_schedule(tasks, reads), SHARE_AT_MOST
+        ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
+
+    def value_of(self, problem: Problem) -> int | None:
+        """Return the least value of a problem's schedules, and keep the best one of all."""
+        best: TiledProblem | None = None
+        try:
+            for schedule in self._schedules(problem):
+                if best is None or schedule.score[0] < (best.value or 0):
+                    best = TiledProblem(problem=problem, schedule=schedule)
+                    self._keep_if_better(best)
+            return None if best is None else self._value_once_justified(best)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.interrupted = True
+            return None if best is None else best.value
+
+    def _schedules(self, problem: Problem) -> Iterator[Found]:
+        """Yield schedules by the rules that are worth asking, while there is time."""
+        rules = self._rules_worth_asking()
+        self._left -= len(rules) * len(problem.tasks)
+        reads = sum(len(task.reads) for task in problem.tasks)
+        began = self._clock.now()
+        for schedule in self._evaluator.schedules(problem, rules):
+            self._note(schedule.trial, schedule.score[0])
+            yield schedule
+            ended = self._clock.now()
+            self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
+            if not self._clock.has_seconds(ended - began, SHARE_AT_MOST):
+                return
+            began = ended
+
+    def _value_once_justified(self, tiled: TiledProblem) -> int:
+        value = tiled.value or 0
+        if not self._is_worth_justifying(tiled):
+            return value
+        began = self._clock.now()
+        plan = tiled.plan()
+        if plan is None:
+            return value
+        found = JustifiedPlan(tiled.problem, plan)
+        self._gains.append(1 - found.makespan / value)
+        if self.best is None or found.makespan < (self.best.value or 0):
+            known = found.plan()
+            if known is not None:
+                better = TiledProblem(problem=tiled.problem, known=known, source="justified")
+                self._keep_if_better(better)
+        self._longest = max(self._longest, self._clock.now() - began)
+        return found.makespan
+
+    def _is_worth_justifying(self, tiled: TiledProblem) -> bool:
+        if tiled.problem.objective.first is not Quantity.MAKESPAN:
+            return False
+        if len(self._gains) >= FIRST_GAINS and max(self._gains) < LEAST_GAIN:
+            return False
+        least = min(self._least.values(), default=0)
+        is_near = (tiled.value or 0) <= PROMISING * least
+        return is_near and self._clock.has_seconds(2 * self._longest, SHARE_AT_MOST)
+
+    def delays(self) -> dict[str, int]:
+        """Return how many cycles each group advances the best schedule, by the group's name."""
+        best = self._scheduled
+        if best is None or best.schedule is None:
+            return {}
+        tasks = best.problem.tasks
+        groups = {task.tile.of: None for task in tasks if task.tile is not None}
+        advances = advances_of(operators_of(best.problem), best.schedule.state)
+        return dict(zip(groups, advances.tolist(), strict=True))
+
+    def _rules_worth_asking(self) -> list[Rule]:
+        """Return the rules without those that have always been far behind others."""
+        least = min(self._least.values(), default=0)
+        return [rule for rule in EVALUATION_RULES if self._least.get(rule, least) <= MARGIN * least]
+
+    def _note(self, trial: Trial, value: int) -> None:
+        rule = trial.assignment, trial.order
+        self._least[rule] = min(value, self._least.get(rule, value))
+
+    def _keep_if_better(self, tiled: TiledProblem) -> None:
+        if tiled.schedule is not None and _is_better(tiled, self._scheduled):
+            self._scheduled = tiled
+        if tiled.value is not None and _is_better(tiled, self.best):
+            self.best = tiled
+            self._limits.on_better(tiled.value, len(tiled.problem.tasks))
+
+
+def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:
+    least = None if other is None else other.value
+    return least is None or (one.value is not None and one.value < least)

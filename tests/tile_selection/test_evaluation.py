@@ -1,0 +1,71 @@
+"""Tilings are worth what becomes of their schedules once these are justified."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.frontend.graph import Network
+from spmilp.machine.read import MachineFile
+from spmilp.pipeline import load, lower_network, solve
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.tile_selection import evaluation
+from spmilp.tile_selection.search import TileSearch
+
+MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
+
+
+@pytest.fixture(scope="module")
+def loaded() -> tuple[Network, MachineFile]:
+    return load(MODEL, "xdna1")
+
+
+def test_what_was_said_is_the_makespan_of_a_plan_that_is_kept(
+    loaded: tuple[Network, MachineFile],
+) -> None:
+    said: list[int] = []
+    limits = TileSearch(problems=5, on_better=lambda value, _: said.append(value))
+    found = lower_network(*loaded, tile_search=limits)
+    assert all(one > other for one, other in pairwise(said))
+    assert found.value == said[-1]
+    assert found.known is not None
+    assert not check(found.problem, found.known)
+    scheduled = TilingEvaluator(found.problem.machine)(found.problem)
+    assert scheduled is not None
+    assert found.known.claim.makespan <= 0.97 * scheduled
+
+
+class Unchanged:
+    """A justification that gains nothing."""
+
+    asked = 0
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        Unchanged.asked += 1
+        self.makespan = plan.claim.makespan
+
+
+@pytest.mark.parametrize(
+    ("quantity", "asked"), [(Quantity.MAKESPAN, evaluation.FIRST_GAINS), (Quantity.DRAM_TRAFFIC, 0)]
+)
+def test_what_gains_nothing_is_asked_no_more(
+    loaded: tuple[Network, MachineFile],
+    monkeypatch: pytest.MonkeyPatch,
+    quantity: Quantity,
+    asked: int,
+) -> None:
+    monkeypatch.setattr(evaluation, "JustifiedPlan", Unchanged)
+    Unchanged.asked = 0
+    found = lower_network(*loaded, quantity, TileSearch(problems=asked + 3))
+    assert Unchanged.asked == asked
+    assert found.schedule is not None
+
+
+def test_a_solve_ends_no_worse_than_all_that_was_said() -> None:
+    result = solve(MODEL, "xdna1", time_limit=3)
+    said = [entry.incumbent for entry in result.log if entry.incumbent is not None]
+    assert result.makespan == min(said)
