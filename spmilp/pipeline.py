@@ -243,7 +243,8 @@ def solve(
         raise ArgumentError(f"tiles smaug: a {who} has its own tiles; leave one of the two out")
     names = (lock_buffers,) if isinstance(lock_buffers, str) else tuple(lock_buffers)
     if lock is None and (names or lock_cost is not None):
-        raise ArgumentError("lock-buffers, lock-cost: there is no lock", is_option=True)
+        what = "lock-buffers" if names else "lock-cost"
+        raise ArgumentError(f"{what}: there is no lock; give the earlier plan, too", is_option=True)
     cost = math.inf if lock_cost is None else _read("lock_cost", share, lock_cost)
     held = None if lock is None else read_lock(lock, names, cost)
     if cost_model is not None:
