@@ -55,7 +55,7 @@ from spmilp.tile_selection.search import (
     search_tilings,
 )
 from spmilp.tile_selection.smaug_problem import smaug_problem
-from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.tile_selection.tiled_problem import HINT, TiledProblem
 from spmilp.units import Bytes
 
 DEFAULT_MACHINE = "mesh4x4"
@@ -265,7 +265,8 @@ def solve(
             seconds = None if math.isinf(limit) else limit * SHARE_OF_TILES
             # The schedules by which tiles are chosen know of no other pins than tiles.
             said = heard.on_tiles if named.are_of_tiles_alone else SILENT.on_tiles
-            search = TileSearch(seconds=seconds, on_better=said)
+            justifies = solver == DEFAULT_SOLVER
+            search = TileSearch(seconds=seconds, justifies=justifies, on_better=said)
         tiled, origin = tiled_problem(
             model,
             machine,
@@ -433,7 +434,8 @@ def _within_pins(tiled: TiledProblem, named: NamedPins, observer: Observer) -> T
     if problem is tiled.problem:
         return tiled
     if known is not None and check(problem, known):
-        observer.on_warning(f"hint: {BREAKS_A_PIN}")
+        if tiled.source == HINT:
+            observer.on_warning(f"hint: {BREAKS_A_PIN}")
         known = None
     return replace(tiled, problem=problem, schedule=None, known=known)
 

@@ -139,7 +139,8 @@ class Evaluation:
         return found.makespan
 
     def _is_worth_justifying(self, tiled: TiledProblem) -> bool:
-        if tiled.problem.objective.first is not Quantity.MAKESPAN:
+        is_makespan = tiled.problem.objective.first is Quantity.MAKESPAN
+        if not (is_makespan and self._limits.justifies):
             return False
         if len(self._gains) >= FIRST_GAINS and max(self._gains) < LEAST_GAIN:
             return False

@@ -39,6 +39,8 @@ class TileSearch:
         Tasks of all problems that are evaluated, together, once for each of the evaluator's rules.
     problems
         So many are evaluated at most; ``None`` without limit.
+    justifies
+        Whether schedules may be justified: not for the plans of solvers that do no such thing.
     on_better
         Called with each better value of the objective and the tasks of its problem.
     """
@@ -46,6 +48,7 @@ class TileSearch:
     seconds: float | None = None
     tasks: int = MOST_TASKS_EVALUATED
     problems: int | None = None
+    justifies: bool = True
     on_better: Callable[[int, int], None] = lambda value, tasks: None
 
 

@@ -12,6 +12,9 @@ from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 
+HINT = "hint"
+"""The source of a plan from before."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TiledProblem:
@@ -34,7 +37,7 @@ class TiledProblem:
     schedule: Found | None = None
     known: Plan | None = None
     interrupted: bool = False
-    source: str = "hint"
+    source: str = HINT
 
     @property
     def value(self) -> int | None:

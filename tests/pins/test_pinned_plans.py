@@ -1,5 +1,6 @@
 """Solvers keep to pins: the exact ones agree on what is best, and the others' plans are valid."""
 
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -179,18 +180,21 @@ def test_a_plan_for_pins_is_a_hint_for_them() -> None:
     assert replace(problem, pins=NO_PINS).pins == NO_PINS
 
 
-def test_schedules_that_know_nothing_of_pins_are_no_incumbents() -> None:
+@pytest.mark.parametrize("solver", ["list", "auto"])
+def test_schedules_that_know_nothing_of_pins_are_no_incumbents(solver: str) -> None:
     start = 50_000
     pins = {"tasks": [{"task": "Gemm_28", "not_before": start}]}
 
-    result = spmilp.solve(
-        "models/resnet8_int8.onnx",
-        "mesh4x4",
-        solver="list",
-        tiles="search",
-        pins=pins,
-        time_limit=8,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nobody has given a hint that could break a pin
+        result = spmilp.solve(
+            "models/resnet8_int8.onnx",
+            "mesh4x4",
+            solver=solver,
+            tiles="search",
+            pins=pins,
+            time_limit=6,
+        )
 
     assert result.makespan is not None
     assert result.makespan > start
