@@ -28,17 +28,18 @@ SHARE_AT_MOST = 0.55
 PROMISING = 1.1
 """Schedules that take more than so many times as long as the best one are not justified."""
 
-FIRST_GAINS, LEAST_GAIN = 4, 0.03
-"""Of so many schedules justification has made one shorter by this share, or is not asked again."""
+LEAST_GAIN = 0.03
+"""Schedules are justified where that makes the first one shorter by this share; else none is, so
+that all values are of one kind."""
 
 
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
     A problem's value is that of its best schedule. Its makespan is first justified
-    (:func:`~spmilp.solvers.partial_order.repacking.justified`) where that has made the first
-    schedules shorter by a good part: how much is gained then differs from tiling to tiling, and
-    the search after this one begins with it.
+    (:func:`~spmilp.solvers.partial_order.repacking.justified`) where that makes the first schedule
+    shorter by a good part: how much is gained then differs from tiling to tiling, and the search
+    after this one begins with it.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Evaluation:
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
         self.interrupted = False
         self._least: dict[Rule, int] = {}
-        self._gains: list[float] = []
+        self._justifies = None if limits.justifies else False
         self._longest = 0.0
         self.best = known
         self._scheduled = None if known is None or known.schedule is None else known
@@ -129,7 +130,10 @@ class Evaluation:
         if plan is None:
             return value
         found = JustifiedPlan(tiled.problem, plan)
-        self._gains.append(1 - found.makespan / value)
+        if self._justifies is None:
+            self._justifies = found.makespan <= (1 - LEAST_GAIN) * value
+            if not self._justifies:
+                return value
         if self.best is None or found.makespan < (self.best.value or 0):
             known = found.plan()
             if known is not None:
@@ -140,9 +144,7 @@ class Evaluation:
 
     def _is_worth_justifying(self, tiled: TiledProblem) -> bool:
         is_makespan = tiled.problem.objective.first is Quantity.MAKESPAN
-        if not (is_makespan and self._limits.justifies):
-            return False
-        if len(self._gains) >= FIRST_GAINS and max(self._gains) < LEAST_GAIN:
+        if self._justifies is False or not is_makespan:
             return False
         least = min(self._least.values(), default=0)
         is_near = (tiled.value or 0) <= PROMISING * least

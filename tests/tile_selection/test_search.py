@@ -78,11 +78,11 @@ def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: Firs
 
     def interrupt(value: int, tasks: int) -> None:
         said.append(value)
-        if len(said) == 2:
+        if len(said) == 4:
             raise KeyboardInterrupt
 
     found = search(loaded, first, TileSearch(on_better=interrupt))
-    assert len(said) == 2
+    assert len(said) == 4
     assert found.value == said[-1]
     assert found.interrupted
     result = found.result()
