@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from spmilp.checker.check import check
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, Step
@@ -135,7 +136,7 @@ class Evaluation:
             if not self._justifies:
                 return value
         if self.best is None or found.makespan < (self.best.value or 0):
-            known = found.plan()
+            known = found.plan(lambda plan: not check(tiled.problem, plan))
             if known is not None:
                 better = TiledProblem(problem=tiled.problem, known=known, source="justified")
                 self._keep_if_better(better)

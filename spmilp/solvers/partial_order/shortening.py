@@ -1,6 +1,7 @@
 """Shorter times for a plan whose decisions stay, whatever solver has made it."""
 
-from spmilp.checker.check import check
+from collections.abc import Callable
+
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -18,8 +19,7 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    fixed, timed = context_of(context.problem, plan)
-    return _with(context, fixed, justified(fixed, timed))
+    return JustifiedPlan(context.problem, plan).plan(context.accepts) or plan
 
 
 class JustifiedPlan:
@@ -36,13 +36,9 @@ class JustifiedPlan:
         self._timed = justified(self._context, first)
         self.makespan: Cycles = self._timed.makespan
 
-    def plan(self) -> Plan | None:
-        """Return it; ``None`` where a DRAM is too small, or the checker does not accept it."""
-        try:
-            found = plan_of(self._context, self._timed)
-        except DoesNotFitError:
-            return None
-        return None if check(self._context.problem, found) else found
+    def plan(self, accepts: Callable[[Plan], bool]) -> Plan | None:
+        """Return it; ``None`` where a DRAM is too small, or it is not accepted."""
+        return _accepted(self._context, self._timed, accepts)
 
 
 def repacked_plan(
@@ -66,13 +62,15 @@ def repacked_plan(
     for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
         if found is not None and found.makespan < best.makespan:
             best = found
-    return _with(context, fixed, best)
+    return _accepted(fixed, best, context.accepts) or fixed.plan
 
 
-def _with(context: SearchContext, fixed: ScheduleContext, timed: TimedSchedule) -> Plan:
-    """Return the plan at these times; the one that there was where they are of no use."""
+def _accepted(
+    fixed: ScheduleContext, timed: TimedSchedule, accepts: Callable[[Plan], bool]
+) -> Plan | None:
+    """Return the plan at these times; ``None`` where they are of no use."""
     try:
-        other = plan_of(fixed, timed)
+        found = plan_of(fixed, timed)
     except DoesNotFitError:
-        return fixed.plan
-    return other if context.accepts(other) else fixed.plan
+        return None
+    return found if accepts(found) else None
