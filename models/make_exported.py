@@ -197,7 +197,7 @@ def make(network: Network, folder: Path) -> None:
     feeds = list(_feeds(network))
     factors = calibrate(model, feeds, network.deviation)
     fold_up(model.graph, weights, factors, network.seed)
-    _remove_traces(model)
+    remove_traces(model)
     save_model(
         model,
         folder / f"{network.name}_f32.onnx",
@@ -252,7 +252,7 @@ def _used_parameters(module: nn.Module) -> int:
     return sum(p.numel() for name, p in module.named_parameters() if name not in unused)
 
 
-def _remove_traces(model: onnx.ModelProto) -> None:
+def remove_traces(model: onnx.ModelProto) -> None:
     """Remove what the exporter noted about the source files of the computer it ran on."""
     graph = model.graph
     for part in (*graph.node, *graph.value_info, *graph.initializer, *graph.input, *graph.output):

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from measure import DIMENSIONS, measure, row
 from numpy.typing import NDArray
 from onnx import numpy_helper
+
+from spmilp.frontend.load import load_network
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -84,6 +87,18 @@ def test_networks_have_the_size_of_their_originals(name: str, macs: int, paramet
     measures = measure(MODELS / f"{name}_f32.onnx")
 
     assert (measures.macs, measures.parameters) == (macs, parameters)
+
+
+@pytest.mark.parametrize("path", sorted((MODELS / "decoders").glob("*.onnx")), ids=lambda p: p.stem)
+def test_a_decoder_layer_has_the_weights_of_its_size_and_stores_none(path: Path) -> None:
+    network = load_network(path)
+    computed = {group.output for group in network.groups}
+    read = {name for group in network.groups for name in group.inputs}
+    weights = read - computed - {*network.inputs}
+
+    assert path.stat().st_size < 20_000
+    assert sum(prod(network.tensors[one].shape) for one in weights) >= measure(path).parameters
+    assert f"| {measure(path).macs:,} |" in (MODELS / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", MLPERF_TINY)
