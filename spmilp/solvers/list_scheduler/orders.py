@@ -8,10 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.problem_tables import remaining_cycles
 from spmilp.solvers.kernels.records import Ints, numbered, numbers
@@ -41,11 +43,17 @@ def round_robin(problem: Problem, cores: Ints) -> Ints:
     in about the order in which they will run; and cores run side by side. Where one of them has all
     of its tiles placed first, the others come to operands that have had to leave again.
 
+    Of the cores that share an operand the first one loads it from DRAM, by the port that is nearest
+    to it. Where a DRAM has several, each round begins with another core, so that all are used.
+
     Parameters
     ----------
     cores
         The core of each task; those of which it is open, -1, count as one core.
     """
+
+    count = len(problem.machine.cores)
+    step = _rotation(count) if _most_ports(problem.machine) > 1 else 0
 
     def interleaved(operator: Iterable[TaskIdx]) -> list[TaskIdx]:
         placed = Counter[int]()
@@ -53,10 +61,26 @@ def round_robin(problem: Problem, cores: Ints) -> Ints:
         for task in operator:
             core = int(cores[task])
             placed[core] += 1
-            rounds.append((placed[core], core, task))
+            turn = (core + placed[core] * step) % count if core >= 0 else core
+            rounds.append((placed[core], turn, task))
         return [task for _, _, task in sorted(rounds)]
 
     return _one_after_another(problem, map(interleaved, _stationary_operators(problem)))
+
+
+def _rotation(cores: int) -> int:
+    """Return a step by which successive rounds begin far apart, and with every core in turn.
+
+    The golden section of a circle: any few successive multiples lie evenly around it.
+    """
+    first = round(0.618 * cores)
+    return next((step for step in range(first, cores) if gcd(step, cores) == 1), 1)
+
+
+def _most_ports(machine: Machine) -> int:
+    """Return the most links that leave one DRAM."""
+    leaving = Counter(link.source for link in machine.links)
+    return max((leaving[dram.name] for dram in machine.drams), default=0)
 
 
 def _one_after_another(problem: Problem, operators: Iterable[Iterable[TaskIdx]]) -> Ints:

@@ -1,10 +1,15 @@
 """Orders of tasks, and rules mixed by what each operator is worth under them."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import product as product_of
 
 import numpy as np
 
+from spmilp.bounds.best import best_bound
+from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 from spmilp.solvers.kernels.schedule_state import Stop, Weights
@@ -19,6 +24,8 @@ from spmilp.solvers.list_scheduler.orders import (
 )
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
 from spmilp.solvers.list_scheduler.rules import RuleMixture
+from spmilp.solvers.list_scheduler.schedules import Schedules
+from tests.lowering.builders import NetworkBuilder
 from tests.solvers.chains import chain, star
 
 
@@ -99,6 +106,25 @@ def test_cores_take_turns_within_a_layer_and_layers_do_not_mix() -> None:
     assert operand_stationary(problem).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     assert round_robin(problem, cores).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
     assert round_robin(problem, np.full(8, -1)).tolist() == operand_stationary(problem).tolist()
+
+
+def test_all_ports_of_a_dram_load_weights_that_cores_share() -> None:
+    # Cores of a column of tiles share their weights; whoever is asked first loads them.
+    machine = load_machine("mesh4x4").machine
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((1, 64, 4096)), 1024))
+    problem = lower(network, machine, {0: Tiling(counts=(1, 4, 4), parts=32)})
+    cores = ASSIGNMENTS["contiguous"](problem)
+    plans = Schedules(problem, Routes(machine), [("contiguous", "round_robin")])
+    plan = next(plans.plan(found, best_bound(problem)) for found in plans if found is not None)
+    sent = Counter[int]()
+    for transfer in plan.transfers:
+        if plan.residencies[transfer.source].memory == machine.drams[0].index:
+            sent[transfer.route[0]] += problem.slices[transfer.slice].bytes
+
+    assert len(set(cores.tolist())) == 16
+    assert len(sent) == 4
+    assert max(sent.values()) < 2 * min(sent.values())
 
 
 def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least() -> None:
