@@ -139,7 +139,7 @@ def alignment_of(machine: Machine, memory: MemoryIdx) -> int:
 def _resource_table(machine: Machine, scale: int) -> Table:
     resources = table(
         len(machine.engines) + len(machine.links),
-        *("capacity", "longest", "dimensions", "shapes", "congruence"),
+        *("capacity", "longest", "dimensions", "shapes", "congruence", "multicast"),
     )
     for engine in machine.engines:
         resources[engine.index] = (
@@ -148,7 +148,8 @@ def _resource_table(machine: Machine, scale: int) -> Table:
             MOST_DIMENSIONS if engine.dimensions is None else engine.dimensions,
             shape_mask(engine.controller),
             lcm(engine.congruence, unit_of(engine.controller)),
+            engine.multicast,
         )
     for link in machine.links:
-        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 0, 1)
+        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 0, 1, 0)
     return resources

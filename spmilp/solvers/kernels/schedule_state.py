@@ -119,8 +119,8 @@ class ScheduleState(NamedTuple):
         the links of each pair's route, as rows of ``resources``.
     ``resources``
         the engines, then the links: ``capacity`` in channels or scaled bytes per cycle; for engines
-        the ``longest`` transfer, ``dimensions`` and the bits of ``shapes`` that matter to it, and
-        the ``congruence``.
+        the ``longest`` transfer, ``dimensions`` and the bits of ``shapes`` that matter to it, the
+        ``congruence``, and whether they can ``multicast``.
     ``residencies``
         ``slice`` held (-1 for scratch, -2 while set aside), ``memory``, ``offset``, ``bytes``,
         ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,
@@ -136,6 +136,11 @@ class ScheduleState(NamedTuple):
         makespan wanted; see ``COUNT_...``.
     ``scale``
         Bytes per cycle times this are the scaled rates: all are whole numbers, nothing is rounded.
+    ``reach``
+        Tasks in the order behind the next reader of a slice whose memories a transfer of it may
+        fill, too; 0 where no engine can.
+    ``cast_links``
+        room for the links of such a transfer.
     """
 
     tasks: Table
@@ -160,6 +165,8 @@ class ScheduleState(NamedTuple):
     space: AddressSpace
     timeline: Timeline
     scale: int
+    reach: int
+    cast_links: Ints
     weights: Weights
 
     def made_residencies(self) -> Table:

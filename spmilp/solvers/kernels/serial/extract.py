@@ -7,7 +7,7 @@ import numpy as np
 
 from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import Routes, multicast_route
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.objective import Quantity
@@ -113,25 +113,41 @@ def _placements(state: ScheduleState, number: Ints) -> Iterator[Placement]:
 
 
 def _transfers(routes: Routes, state: ScheduleState, number: Ints) -> Iterator[Transfer]:
-    names = ("slice", "source", "destination", "engine", "start", "end")
+    names = ("slice", "source", "engine", "start", "end")
     moves = list(_values(state.made_transfers(), *names))
+    destinations = _destinations(state)
     # The engine never has more transfers at a time than channels.
     channels = least_free_numbers((engine, start, end) for *_, engine, start, end in moves)
     memory = state.residencies["memory"].tolist()
     new_number = number.tolist()
-    for index, (slice_, source, destination, engine, start, end) in enumerate(moves):
-        route = routes.between(memory[source], memory[destination])
+    for index, (slice_, source, engine, start, end) in enumerate(moves):
+        filled = destinations[index]
+        ends = [memory[one] for one in filled]
+        route = (
+            routes.between(memory[source], ends[0])
+            if len(ends) == 1
+            else multicast_route(routes, memory[source], ends)
+        )
         yield Transfer(
             index=index,
             slice=slice_,
             source=new_number[source],
-            destinations=(new_number[destination],),
+            destinations=tuple(new_number[one] for one in filled),
             engine=engine,
             channel=channels[index],
             start=start,
             end=end,
             route=route.links if route else (),
         )
+
+
+def _destinations(state: ScheduleState) -> list[list[int]]:
+    """Return the residencies that each transfer fills."""
+    found: list[list[int]] = [[] for _ in range(len(state.made_transfers()))]
+    for residency, move in enumerate(state.made_residencies()["filled_by_transfer"].tolist()):
+        if move != NONE:
+            found[move].append(residency)
+    return found
 
 
 def _values(rows: Table, *fields: str) -> Iterator[tuple[int, ...]]:

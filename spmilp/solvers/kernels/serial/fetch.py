@@ -18,12 +18,12 @@ from spmilp.solvers.kernels.schedule_state import (
     ScheduleState,
 )
 from spmilp.solvers.kernels.serial.eviction import Request, allocate
+from spmilp.solvers.kernels.serial.multicast import relayed, transfer_to_all
 from spmilp.solvers.kernels.serial.residencies import close, residency_in
 from spmilp.solvers.kernels.serial.transfers import (
     cycles_on_idle_hardware,
     earliest_transfer,
     store,
-    transfer,
 )
 
 MOST_SOURCES = 12
@@ -93,7 +93,17 @@ def _fetch_directly(
         state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
-    return new, transfer(state, slice_, source, new, option, start, end)
+    if state.reach > 0 and state.memories[state.residencies[source].memory].is_dram:
+        relay, stop = relayed(state, slice_, source, new, end)
+        if stop != DONE:
+            return new, stop
+        if relay != NONE:
+            source = relay
+            ready = max(free, state.residencies[relay].valid)
+            option, start, end = earliest_transfer(state, slice_, relay, memory, ready)
+            if option == NONE:
+                return NONE, UNREACHABLE
+    return new, transfer_to_all(state, slice_, source, new, option, start, end)
 
 
 @part
@@ -238,4 +248,4 @@ def load_prefetched(state: ScheduleState, entry: int, memory: int) -> int:
     residency.following = state.slices[read.slice].first
     state.slices[read.slice].first = held
     read.served_by = held
-    return transfer(state, read.slice, source, held, option, start, end)
+    return transfer_to_all(state, read.slice, source, held, option, start, end)

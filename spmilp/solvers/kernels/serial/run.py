@@ -85,6 +85,9 @@ class Runner:
         self._tables: ProblemTables = problem_tables(problem)
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
+        import os
+        can_multicast = any(engine.multicast for engine in problem.machine.engines)
+        self._reach = int(float(os.environ.get("REACH","4")) * len(problem.machine.cores)) if can_multicast else 0
         resources = len(problem.machine.engines) + len(problem.machine.links)
         # Rows that are never used cost nothing: the system gives zeros when they are touched.
         rows = 8 * (len(problem.slices) + self._tables.reads.size) + 256
@@ -159,6 +162,8 @@ class Runner:
             space=new_address_space(self._problem.machine.memories, self.sizes.blocks),
             timeline=new_timeline(machine.resources.size, self.sizes.steps),
             scale=machine.scale,
+            reach=self._reach,
+            cast_links=np.zeros(machine.resources.size, np.int64),
             weights=weights,
         )
 

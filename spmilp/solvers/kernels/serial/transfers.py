@@ -4,7 +4,7 @@ And the core on which a task would end first by them, when none has been chosen 
 """
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.records import NONE, ONE, ZERO
+from spmilp.solvers.kernels.records import NO, NONE, ONE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_TRANSFERS,
     DONE,
@@ -54,16 +54,32 @@ def earliest_transfer(
     size = state.slices[slice_].bytes
     shape, offset = _layout(state, slice_, source, memory)
     for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
-        limits = state.resources[state.options[option].engine]
-        if size > limits.longest or shape & limits.shapes > limits.dimensions:
-            continue
-        if offset % limits.congruence != 0:
+        if not _can_make(state, option, size, shape, offset):
             continue
         cycles = _cycles(state, option, size)
         start = _first_start(state, pair, option, ready, cycles)
         if best == NONE or start + cycles < best_end:
             best, best_start, best_end = option, start, start + cycles
     return best, best_start, best_end
+
+
+@part
+def _can_make(state: ScheduleState, option: int, size: int, shape: int, offset: int) -> bool:
+    """Say whether an engine can make a copy of a shape."""
+    limits = state.resources[state.options[option].engine]
+    if size > limits.longest or shape & limits.shapes > limits.dimensions:
+        return NO
+    fits: bool = offset % limits.congruence == 0
+    return fits
+
+
+@part
+def can_make(
+    state: ScheduleState, option: int, slice_: int, source: int, destination: int
+) -> bool:
+    """Say whether the engine of an option can copy a slice from one residency to another."""
+    shape, offset = _layout(state, slice_, source, state.residencies[destination].memory)
+    return _can_make(state, option, state.slices[slice_].bytes, shape, offset)
 
 
 @part
