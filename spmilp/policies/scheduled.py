@@ -105,7 +105,7 @@ class Schedules:
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
-        self._runner = Runner(context.problem, context.routes)
+        self._runner = Runner(context.problem, context.routes, multicasts=False)
         self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
         self.reason = ""

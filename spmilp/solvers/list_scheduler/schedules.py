@@ -32,7 +32,8 @@ class Schedules:
     Parameters
     ----------
     only
-        Assignments and orders to be tried instead of the whole portfolio.
+        Assignments and orders to be tried instead of the whole portfolio, each as it is known: with
+        one memory for each transfer.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Schedules:
     ) -> None:
         self._problem = problem
         self._routes = routes
-        self.runner = Runner(problem, routes)
+        self.runner = Runner(problem, routes, multicasts=not only)
         self._portfolio = Portfolio(problem, self.runner, only)
         self._trials = iter(self._portfolio)
         self._made: list[Found | None] = []

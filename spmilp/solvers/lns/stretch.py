@@ -179,13 +179,16 @@ def joined(whole: TimedSchedule, parts: Sequence[tuple[Stretch, TimedSchedule]])
 
     demands, amounts = _rows_of_owners(owner, [(one.demands, one.amounts) for one in schedules])
     reads, _ = _rows_of_owners(owner, [(one.reads, one.reads.items) for one in schedules])
+    fills, _ = _rows_of_owners(owner, [(one.fills, one.fills.items) for one in schedules])
     new = schedule._replace(
         cycles=of_activities("cycles"),
         moved_slice=of_activities("moved_slice"),
         demands=demands,
         amounts=amounts,
         reads=reads,
+        fills=fills,
         readers=inverted(reads, filled_by.size),
+        filler=of_residencies("filler"),
         memory=of_residencies("memory"),
         bytes=of_residencies("bytes"),
         slice=of_residencies("slice"),

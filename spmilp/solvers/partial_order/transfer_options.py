@@ -1,11 +1,12 @@
 """How a slice can be sent from one memory to another: engine, links, cycles."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from numpy import concatenate, full
 
 from spmilp.compiled import part
-from spmilp.machine.routes import Routes, transfer_rate
+from spmilp.machine.routes import Routes, multicast_route, transfer_rate
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.machine_tables import MOST_MEMORIES_WITH_ALL_PAIRS, machine_tables
@@ -182,7 +183,7 @@ class TransferOption(NamedTuple):
 
 
 class TransferOptions:
-    """The shortest transfers between any two memories, DRAMs too; found when first asked for."""
+    """The shortest transfers from any memory to others, DRAMs too; found when first asked for."""
 
     def __init__(self, problem: Problem, tables: OptionTables) -> None:
         self._machine = problem.machine
@@ -190,41 +191,48 @@ class TransferOptions:
         self._tables = tables
         self._routes = Routes(problem.machine)
         self._shortest: dict[
-            tuple[SliceIdx, MemoryIdx, MemoryIdx, bool], TransferOption | None
+            tuple[SliceIdx, MemoryIdx, tuple[MemoryIdx, ...], bool], TransferOption | None
         ] = {}
 
     def shortest(
-        self, what: SliceIdx, source: MemoryIdx, target: MemoryIdx, *, is_part: bool
+        self, what: SliceIdx, source: MemoryIdx, targets: Sequence[MemoryIdx], *, is_part: bool
     ) -> TransferOption | None:
         """Return the option of the fewest cycles for a slice; ``None`` if no engine can send it.
 
         Parameters
         ----------
+        targets
+            Several for a multicast; no DRAM is one of them then.
         is_part
             Whether it is copied out of the whole buffer.
         """
-        key = what, source, target, is_part
+        key = what, source, tuple(targets), is_part
         if key not in self._shortest:
             self._shortest[key] = self._find(*key)
         return self._shortest[key]
 
     def _find(
-        self, what: SliceIdx, source: MemoryIdx, target: MemoryIdx, is_part: bool
+        self, what: SliceIdx, source: MemoryIdx, targets: tuple[MemoryIdx, ...], is_part: bool
     ) -> TransferOption | None:
-        route = self._routes.between(source, target)
-        if route is None or source == target:
+        route = multicast_route(self._routes, source, targets)
+        is_multicast = len(targets) > 1
+        if route is None or source in targets or (is_multicast and self._drams & {*targets}):
             return None
         machine, tables, entry = self._machine, self._tables, self._tables.slices[what]
         shape, offset = int(entry.packed), 0
-        if source in self._drams or target in self._drams:
+        if source in self._drams or targets[0] in self._drams:
             shape, offset = int(entry.at_place), int(entry.offset_at_place)
         elif is_part:
             shape, offset = int(entry.from_parent), int(entry.offset_in_parent)
         size, first = int(entry.bytes), tables.first_engine
         links = [first + len(machine.engines) + link for link in route.links]
         best: TransferOption | None = None
-        for index in self._routes.engines_for(source, target):
+        for index in self._routes.engines_for(source, targets[0]):
             engine, limits = machine.engines[index], tables.limits[index]
+            if is_multicast and not engine.multicast:
+                continue
+            if not all(engine.serves(source, target) for target in targets):
+                continue
             if size > limits.longest or shape & limits.shapes > limits.dimensions:
                 continue
             if offset % limits.congruence != 0:

@@ -8,6 +8,7 @@ import numpy as np
 from spmilp.errors import Shortage, SpmilpError
 from spmilp.interruptible import interruptibly
 from spmilp.machine.routes import Routes
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.address_space import new_address_space
 from spmilp.solvers.kernels.machine_tables import (
@@ -31,6 +32,9 @@ RESIDENCY = (
 TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
 PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
+TASKS_AHEAD = 4
+"""Of each core, on average: how far ahead readers of a slice get it by the transfer to another."""
+
 MANY_TASKS = 1_000
 """A run with fewer takes so little time that an interrupt can wait for its end."""
 
@@ -72,6 +76,8 @@ class Runner:
         What to schedule.
     routes
         Of its machine.
+    multicasts
+        Whether transfers may fill several memories, where engines can and the makespan counts.
 
     Raises
     ------
@@ -79,15 +85,15 @@ class Runner:
         From ``run``, if more than one memory lies between a core's memory and DRAM.
     """
 
-    def __init__(self, problem: Problem, routes: Routes) -> None:
+    def __init__(self, problem: Problem, routes: Routes, *, multicasts: bool = True) -> None:
         self._problem = problem
         self._routes = routes
         self._tables: ProblemTables = problem_tables(problem)
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
-        import os
-        can_multicast = any(engine.multicast for engine in problem.machine.engines)
-        self._reach = int(float(os.environ.get("REACH","4")) * len(problem.machine.cores)) if can_multicast else 0
+        able = any(engine.multicast for engine in problem.machine.engines)
+        is_of_use = multicasts and able and problem.objective.first is Quantity.MAKESPAN
+        self._reach = TASKS_AHEAD * len(problem.machine.cores) if is_of_use else 0
         resources = len(problem.machine.engines) + len(problem.machine.links)
         # Rows that are never used cost nothing: the system gives zeros when they are touched.
         rows = 8 * (len(problem.slices) + self._tables.reads.size) + 256

@@ -63,13 +63,17 @@ class ScheduleEdit:
     def __init__(self, schedule: PartialOrderSchedule, first_free_slot: int) -> None:
         self._schedule = schedule
         may_change = (schedule.cycles == 0) & (schedule.fixed == FREE)
-        free = first_free_slot + np.flatnonzero(may_change[first_free_slot:])
+        is_slot = may_change & (np.diff(schedule.fills.begin) == 1)
+        free = first_free_slot + np.flatnonzero(is_slot[first_free_slot:])
         self._free_slots = iter(free.tolist())
+        is_slot[:first_free_slot] = False
+        self._dropped = next(iter(np.flatnonzero(may_change & ~is_slot).tolist()), None)
         self._demands = Lists(schedule.demands)
         self._amounts = Lists(Rows(schedule.demands.begin, schedule.amounts))
         self._moved_slice = Column(schedule.moved_slice)
         self._bytes = Column(schedule.bytes)
         self._overwrites = Column(schedule.overwrites)
+        self.filler = Column(schedule.filler)
         self.cycles = Column(schedule.cycles)
         self.reads = Lists(schedule.reads)
         self.fills = Lists(schedule.fills)
@@ -94,6 +98,22 @@ class ScheduleEdit:
         self.readers[source] = [one for one in self.readers[source] if one != transfer]
         self.reads[transfer] = []
         self.cycles[transfer] = 0
+
+    def remove_target(self, transfer: int, target: ResidencyIdx) -> bool:
+        """Let a transfer no longer fill one of several residencies; say whether that is possible.
+
+        What is gone is filled by a transfer that was dropped, or by a free slot, which then is no
+        longer one.
+        """
+        if self._dropped is None:
+            self._dropped = next(self._free_slots, None)
+        dropped = self._dropped
+        if dropped is None:
+            return False
+        self.fills[transfer] = [one for one in self.fills[transfer] if one != target]
+        self.fills[dropped] = [*self.fills[dropped], target]
+        self.filler[target] = dropped
+        return True
 
     def read_instead(self, act: int, old: ResidencyIdx, new: ResidencyIdx) -> None:
         """Let an activity read another residency, as often as it read the old one."""
@@ -139,6 +159,8 @@ class ScheduleEdit:
             demands=self._demands.result(),
             amounts=self._amounts.result().items,
             reads=self.reads.result(),
+            fills=self.fills.result(),
+            filler=self.filler.result(),
             readers=self.readers.result(),
             memory=self.memory.result(),
             slice=self.slice.result(),

@@ -88,9 +88,8 @@ class Reassigner:
         ``None`` where that is not possible or not supported: where no core of the pool can run a
         task, or an engine cannot bring what is needed; where one of the tasks reads another
         scratchpad directly, or is read so; where a result has to stay in its memory until all
-        ends; where a result is sent to several memories at once; where cores work in a DRAM, where
-        places in tensors and their order would change; and where no free slot is left. (An operand
-        that comes to several memories at once stays, and is copied.)
+        ends; where cores work in a DRAM, where places in tensors and their order would change; and
+        where no free slot is left.
         """
         try:
             return _Move(self, before, reassignment).result()
@@ -168,7 +167,7 @@ class _Move:
             if self._edit.memory[residency] == self._memory:
                 continue
             filler = int(schedule.filler[residency])
-            is_brought = self._is_transfer(filler) and len(self._edit.fills[filler]) == 1
+            is_brought = self._is_transfer(filler)
             is_private = self._moves.issuperset(self._reading_tasks(residency))
             if is_brought and is_private and not schedule.lasting[residency]:
                 self._bring(residency)
@@ -191,34 +190,41 @@ class _Move:
         edit = self._edit
         if not edit.cycles[transfer]:
             return
-        (source,), fills = edit.reads[transfer], edit.fills[transfer]
-        if len(fills) > 1 or self._before.schedule.fixed[transfer] != FREE:
+        (source,) = edit.reads[transfer]
+        if self._before.schedule.fixed[transfer] != FREE:
             raise _RefusedError
-        (target,) = fills
-        if edit.memory[source] == edit.memory[target]:
-            self._drop(transfer, source, target)
+        there = {edit.memory[source]: source}
+        # What has moved to where another target is, or the source, is read from that one.
+        for target in sorted(edit.fills[transfer], key=lambda one: one in self._came):
+            instead = there.setdefault(edit.memory[target], target)
+            if instead != target:
+                self._do_without(transfer, target, instead)
+        if not edit.cycles[transfer]:
             return
         what = int(self._before.schedule.moved_slice[transfer])
-        option = self._options.shortest(
-            what, edit.memory[source], edit.memory[target], is_part=what != edit.slice[source]
-        )
+        targets = [edit.memory[target] for target in edit.fills[transfer]]
+        is_part = what != edit.slice[source]
+        option = self._options.shortest(what, edit.memory[source], targets, is_part=is_part)
         if option is None:
             raise _RefusedError
         edit.send(transfer, option)
         self._unplaced.append((int(self._before.start[transfer]), 1, transfer))
 
-    def _drop(self, transfer: int, source: ResidencyIdx, target: ResidencyIdx) -> None:
-        """Do without a transfer within one memory: its source is read instead of its target."""
+    def _do_without(self, transfer: int, target: ResidencyIdx, instead: ResidencyIdx) -> None:
+        """Let what is in the same memory be read instead of a target; without any, drop it."""
         edit = self._edit
         if self._before.schedule.lasting[target]:
             raise _RefusedError
-        edit.drop(transfer)
-        for residency in (source, target):
+        if len(edit.fills[transfer]) == 1:
+            edit.drop(transfer)
+        elif not edit.remove_target(transfer, target):
+            raise _RefusedError
+        for residency in (instead, target):
             edit.forbid_in_place(residency)
         readers = dict.fromkeys(edit.readers[target])
         for reader in readers:
-            edit.read_instead(reader, target, source)
-        if edit.slice[source] != edit.slice[target]:
+            edit.read_instead(reader, target, instead)
+        if edit.slice[instead] != edit.slice[target]:
             # A copy out of a larger box asks more of an engine.
             for reader in readers:
                 if self._is_transfer(reader):
@@ -267,7 +273,7 @@ class _Move:
         is_there &= (schedule.slice == what) | (schedule.slice == buffer)
         is_there &= schedule.overwritten_by == NONE
         for residency in is_there.nonzero()[0].tolist():
-            filler = int(schedule.filler[residency])
+            filler = self._edit.filler[residency]
             filled = 0 if filler == NONE else int(start[filler] + schedule.cycles[filler])
             is_left = filler == NONE or self._edit.cycles[filler] > 0
             if filled <= first and is_left and self._edit.memory[residency] == self._memory:
@@ -280,7 +286,7 @@ class _Move:
         """Let some tasks read a copy of a slice of a residency; it is made just before them."""
         edit = self._edit
         is_part = what != edit.slice[residency]
-        option = self._options.shortest(what, edit.memory[residency], memory, is_part=is_part)
+        option = self._options.shortest(what, edit.memory[residency], (memory,), is_part=is_part)
         if option is None:
             raise _RefusedError
         copied = edit.copy(self._problem.slices[what], residency, memory, option)

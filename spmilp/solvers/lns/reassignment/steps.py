@@ -103,7 +103,9 @@ class Components:
         """Return a component with a task, or at one end of a transfer."""
         first = act
         if act >= self._count:
-            readers = self._readers(schedule, schedule.fills.values(act)[0])
+            filled = schedule.fills.values(act)
+            one = filled[0] if len(filled) == 1 else int(self._random.choice(filled))
+            readers = self._readers(schedule, one)
             if readers and self._random.random() >= ALONE:
                 return readers
             writer = int(schedule.filler[schedule.reads.values(act)[0]])

@@ -1,0 +1,77 @@
+"""Transfers with several destinations in the plans of the list scheduler and of what follows it."""
+
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+
+from spmilp.bounds.best import Bound
+from spmilp.checker.check import check
+from spmilp.machine.routes import Routes
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.lns.reassignment.move import Reassigner, Reassignment, snapshot
+from spmilp.solvers.lns.reassignment.steps import with_unplaced
+from spmilp.solvers.partial_order.backward import backward_pass
+from spmilp.solvers.partial_order.context import context_of
+from tests.solvers.fans import fan_problem
+from tests.solvers.schedules import packed
+
+NO_BOUND = Bound("none", Quantity.MAKESPAN, 0)
+
+
+def _problems(count: int) -> Iterator[Problem]:
+    """Yield the first fans whose machines have engines that can multicast."""
+    number = 0
+    while count:
+        problem = fan_problem(number)
+        if any(engine.multicast for engine in problem.machine.engines):
+            yield problem
+            count -= 1
+        number += 1
+
+
+def _plans(problem: Problem) -> Iterator[Plan]:
+    """Yield the list scheduler's plans with multicasts, one for each trial of its rules."""
+    schedules = Schedules(problem, Routes(problem.machine))
+    for found in schedules:
+        if found is not None:
+            plan = schedules.plan(found, NO_BOUND)
+            if any(len(move.destinations) > 1 for move in plan.transfers):
+                yield plan
+
+
+def test_list_plans_with_multicasts_are_valid() -> None:
+    found = [(problem, plan) for problem in _problems(40) for plan in _plans(problem)]
+
+    assert len(found) >= 40
+    assert all(check(problem, plan) == () for problem, plan in found)
+
+
+def test_tasks_whose_operands_or_results_are_multicast_change_cores() -> None:
+    random, moved = Random(0), 0
+    for problem, plan in ((one, plan) for one in _problems(40) for plan in _plans(one)):
+        context, first = context_of(problem, plan)
+        late = backward_pass(first, context.with_capacity(context.usable))
+        reassigner, tasks = Reassigner(context), len(problem.tasks)
+        for _ in range(12):
+            task, pool = random.randrange(tasks), random.randrange(len(reassigner.pools))
+            schedule = late.schedule
+            sent = np.flatnonzero(np.diff(schedule.fills.begin)[tasks:] > 1) + tasks
+            touched = {r for one in sent for r in (*schedule.reads.values(one), *schedule.fills.values(one))}
+            own = {*schedule.reads.values(task), *schedule.fills.values(task)}
+            found = reassigner.reassigned(snapshot(late), Reassignment((task,), pool))
+            if found is None:
+                continue
+            late = with_unplaced(schedule, found, late.start)
+            built = packed(context, late)
+            if built is not None:
+                assert check(problem, built) == ()
+                moved += bool(own & touched)
+    assert moved >= 20
