@@ -266,13 +266,13 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "list",
                 "own; fused bands after Alwani et al., MICRO 2016",
                 "cores, order, addresses and times, task by task, by many rules",
-                "no multicast, no remote reads",
+                "no remote reads",
             ),
             (
                 "search",
                 "own",
                 "order, cores and prefetched loads, each change scheduled by the list scheduler",
-                "no multicast, no remote reads",
+                "no remote reads",
             ),
             (
                 "lns",

@@ -13,7 +13,6 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.lns.reassignment.move import Reassigner, Reassignment, snapshot
@@ -22,6 +21,7 @@ from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import context_of
 from tests.solvers.fans import fan_problem
 from tests.solvers.schedules import packed
+from tests.solvers.tiny_problems import tiny_problem
 
 NO_BOUND = Bound("none", Quantity.MAKESPAN, 0)
 
@@ -54,6 +54,17 @@ def test_list_plans_with_multicasts_are_valid() -> None:
     assert all(check(problem, plan) == () for problem, plan in found)
 
 
+@pytest.mark.parametrize("number", [52, 112, 120, 244, 288, 460, 476])
+def test_no_list_plan_with_multicasts_is_better_than_the_optimum(number: int) -> None:
+    problem = tiny_problem(number)
+    optimum = CpSatSolver().solve(problem, SolveOptions())
+
+    assert optimum.status is SolveStatus.OPTIMAL
+    assert optimum.plan is not None
+    makespans = [plan.claim.makespan for plan in _plans(problem)]
+    assert min(makespans) >= optimum.plan.claim.makespan
+
+
 def test_tasks_whose_operands_or_results_are_multicast_change_cores() -> None:
     random, moved = Random(0), 0
     for problem, plan in ((one, plan) for one in _problems(40) for plan in _plans(one)):
@@ -64,7 +75,11 @@ def test_tasks_whose_operands_or_results_are_multicast_change_cores() -> None:
             task, pool = random.randrange(tasks), random.randrange(len(reassigner.pools))
             schedule = late.schedule
             sent = np.flatnonzero(np.diff(schedule.fills.begin)[tasks:] > 1) + tasks
-            touched = {r for one in sent for r in (*schedule.reads.values(one), *schedule.fills.values(one))}
+            touched = {
+                r
+                for one in sent
+                for r in (*schedule.reads.values(one), *schedule.fills.values(one))
+            }
             own = {*schedule.reads.values(task), *schedule.fills.values(task)}
             found = reassigner.reassigned(snapshot(late), Reassignment((task,), pool))
             if found is None:

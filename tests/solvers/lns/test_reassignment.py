@@ -201,31 +201,6 @@ def test_a_task_does_not_go_where_no_core_can_run_it(one_after_another: Problem)
     assert setting.moved(setting.late, 1, 1) is None
 
 
-def test_what_comes_to_several_memories_at_once_stays_and_is_copied(
-    one_after_another: Problem,
-) -> None:
-    plan = listed(one_after_another)
-    setting = Setting(one_after_another, plan)
-    schedule = setting.late.schedule
-    here = _pool(schedule, 1)
-    weights = next(
-        residency
-        for residency in schedule.reads.values(1)
-        if schedule.filler[residency] >= len(one_after_another.tasks)
-    )
-    load, spare = int(schedule.filler[weights]), int(schedule.filler.size) - 1
-    items = np.insert(schedule.fills.items, schedule.fills.begin[load + 1], spare)
-    begin = schedule.fills.begin + (np.arange(schedule.fills.begin.size) > load)
-    several = schedule._replace(fills=schedule.fills._replace(begin=begin, items=items))
-    timed = replace(setting.late, schedule=several)
-
-    found = setting.moved(timed, 1, 1 - here)
-
-    assert found is not None
-    assert found.schedule.memory[weights] == schedule.memory[weights]
-    assert found.schedule.cycles[load] == schedule.cycles[load]
-
-
 @pytest.fixture(scope="module")
 def badly_balanced() -> tuple[Problem, Plan]:
     """Many equal tasks of which one core has far more than the other three."""

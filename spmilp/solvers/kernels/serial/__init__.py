@@ -11,6 +11,7 @@ generate     the scheme itself, task by task
 fetch        loads of what a task reads, in its turn or long before; stores of outputs
 eviction     which addresses to clear, and how
 residencies  which tasks need a residency, and when next
+multicast    one transfer for several memories; loads to one that is no bottleneck
 transfers    engine, channel and cycles of one transfer; the core of a task that has none
 stopped      what kept it from a plan, as data and in words
 extract      tables in, the value of the schedule and a plan in the project's own terms out

@@ -199,7 +199,25 @@ class Scorer:
         np.add.at(total, of_pair, state.slices["bytes"][moves["slice"]])
         pairs = (divmod(pair, memories) for pair in used.tolist())
         moved = zip(pairs, total.tolist(), strict=True)
-        return tasks + sum(self._energy_per_byte(state, pair) * count for pair, count in moved)
+        first = sum(self._energy_per_byte(state, pair) * count for pair, count in moved)
+        return tasks + first + self._energy_of_further_destinations(state)
+
+    def _energy_of_further_destinations(self, state: ScheduleState) -> int:
+        """Return what multicasts take beyond the transfer to the first destination of each."""
+        machine, total = self._problem.machine, 0
+        memory, moves = state.residencies["memory"], state.made_transfers()
+        for move, ends in enumerate(_destinations(state)):
+            if len(ends) < 2:
+                continue
+            source = memory[moves[move]["source"]]
+            rows = [state.pairs[int(state.pair_at[source, memory[end]])] for end in ends]
+            links = [{*state.links[row.links_from : row.links_to].tolist()} for row in rows]
+            further = set[int]().union(*links) - links[0]
+            per_byte = sum(machine.memories[memory[end]].energy_per_byte or 0 for end in ends[1:])
+            for link in further:
+                per_byte += machine.links[link - len(machine.engines)].energy_per_byte or 0
+            total += per_byte * int(state.slices[moves[move]["slice"]]["bytes"])
+        return total
 
     def _energy_per_byte(self, state: ScheduleState, pair: tuple[int, int]) -> int:
         if pair not in self._per_byte:

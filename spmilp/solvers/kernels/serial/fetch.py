@@ -98,11 +98,10 @@ def _fetch_directly(
         if stop != DONE:
             return new, stop
         if relay != NONE:
-            source = relay
             ready = max(free, state.residencies[relay].valid)
-            option, start, end = earliest_transfer(state, slice_, relay, memory, ready)
-            if option == NONE:
-                return NONE, UNREACHABLE
+            other, begins, ends = earliest_transfer(state, slice_, relay, memory, ready)
+            if other != NONE:
+                source, option, start, end = relay, other, begins, ends
     return new, transfer_to_all(state, slice_, source, new, option, start, end)
 
 

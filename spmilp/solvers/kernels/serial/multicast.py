@@ -95,12 +95,14 @@ def _found(
     now = NONE
     for entry in range(readers.next_reader, readers.readers_to):
         reader = state.tasks[state.readers[entry]]
-        if now == NONE and not reader.placed:
+        if reader.placed:
+            continue
+        if now == NONE:
             now = reader.position
         if reader.position > now + state.reach:
             break
-        memory = _memory_that_lacks(state, slice_, entry)
-        if memory == NONE or memory == here or state.pair_at[there, memory] == NONE:
+        memory = _memory_that_lacks(state, slice_, entry, here)
+        if memory == NONE or state.pair_at[there, memory] == NONE:
             continue
         pair = state.pair_at[there, memory]
         other = _option_of(state, pair, taken.engine)
@@ -122,13 +124,17 @@ def _found(
 
 
 @part
-def _memory_that_lacks(state: ScheduleState, slice_: int, entry: int) -> int:
-    """Return the memory of one of a slice's readers; -1 unless the slice will have to come there."""
+def _memory_that_lacks(state: ScheduleState, slice_: int, entry: int, here: int) -> int:
+    """Return a reader's memory, if it is not ``here`` and a slice has yet to come there; or -1."""
     reader = state.tasks[state.readers[entry]]
     if reader.placed or reader.core == NONE:
         return NONE
     memory: int = state.cores[reader.core].memory
-    return NONE if residency_in(state, slice_, memory) != NONE else memory
+    if memory == here or state.memories[memory].is_dram:
+        return NONE
+    if residency_in(state, slice_, memory) != NONE:
+        return NONE
+    return memory
 
 
 @part
@@ -156,8 +162,8 @@ def relayed(
     best, best_option, best_start, best_end, best_address = NONE, NONE, ZERO, end, NONE
     readers = state.slices[slice_]
     for entry in range(readers.next_reader, readers.readers_to):
-        memory = _memory_that_lacks(state, slice_, entry)
-        if memory == NONE or memory == here or state.pair_at[memory, here] == NONE:
+        memory = _memory_that_lacks(state, slice_, entry, here)
+        if memory == NONE or state.pair_at[memory, here] == NONE:
             continue
         tried += ONE
         if tried > MOST_RELAYS:
@@ -215,7 +221,9 @@ def _with_route(
         start = earliest_gap(timeline, before.engine, start, cycles, channels - ONE)
         for i in range(links):
             link = state.cast_links[i]
-            start = earliest_gap(timeline, link, start, cycles, state.resources[link].capacity - rate)
+            start = earliest_gap(
+                timeline, link, start, cycles, state.resources[link].capacity - rate
+            )
         if start == asked:
             return _Multicast(before.engine, fixed, rate, links, start, start + cycles)
 

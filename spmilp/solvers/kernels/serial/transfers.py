@@ -74,9 +74,7 @@ def _can_make(state: ScheduleState, option: int, size: int, shape: int, offset: 
 
 
 @part
-def can_make(
-    state: ScheduleState, option: int, slice_: int, source: int, destination: int
-) -> bool:
+def can_make(state: ScheduleState, option: int, slice_: int, source: int, destination: int) -> bool:
     """Say whether the engine of an option can copy a slice from one residency to another."""
     shape, offset = _layout(state, slice_, source, state.residencies[destination].memory)
     return _can_make(state, option, state.slices[slice_].bytes, shape, offset)
