@@ -12,7 +12,7 @@ from spmilp.lowering.limits import FitTest, dma_limits
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.slices import SliceTable
 from spmilp.lowering.storage import InitialGrids, Storage, Value, whole_below
-from spmilp.lowering.tasks import TaskMaker, TiledGroup, tile_group
+from spmilp.lowering.tasks import TaskMaker, TiledGroup, TiledGroups
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
@@ -30,6 +30,7 @@ def lower(
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
     go_on: Callable[[], None] = lambda: None,
+    tiled: TiledGroups | None = None,
 ) -> Problem:
     """Lower a tiled network to a problem.
 
@@ -47,6 +48,8 @@ def lower(
         ``(what, SHA-256)`` of the files that the problem comes from.
     go_on
         Called with each task that is made; what it raises ends the lowering.
+    tiled
+        Groups of the network that were cut before.
 
     Raises
     ------
@@ -54,7 +57,8 @@ def lower(
         If the machine has no DRAM, a tiling does not fit its group, or no kind of core can run a
         group.
     """
-    groups = [tile_group(network, one, tilings[one.index], go_on) for one in network.groups]
+    tiled = tiled or TiledGroups(network)
+    groups = [tiled.of(one, tilings[one.index], go_on) for one in network.groups]
     limits = dma_limits(machine)
     storage = Storage(machine, limits)
     _store_what_is_given(network, machine, groups, storage)

@@ -112,6 +112,35 @@ def tile_group(
     return TiledGroup(group=group, grid=grid, length=length, waves=tiling.waves, tasks=tuple(tasks))
 
 
+MOST_TASKS_KEPT = 400_000
+
+
+class TiledGroups:
+    """The groups of one network, cut as asked; what was cut before is not cut again.
+
+    A search for tile sizes changes few groups at a time. When too many tasks are kept, all are
+    forgotten.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._known: dict[tuple[int, Tiling], TiledGroup] = {}
+        self._kept = 0
+
+    def of(
+        self, group: Group, tiling: Tiling, go_on: Callable[[], None] = lambda: None
+    ) -> TiledGroup:
+        """Return :func:`tile_group` of a group."""
+        key = group.index, tiling
+        if key not in self._known:
+            found = tile_group(self._network, group, tiling, go_on)
+            self._kept += len(found.tasks)
+            if self._kept > MOST_TASKS_KEPT:
+                self._known, self._kept = {}, len(found.tasks)
+            self._known[key] = found
+        return self._known[key]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cost:
     """Cycles and energy of some work on each kind of core."""

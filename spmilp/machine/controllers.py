@@ -6,6 +6,7 @@ defect: the checker reports it for engines that name their controller, and expor
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import TypeAlias
@@ -187,6 +188,7 @@ MOST_DIMENSIONS = 63
 """Of any copy, and of an engine without limit, where numbers stand for shapes."""
 
 
+@lru_cache(maxsize=1 << 16)
 def shape_number(copy: Block) -> int:
     """Return the dimensions of a copy, plus a bit above them for each controller that cannot.
 

@@ -8,6 +8,7 @@ from spmilp.checker.check import check
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found, Trial
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
@@ -27,7 +28,8 @@ SHARE_AT_MOST = 0.55
 """Of the time limit, by which tile sizes are chosen, however long all before has taken."""
 
 PROMISING = 1.1
-"""Schedules that take more than so many times as long as the best one are not justified."""
+"""Schedules that take more than so many times as long as the best one are given up: other rules
+make no better ones of these tiles, and they are not justified."""
 
 LEAST_GAIN = 0.03
 """Schedules are justified where that makes the first one shorter by this share; else none is, so
@@ -108,12 +110,17 @@ class Evaluation:
             return None if best is None else best.value
 
     def _schedules(self, problem: Problem) -> Iterator[Found]:
-        """Yield schedules by the rules that are worth asking, while there is time."""
-        rules = self._rules_worth_asking()
-        self._left -= len(rules) * len(problem.tasks)
+        """Yield schedules by the rules that are worth asking, while there is time.
+
+        Where that by the best rule so far is not promising, those by the others are not, either.
+        """
+        self._left -= len(problem.tasks)
         reads = sum(len(task.reads) for task in problem.tasks)
         began = self._clock.now()
-        for schedule in self._evaluator.schedules(problem, rules):
+        is_makespan = problem.objective.first is Quantity.MAKESPAN
+        latest = self._latest() if is_makespan else NEVER
+        for schedule in self._evaluator.schedules(problem, self._rules_worth_asking(), latest):
+            self._left -= len(problem.tasks)
             self._note(schedule.trial, schedule.score[0])
             yield schedule
             ended = self._clock.now()
@@ -147,8 +154,7 @@ class Evaluation:
         is_makespan = tiled.problem.objective.first is Quantity.MAKESPAN
         if self._justifies is False or not is_makespan:
             return False
-        least = min(self._least.values(), default=0)
-        is_near = (tiled.value or 0) <= PROMISING * least
+        is_near = (tiled.value or 0) <= self._latest()
         return is_near and self._clock.has_seconds(2 * self._longest, SHARE_AT_MOST)
 
     def delays(self) -> dict[str, int]:
@@ -162,9 +168,15 @@ class Evaluation:
         return dict(zip(groups, advances.tolist(), strict=True))
 
     def _rules_worth_asking(self) -> list[Rule]:
-        """Return the rules without those that have always been far behind others."""
+        """Return the rules, the best first, without those that were always far behind others."""
         least = min(self._least.values(), default=0)
-        return [rule for rule in EVALUATION_RULES if self._least.get(rule, least) <= MARGIN * least]
+        known = {rule: self._least.get(rule, least) for rule in EVALUATION_RULES}
+        return sorted((one for one in known if known[one] <= MARGIN * least), key=known.__getitem__)
+
+    def _latest(self) -> int:
+        """Return the cycles that a promising schedule takes at most."""
+        least = min(self._least.values(), default=NEVER)
+        return NEVER if least == NEVER else int(PROMISING * least)
 
     def _note(self, trial: Trial, value: int) -> None:
         rule = trial.assignment, trial.order

@@ -8,6 +8,7 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.tasks import TiledGroups
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.problem.documents import collector_paused
@@ -37,6 +38,8 @@ class NetworkOnMachine:
         that.
     pinned
         Tilings of some groups, by index, that hold whatever is chosen.
+    tiled
+        Groups that were cut before; none at first.
     """
 
     network: Network
@@ -45,6 +48,11 @@ class NetworkOnMachine:
     sources: tuple[tuple[str, str], ...] = ()
     go_on: Callable[[], None] = lambda: None
     pinned: Tilings = field(default_factory=dict)
+    tiled: TiledGroups | None = None
+
+    def __post_init__(self) -> None:
+        if self.tiled is None:
+            object.__setattr__(self, "tiled", TiledGroups(self.network))
 
     def lower(self, tilings: Tilings) -> Problem:
         """Return the problem of some tilings, with the pinned ones in their places."""
@@ -55,6 +63,7 @@ class NetworkOnMachine:
             objective=self.objective,
             sources=self.sources,
             go_on=self.go_on,
+            tiled=self.tiled,
         )
 
 

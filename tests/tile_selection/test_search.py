@@ -109,7 +109,7 @@ def test_an_interrupt_between_evaluations_ends_all_of_the_search(
 def test_an_interrupt_before_the_first_schedule_passes_on(
     loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(evaluator: TilingEvaluator, problem: Problem, rules: Sequence[Rule]) -> int:
+    def interrupted(*_: object) -> Iterator[Found]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TilingEvaluator, "schedules", interrupted)
@@ -117,18 +117,21 @@ def test_an_interrupt_before_the_first_schedule_passes_on(
         search(loaded, first, TileSearch())
 
 
-def test_rules_that_are_far_behind_are_asked_no_more(
+def test_rules_that_are_far_behind_and_tiles_without_promise_are_asked_no_more(
     loaded: Loaded, first: FirstChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Rule, ...]] = []
+    late: list[bool] = []
     least: dict[Rule, int] = {}
     schedules = TilingEvaluator.schedules
 
     def watched(
-        evaluator: TilingEvaluator, problem: Problem, rules: Sequence[Rule]
+        evaluator: TilingEvaluator, problem: Problem, rules: Sequence[Rule], latest: int
     ) -> Iterator[Found]:
         asked.append(tuple(rules))
-        for found in schedules(evaluator, problem, rules):
+        late.append(True)
+        for found in schedules(evaluator, problem, rules, latest):
+            late[-1] = False
             rule = found.trial.assignment, found.trial.order
             least[rule] = min(found.score[0], least.get(rule, found.score[0]))
             yield found
@@ -139,6 +142,9 @@ def test_rules_that_are_far_behind_are_asked_no_more(
     behind = {rule for rule, value in least.items() if value > 1.05 * min(least.values())}
     assert behind
     assert set(asked[-1]) == set(EVALUATION_RULES) - behind
+    assert asked[-1][0] == min(least, key=least.__getitem__)
+    assert any(late)
+    assert not all(late)
     assert (found.value or 0) <= min(least.values())
 
 

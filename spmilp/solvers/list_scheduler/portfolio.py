@@ -8,13 +8,14 @@ from itertools import product
 from spmilp.errors import Shortage
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import Ints
+from spmilp.solvers.kernels.records import NEVER, Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.extract import Scorer
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
 from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS, RuleMixture
+from spmilp.units import Cycles
 
 FIRST_WEIGHTS = {
     Quantity.MAKESPAN: Weights(dram=2.0),
@@ -108,15 +109,22 @@ class Portfolio:
         For ``problem``.
     only
         Assignments and orders to be tried instead, nothing else.
+    latest
+        A trial that is sure to take more cycles is given up.
     """
 
     def __init__(
-        self, problem: Problem, runner: Runner, only: Sequence[tuple[str, str]] = ()
+        self,
+        problem: Problem,
+        runner: Runner,
+        only: Sequence[tuple[str, str]] = (),
+        latest: Cycles = NEVER,
     ) -> None:
         self._problem = problem
         self._runner = runner
         self._score = Scorer(problem)
         self._only = only
+        self._latest = latest
         self._orders: dict[tuple[str, str], Ints] = {}
         self._assignments: dict[str, Ints] = {}
         self._mixtures: dict[tuple[str, ...], RuleMixture] = {}
@@ -129,6 +137,8 @@ class Portfolio:
         """Why the last trial that failed found no schedule."""
         self.shortage: Shortage | None = None
         """The same as data, where it was for want of room."""
+        self.was_late = False
+        """Whether it was given up because it took too many cycles."""
 
     def __iter__(self) -> Iterator[Found | None]:
         """Run the trials one by one, and yield what each finds."""
@@ -198,10 +208,11 @@ class Portfolio:
 
     def _run(self, trial: Trial) -> Found | None:
         order, cores = self._decided(trial)
-        stop, state = self._runner.run(order, cores, trial.weights)
+        stop, state = self._runner.run(order, cores, trial.weights, self._latest)
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, state)
             self.shortage = self._runner.shortage(stop, state)
+            self.was_late = stop is Stop.TOO_LATE
             return None
         for orders, missing in self._missing.items():
             if trial.order in orders and missing:

@@ -46,9 +46,9 @@ other one and no other four did better. Fused bands differ from ``round_robin`` 
 tight.
 """
 
-EVALUATION_RULES = FIRST_RULES[:5]
+EVALUATION_RULES = (*FIRST_RULES[:5], ("earliest_finish", "fused_bands"))
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
-no other three did better."""
+no other three did better. The last one is 23 % better than the others on SqueezeNet for Cell."""
 
 MIXED_ORDERS = (
     ("round_robin",),

@@ -13,10 +13,12 @@ from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
+from spmilp.units import Cycles
 
 MOST_KEPT = 20
 ACTIVITIES_KEPT = 400_000
@@ -148,11 +150,24 @@ class TilingEvaluator:
         return min((found.score[0] for found in self.schedules(problem)), default=None)
 
     def schedules(
-        self, problem: Problem, rules: Sequence[Rule] = EVALUATION_RULES
+        self,
+        problem: Problem,
+        rules: Sequence[Rule] = EVALUATION_RULES,
+        latest: Cycles = NEVER,
     ) -> Iterator[Found]:
-        """Yield what some of the rules find, one after another."""
-        runner = Runner(problem, self._routes)
-        yield from filter(None, Portfolio(problem, runner, rules))
+        """Yield what some of the rules find, one after another.
+
+        Parameters
+        ----------
+        latest
+            A schedule that is sure to take more cycles is given up, and no other is made.
+        """
+        portfolio = Portfolio(problem, Runner(problem, self._routes), rules, latest)
+        for found in portfolio:
+            if found is not None:
+                yield found
+            elif portfolio.was_late:
+                return
 
     def plan(self, problem: Problem, found: Found, bound: Bound) -> Plan:
         """Return a schedule as a plan."""
