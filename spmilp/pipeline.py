@@ -44,6 +44,7 @@ from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine
+from spmilp.tile_selection.helpers import helpers_for
 from spmilp.tile_selection.initial import Tilings, refuse_too_many_tiles
 from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pinned_tiles import pinned_tilings
@@ -266,7 +267,12 @@ def solve(
             # The schedules by which tiles are chosen know of no other pins than tiles.
             said = heard.on_tiles if named.are_of_tiles_alone else SILENT.on_tiles
             justifies = solver == DEFAULT_SOLVER
-            search = TileSearch(seconds=seconds, justifies=justifies, on_better=said)
+            search = TileSearch(
+                seconds=seconds,
+                justifies=justifies,
+                on_better=said,
+                helpers=helpers_for(workers, seconds),
+            )
         tiled, origin = tiled_problem(
             model,
             machine,

@@ -3,6 +3,7 @@
     first_choice        a choice for all groups jointly, by the estimate
     search              a plan in the first seconds, and a search from there on
     evaluation          the list scheduler's plans evaluate the problems, justified where that pays
+    helpers             processes that evaluate tilings beside the search
     refine, trials      its neighbourhoods, and the tilings that were tried
     coarse              tilings of which a plan is made soonest
     piece_counts        how many pieces of operands tasks read: what a plan will take

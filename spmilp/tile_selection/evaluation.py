@@ -10,10 +10,11 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.orders import operators_of
-from spmilp.solvers.list_scheduler.portfolio import Found, Trial
+from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
+from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.tiled_problem import TiledProblem
@@ -94,6 +95,23 @@ class Evaluation:
             pace.seconds_to_schedule(tasks, reads), SHARE_AT_MOST
         ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
 
+    def question(self, tilings: Tilings) -> Question | None:
+        """Return what to ask a helper about tilings; ``None`` before anything is known."""
+        if not self._least:
+            return None
+        return Question(
+            tilings=tilings,
+            rules=tuple(self._rules_worth_asking()),
+            latest=self._latest(),
+            justifies=self._justifies is True,
+        )
+
+    def learn(self, values: Values) -> None:
+        """Note what a helper has found."""
+        self._left -= values.tasks * (1 + len(values.schedules))
+        for rule, value in values.schedules:
+            self._note(rule, value)
+
     def value_of(self, problem: Problem) -> int | None:
         """Return the least value of a problem's schedules, and keep the best one of all."""
         best: TiledProblem | None = None
@@ -121,7 +139,7 @@ class Evaluation:
         latest = self._latest() if is_makespan else NEVER
         for schedule in self._evaluator.schedules(problem, self._rules_worth_asking(), latest):
             self._left -= len(problem.tasks)
-            self._note(schedule.trial, schedule.score[0])
+            self._note(schedule.trial.rule, schedule.score[0])
             yield schedule
             ended = self._clock.now()
             self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
@@ -178,8 +196,7 @@ class Evaluation:
         least = min(self._least.values(), default=NEVER)
         return NEVER if least == NEVER else int(PROMISING * least)
 
-    def _note(self, trial: Trial, value: int) -> None:
-        rule = trial.assignment, trial.order
+    def _note(self, rule: Rule, value: int) -> None:
         self._least[rule] = min(value, self._least.get(rule, value))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:

@@ -11,6 +11,7 @@ from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.fitting import nearby
+from spmilp.tile_selection.helpers import Helpers
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
@@ -46,6 +47,7 @@ def refine_tilings(
     is_over: Callable[[], bool] = lambda: False,
     affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Delays = dict,
+    helpers: Helpers | None = None,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
@@ -80,6 +82,8 @@ def refine_tilings(
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
+    helpers
+        Evaluate tilings beside this process.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def refine_tilings(
         shape = network.tensors[group.output].shape
         return tile_grid(tiling, shape, reduction_length(network, group)), tiling.waves
 
-    trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts)
+    trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts, helpers)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)
@@ -126,9 +130,8 @@ class _Search:
             self._trials.is_better(choice.tilings)
             if self._trials.are_over:
                 return
-        self._try_bands()
-        for tilings in self._chosen_with(ALTERNATIVES[:AT_ONCE]):
-            self._trials.is_better(tilings)
+        self._try(self._with_bands())
+        self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
         neighbourhoods = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
             (0.1, self._with_stretches_of_others),
@@ -139,14 +142,15 @@ class _Search:
         )
         NeighbourhoodSearch(self._trials, neighbourhoods).run()
 
-    def _try_bands(self) -> None:
-        """Cut groups whose results do not fit into bands, where they do not compute in waves."""
+    def _try(self, tilings: Iterator[Tilings]) -> None:
+        self._trials.try_all((one, lambda is_better: None) for one in tilings)
+
+    def _with_bands(self) -> Iterator[Tilings]:
+        """Yield groups whose results do not fit in bands, where they do not compute in waves."""
         for bands in FusedBands(self._network, self._first.subject.machine).bands():
             best = self._trials.best
             changed = {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
-            self._trials.is_better({**best, **changed})
-            if self._trials.are_over:
-                return
+            yield {**best, **changed}
 
     def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""
