@@ -7,7 +7,7 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.candidates import CandidateMaker
+from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker
 from spmilp.tile_selection.cost_parameters import CostParameters
 from spmilp.tile_selection.estimate import Estimator, GroupTime, Source
 from spmilp.tile_selection.group_model import GroupModel
@@ -19,7 +19,7 @@ MOST_PROFILES = 16
 """Candidates of one group that are compared with all of its producer's."""
 
 TIGHT = 0.8
-"""A working set above this part of a memory is checked against the lowered problem."""
+"""A padded working set above this part of a memory is checked against the lowered problem."""
 
 Choice = Mapping[int, Profile]
 """A profile for each group, by the group's index."""
@@ -146,7 +146,8 @@ class CandidateSpace:
 
     def is_tight(self, profile: Profile) -> bool:
         """Return whether a candidate's tiles come close to the size of a memory they may lie in."""
-        size = profile.candidate.footprint.bytes
+        padding = SLACK_PIECES * self._rates.alignment
+        size = profile.candidate.footprint.bytes + padding
         cores = (self._machine.cores[core] for core in profile.candidate.cores)
         return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
 

@@ -60,9 +60,9 @@ class CandidateMaker:
     and at most two further axes of the output, so for convolutions N, C, H, W, CH, CW and HW with
     or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short; sizes also
     rounded to the array's dimensions. Where tiles are too large for a scratchpad, the axes (and,
-    as an alternative, the reduction) that shrink the working set most are cut further: until a tile
-    fits, until one fits beside what lies there for each core that shares the memory, and until two
-    do, so that the next tile's data can be fetched during a task.
+    as alternatives, the reduction too, or it alone) that shrink the working set most are cut
+    further: until a tile fits, until one fits beside what lies there for each core that shares the
+    memory, and until the next task's data can be fetched during a task.
     """
 
     def __init__(self, machine: Machine, rates: MachineRates) -> None:
@@ -98,9 +98,9 @@ class CandidateMaker:
         found: dict[TileGrid, Candidate] = {}
         seen: set[Tiling] = set()
         limits = self._limits(sizes, live)
-        for splits_reduction in (False, True):
-            shrinker = TileShrinker(model, splits_reduction)
-            for limit in limits:
+        for shrinkers in _shrinkers(model):
+            for limit, with_next in limits:
+                shrinker = shrinkers[with_next]
                 for counts in _base_counts(model, len(able)):
                     for tiling in _rounded(model, counts, self._machine):
                         go_on()
@@ -140,16 +140,17 @@ class CandidateMaker:
         untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
         return tuple(core.index for core in self._machine.cores if untiled[core.kind] is not None)
 
-    def _limits(self, sizes: Sequence[Bytes], live: Bytes) -> list[Bytes]:
-        """Return the bytes that a tile may take.
+    def _limits(self, sizes: Sequence[Bytes], live: Bytes) -> list[tuple[Bytes, bool]]:
+        """Return the bytes that a tile may take, and whether that includes what comes for the next.
 
-        A whole memory; a core's share of it without what lies there; half of that.
+        A whole memory; a core's share of it without what lies there; the same for both.
         """
         left = 1 - min(0.9, live / self._aggregate)
         limits = set()
         for size in {sizes[0], sizes[-1]}:
             share = int(size // self._sharers * left)
-            limits |= {self._less_padding(one) for one in (size, share, share // 2)}
+            limits |= {(self._less_padding(one), False) for one in (size, share)}
+            limits.add((2 * self._less_padding(share // 2), True))
         return sorted(limits, reverse=True)
 
     def _less_padding(self, size: Bytes) -> Bytes:
@@ -210,6 +211,23 @@ class CandidateMaker:
             "a machine with larger scratchpads, a smaller data type, or a model with smaller "
             "dimensions",
             short,
+        )
+
+
+def _shrinkers(model: GroupModel) -> Iterator[tuple[TileShrinker, TileShrinker]]:
+    """Yield, for each choice of what is cut, one that counts working sets and one with the next.
+
+    Cut are the tiles, tiles and the reduction, or the reduction alone: results then stay where they
+    are added up, in as many tiles as there were, and operands stream past.
+    """
+
+    def with_next(tiling: Tiling) -> Bytes:
+        return model.footprint(tiling).with_next
+
+    for reduction, tiles in ((False, True), (True, True), (True, False)):
+        yield (
+            TileShrinker(model, reduction, splits_tiles=tiles),
+            TileShrinker(model, reduction, with_next, splits_tiles=tiles),
         )
 
 

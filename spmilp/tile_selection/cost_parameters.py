@@ -8,8 +8,8 @@ HIDDEN = 0.1
 is rarely hidden in full."""
 
 OCCUPANCY = 0.5
-"""A working set of more than this part of what live tensors leave of a core's memory has no space
-beside it for the next one."""
+"""Where half of a working set and of what comes in for the next task is more than this part of what
+live tensors leave of a core's memory, there is no space for both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,15 +21,15 @@ class CostParameters:
     hidden
         Weight of what is expected to be hidden behind something longer.
     occupancy
-        Tasks and transfers are taken to alternate where a working set occupies more than this part
-        of a core's memory.
+        Tasks and transfers are taken to alternate where half of a working set and of what comes in
+        for the next task occupies more than this part of a core's memory.
     dram, exchange
         How many times as long as its rate says it takes DRAM to send, and the links between
         scratchpads to pass on.
     prefetch
         The part of the free memory that DRAM fills ahead of its use.
     setups
-        How many set-ups of a transfer from DRAM a core waits for at each of its tiles.
+        How many set-ups of a transfer from DRAM a core waits for at each of its tasks.
     """
 
     hidden: float = HIDDEN

@@ -28,7 +28,7 @@ class GroupTime:
     chip
         Cores, their memories' ports and the links between them: whichever is busy longest.
     last
-        Of ``chip``, from the arrival of the last operand on.
+        Of ``chip``, from the arrival of the last operand on: one task of each core.
     dram
         DRAM, sending what the group loads.
     prefetch
@@ -105,15 +105,15 @@ class _ProfileCosts:
         Cycles of each used core's tasks.
     longest
         The most of these.
-    most_tiles
-        The most tiles of a core.
+    most_tasks
+        The most tasks of a core.
     least_share
         The least share of a memory among the cores that can run its tiles, in bytes.
     """
 
     compute: Floats
     longest: float
-    most_tiles: float
+    most_tasks: float
     least_share: Bytes
 
 
@@ -179,9 +179,9 @@ class Estimator:
     ) -> list[GroupTime]:
         """Return about how long a group takes, for one producer of an input or for several.
 
-        Where two working sets do not fit what live tensors leave of a core's memory, its tasks and
-        its transfers alternate; where not even one fits, tensors must be moved out first, and cores
-        wait for each other.
+        Where what comes for the next task does not fit beside a working set into what live tensors
+        leave of a core's memory, its tasks and its transfers alternate; where not even the working
+        set fits, tensors must be moved out first, and cores wait for each other.
 
         Parameters
         ----------
@@ -195,9 +195,11 @@ class Estimator:
         """
         rates, parameters = self._rates, self._parameters
         fixed, placement = self._costs_of(profile), profile.placement
-        used, size = len(placement.used), profile.candidate.footprint.bytes
+        footprint = profile.candidate.footprint
+        used, size = len(placement.used), footprint.bytes
         left = 1 - min(0.9, live / rates.aggregate)
         occupancy = size / (left * fixed.least_share)
+        with_next = footprint.with_next / (left * fixed.least_share)
         traffic = self._input_traffic(profile, sources)
         to_dram = stored + profile.tiles * rates.dram_setup if stored else 0.0
         from_dram = traffic.from_dram
@@ -206,8 +208,9 @@ class Estimator:
             from_dram = from_dram + moved
             to_dram += moved
         loading = traffic.into[:, placement.homes] / rates.inbound
-        if occupancy <= parameters.occupancy:
-            waiting = traffic.late[:, placement.homes] / rates.inbound / placement.tiles_per_core
+        if with_next <= 2 * parameters.occupancy:
+            tasks = placement.tiles_per_core * profile.parts
+            waiting = traffic.late[:, placement.homes] / rates.inbound / tasks
             busy = np.maximum(fixed.compute + waiting, loading)
         else:
             busy = (fixed.compute + loading) * (1 if occupancy <= 1 else OVERFULL)
@@ -217,8 +220,8 @@ class Estimator:
         exchange = between / rates.on_chip if rates.on_chip > 0 else np.zeros_like(between)
         giving = traffic.most_given / rates.outbound
         chip = np.maximum(np.maximum(busy.max(axis=1), storing), np.maximum(exchange, giving))
-        chip = chip + rates.start * (1 + parameters.setups * fixed.most_tiles)
-        last = chip / fixed.most_tiles
+        chip = chip + rates.start * (1 + parameters.setups * fixed.most_tasks)
+        last = chip / fixed.most_tasks
         work = fixed.longest + loading.max(axis=1) + sent + (storing + exchange + giving)
         work = work * (parameters.hidden / HIDDEN)
         free = max(0.0, rates.aggregate - live - size * used)
@@ -255,7 +258,7 @@ class Estimator:
             self._cache[profile] = _ProfileCosts(
                 compute=compute,
                 longest=float(compute.max()),
-                most_tiles=float(profile.placement.tiles_per_core.max()),
+                most_tasks=float(profile.placement.tiles_per_core.max() * profile.parts),
                 least_share=min(map(self._rates.share_of, profile.candidate.cores)),
             )
         return self._cache[profile]

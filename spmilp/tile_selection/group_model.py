@@ -36,15 +36,25 @@ class Footprint:
     Parameters
     ----------
     parts
-        ``(name, bytes)`` of each operand, partial sum and output, aligned.
+        ``(name, bytes)`` of each operand, partial sum and output, aligned. A partial sum is written
+        over the one before.
+    ahead
+        Bytes of what comes in for the next task during this one. Where the next task adds to the
+        same partial sum that is its operands, else another working set.
     """
 
     parts: tuple[tuple[str, Bytes], ...]
+    ahead: Bytes
 
     @cached_property
     def bytes(self) -> Bytes:
         """The working set."""
         return sum(size for _, size in self.parts)
+
+    @property
+    def with_next(self) -> Bytes:
+        """The working set and what the next task needs besides."""
+        return self.bytes + self.ahead
 
 
 class GroupModel:
@@ -88,22 +98,24 @@ class GroupModel:
             box = tuple(map(_longest, grid.axes))
             parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
             needs = [self._needs(box, part, grid) for part in parts]
-            self._footprints[tiling] = Footprint(
-                parts=max(needs, key=lambda found: sum(size for _, size in found))
-            )
+            largest = max(needs, key=lambda found: sum(size for _, size in found))
+            ahead = sum(size for _, size in largest)
+            if len(grid.parts) > 1:
+                ahead = sum(size for name, size in needs[1] if name != SUMS)
+            self._footprints[tiling] = Footprint(parts=largest, ahead=ahead)
         return self._footprints[tiling]
 
     def least_bytes(self, tiling: Tiling) -> Bytes:
         """Return what the largest task needs at least, with its result written over an operand.
 
-        That is a partial sum, or an operand that the group may overwrite.
+        That is an operand that the group may overwrite, where it is no partial sum.
         """
         footprint = self.footprint(tiling)
+        if tiling.parts > 1 and self._item == PARTIAL_ITEM:
+            return footprint.bytes
         sizes = dict(footprint.parts)
-        over = [sizes.get(name, 0) for name in self._overwritable]
-        if SUMS in sizes or self._item == PARTIAL_ITEM:
-            over.append(sizes.get(SUMS_BEFORE, 0))
-        return footprint.bytes - min(max(over, default=0), footprint.parts[-1][1])
+        over = max((sizes.get(name, 0) for name in self._overwritable), default=0)
+        return footprint.bytes - min(over, footprint.parts[-1][1])
 
     def cycles(self, grid: TileGrid) -> tuple[Cycles | None, ...]:
         """Return the cycles of the largest tile on each kind of core, its parts added up.
@@ -211,13 +223,11 @@ class GroupModel:
             elements = prod(tensor.shape) if name in self._small else volume(read)
             found.append((name, self._aligned(elements * tensor.dtype.itemsize)))
         sums = self._aligned(volume(box) * PARTIAL_ITEM)
-        if part != grid.parts[0]:
-            found.append((SUMS_BEFORE, sums))
         if part != grid.parts[-1]:
-            found.append((SUMS, sums))
-        else:
-            found.append((self.group.output, self._aligned(volume(box) * self._item)))
-        return tuple(found)
+            return (*found, (SUMS, sums))
+        if part != grid.parts[0] and self._item != PARTIAL_ITEM:
+            found.append((SUMS_BEFORE, sums))
+        return (*found, (self.group.output, self._aligned(volume(box) * self._item)))
 
     def _aligned(self, size: Bytes) -> Bytes:
         return align_up(size, self._alignment)

@@ -126,8 +126,9 @@ class OperandTraffic:
         """Return the traffic of an operand that lies in DRAM, each tile's box in some pieces.
 
         A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
-        all of them fit beside one working set. What one memory has loaded, others take from it,
-        where the machine allows.
+        all of them fit beside one working set; a box of which tasks read one part after another is
+        loaded again for each tile. What one memory has loaded, others take from it, where the
+        machine allows.
         """
         taken = _operand_key(profile, number)
         if taken not in self._loads_cache:
@@ -135,14 +136,16 @@ class OperandTraffic:
         loads = self._loads_cache[taken]
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
-        transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        parts = profile.pieces_of(number)
+        transfers = pieces * parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
         shared = self._rates.on_chip > 0
         part = loads.part if shared else 1.0
         dram_setup = self._rates.dram_setup * part
         core_setup = self._rates.core_setup * (1 - part)
         all_bytes, all_transfers = float(into.sum()), float(transfers.sum())
         from_others = all_bytes * (1 - part) + all_transfers * core_setup
-        passed_on = self._rates.passing_on(loads.largest, loads.copies) if shared else 0.0
+        largest = loads.largest / parts
+        passed_on = self._rates.passing_on(largest, loads.copies) if shared else 0.0
         return Traffic(
             into=into + transfers * (dram_setup + core_setup),
             most_given=max(from_others / loads.givers, passed_on),
@@ -154,7 +157,8 @@ class OperandTraffic:
         reads, placement = profile.reads[number], profile.placement
         if reads.is_the_same_for_all:
             size = float(volume(reads.base) * profile.items[number])
-            changes = self._by_memory(placement.memories[placement.changes])
+            again = placement.changes if profile.pieces_of(number) == 1 else slice(None)
+            changes = self._by_memory(placement.memories[again])
             once = self._by_memory(placement.givers)
             return _Loads(
                 kept_bytes=once * size,
@@ -170,7 +174,8 @@ class OperandTraffic:
         sizes = volumes(boxes) * profile.items[number]
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
-        changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
+        if profile.pieces_of(number) == 1:
+            changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
         first = distinct_rows(np.column_stack([homes, flat]))[0]
         unique = distinct_rows(flat)[0]
         kept = self._by_memory(homes[first], sizes[first])
@@ -223,7 +228,8 @@ class OperandTraffic:
             taken = np.hstack([grid.shared_by(taker, len(takers)) for grid in grids])
         else:
             taken = _sums(overlaps(boxes, made), taker)
-        taken = np.minimum(taken, volumes(made)[None, :])
+        if profile.pieces_of(number) == 1:
+            taken = np.minimum(taken, volumes(made)[None, :])
         remote = np.where(takers[:, None] == givers[None, :], 0, taken)
         remote *= profile.items[number]
         shared = self._rates.on_chip > 0
@@ -257,7 +263,8 @@ def _sums(shared: Floats, taker: Ints) -> Floats:
 
 def _operand_key(profile: Profile, number: int) -> Hashable:
     """Return a value that is equal for what is taken into the same memories alike."""
-    return profile.reads[number].key, profile.placement, profile.items[number]
+    operand = profile.reads[number].key, profile.placement, profile.items[number]
+    return *operand, profile.pieces_of(number)
 
 
 def _in_batches(

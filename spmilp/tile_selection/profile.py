@@ -77,17 +77,29 @@ class Profile:
         What each tile reads of each input, by the input's position in ``Group.inputs``.
     items
         Bytes of an element of each input.
+    streamed
+        Inputs of which each part of the reduction reads another piece.
     """
 
     candidate: Candidate
     placement: Placement
     reads: Mapping[int, Reads]
     items: Sequence[Bytes]
+    streamed: frozenset[int]
 
     @property
     def tiles(self) -> int:
         """The number of output tiles."""
         return self.candidate.grid.tiles
+
+    @property
+    def parts(self) -> int:
+        """Parts of the reduction: tasks of each tile."""
+        return len(self.candidate.grid.parts)
+
+    def pieces_of(self, number: int) -> int:
+        """Return in how many pieces a tile reads an input, one after another."""
+        return self.parts if number in self.streamed else 1
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -125,4 +137,7 @@ def profile_of(model: GroupModel, candidate: Candidate, homes: Sequence[MemoryId
         placement=placement_of(own, candidate.grid.tiles),
         reads={position[name]: boxes for name, boxes in reads.items()},
         items=model.input_items,
+        streamed=frozenset(
+            position[name] for name, axes in model.drivers.items() if -1 in axes.values()
+        ),
     )

@@ -14,6 +14,8 @@ class TileShrinker:
 
     Parameters
     ----------
+    splits_reduction, splits_tiles
+        Whether the reduction may be cut, and the axes of the output.
     bytes_of
         The working set of a tiling; that of its footprint by default.
     """
@@ -23,10 +25,13 @@ class TileShrinker:
         model: GroupModel,
         splits_reduction: bool,
         bytes_of: Callable[[Tiling], Bytes] | None = None,
+        *,
+        splits_tiles: bool = True,
     ) -> None:
         self._model = model
         self._bytes_of = bytes_of or (lambda tiling: model.footprint(tiling).bytes)
         self._splits_reduction = splits_reduction
+        self._splits_tiles = splits_tiles
         self._next: dict[Tiling, Tiling | None] = {}
 
     def until_it_fits(self, tiling: Tiling, limit: Bytes) -> Tiling | None:
@@ -43,7 +48,7 @@ class TileShrinker:
         model = self._model
         for axis, splits in enumerate(model.splittable):
             length, count = model.shape[axis], tiling.counts[axis]
-            if splits and count < length:
+            if self._splits_tiles and splits and count < length:
                 more = tiling.with_count(axis, min(2 * count, length))
                 multiples = tiling.multiples
                 if multiples and 2 * count * multiples[axis] > length:

@@ -258,8 +258,8 @@ MODELS: list[tuple[Callable[[Path, Machine], Given], Cause, str, int, int, str]]
         a_network_whose_tiles_do_not_go_between_reserved_ranges,
         Cause.PIECES,
         "spm_0",
-        896,
+        1280,
         3200,
-        "smaller tiles: group y0 in 4x8/2 tiles instead of 2x4/2, group y1",
+        "smaller tiles: group y0 in 2x8/2 tiles instead of 1x4/2, group y1",
     ),
 ]

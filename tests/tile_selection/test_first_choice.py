@@ -1,4 +1,5 @@
 from dataclasses import replace
+from math import prod
 
 import pytest
 
@@ -8,8 +9,11 @@ from spmilp.lowering.limits import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
+from spmilp.machine.changed import Scale
 from spmilp.machine.machine import CoreKind, Machine
+from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Problem
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.candidates import Candidate, CandidateMaker
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
@@ -187,3 +191,30 @@ def test_slow_cores_are_not_taken_for_fast_ones() -> None:
     work = 64 * 64 * 65 // 8
     assert times[1].chip >= work
     assert min(time.chip for time in times.values()) >= work / 3
+
+
+def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() -> None:
+    # 16 MiB of weights, and 2 MiB of scratchpads: each weight should leave DRAM once all the same.
+    machine = load_machine("mesh4x4", Scale(spm=0.25, dram=0.5)).machine
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((1, 64, 2048)), 2048))
+    chosen = first_choice(network, machine)
+    problem = chosen.lower(chosen.tilings)
+    found = TilingEvaluator(machine).schedules(problem)
+    traffic = min(schedule.score[:2] for schedule in found)[1]
+
+    tiling = chosen.tilings[0]
+    assert (prod(tiling.counts), tiling.parts > 1) == (len(machine.cores), True)
+    assert traffic < 1.1 * 4 * (64 * 2048 + 2048 * 2048 + 64 * 2048)
+
+
+def test_a_partial_sum_counts_once_and_only_operands_come_ahead() -> None:
+    builder = NetworkBuilder("float16")
+    network = builder.network(builder.matmul(builder.input((1, 64, 512)), 256))
+    model = GroupModel(network, network.groups[0], star_machine(2, 1 << 20))
+    whole, split = (model.footprint(Tiling(counts=(1, 1, 2), parts=n)) for n in (1, 8))
+    operands, sums, result = 2 * (64 * 64 + 64 * 128), 4 * 64 * 128, 2 * 64 * 128
+
+    assert whole.with_next == 2 * whole.bytes
+    assert split.bytes == operands + sums + result
+    assert split.ahead == operands
