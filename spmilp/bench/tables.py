@@ -8,6 +8,7 @@ import pandas as pd
 from spmilp.bench.child import CRASHED
 from spmilp.bench.records import Record
 from spmilp.comparison.run import Moment
+from spmilp.problem.objective import Quantity
 
 MIB = 2**20
 
@@ -46,7 +47,8 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row for each run, compared with all runs on the same problem.
 
     ``docs/benchmarks.md`` explains the columns. The bound of a problem is the best that any solver
-    proved. The runs of ``solve`` have tiles of their own, so a problem and a bound of their own.
+    proved, or the network's roofline where that is higher. The runs of ``solve`` have tiles of
+    their own, so a problem and a bound of their own.
     """
     kept = list(records)
     strongest: dict[str, tuple[int, str]] = {}
@@ -54,8 +56,10 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     longest: dict[str, float] = {}
     for record in kept:
         problem = _problem(record)
-        if record.bound is not None and record.bound > strongest.get(problem, (-1, ""))[0]:
-            strongest[problem] = record.bound, record.bound_source
+        own = record.bound, record.bound_source
+        for bound, source in (own, (_roofline(record), "roofline")):
+            if bound is not None and bound > strongest.get(problem, (-1, ""))[0]:
+                strongest[problem] = bound, source
         if record.objective is not None:
             best[problem] = min(record.objective, best.get(problem, record.objective))
         longest[problem] = max(record.seconds or 0.0, longest.get(problem, 0.0))
@@ -86,6 +90,12 @@ def progress_frame(records: Iterable[Record]) -> pd.DataFrame:
     ]
     columns = ["instance", "solver", "seed", "seconds", "objective"]
     return pd.DataFrame(rows, columns=columns).round(DIGITS)
+
+
+def _roofline(record: Record) -> int | None:
+    """Return it where it bounds what is minimised."""
+    known = record.statistics
+    return known.roofline if known and known.quantity == Quantity.MAKESPAN else None
 
 
 def _problem(record: Record) -> str:

@@ -59,7 +59,8 @@ def test_the_bound_is_the_best_that_any_solver_proved_on_the_same_problem() -> N
 
 def test_solve_has_a_problem_and_a_bound_of_its_own() -> None:
     solved = row(runs_frame(RECORDS), "x", "solve")
-    assert (solved["bound"], solved["tasks"], solved["roofline"]) == (40, 40, 50)
+    assert (solved["bound"], solved["bound_source"], solved["own_bound"]) == (50, "roofline", 40)
+    assert (solved["tasks"], solved["roofline"]) == (40, 50)
     assert solved["roofline_gap"] == pytest.approx(46 / 96, abs=1e-6)
 
 
@@ -123,7 +124,9 @@ def test_baselines_are_compared_where_both_have_a_plan() -> None:
 
 
 def test_a_quantity_that_vanishes_can_be_compared() -> None:
-    zero = [record("x", "list", 0, bound=0), record("x", "auto", 3, bound=0)]
+    bytes_moved = replace(STATISTICS, quantity="dram_traffic")
+    runs = (("list", 0), ("auto", 3))
+    zero = [record("x", name, value, bound=0, statistics=bytes_moved) for name, value in runs]
     frame = runs_frame(zero)
 
     assert row(frame, "x", "list")["ratio_to_bound"] == 1
