@@ -10,6 +10,7 @@ efficient the tasks become.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import ceil, gcd
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import NO_LIMIT, machine_rates
@@ -91,6 +92,15 @@ def _next_use(uses: list[int], now: int) -> int:
 SHARES = (0.5, 1.0)
 """Parts of all scratchpads beyond which waiting results are fused."""
 
+ROOM = (0.72, 0.5)
+"""Parts of what weights leave of the scratchpads that line buffers may take."""
+
+MORE_BANDS = 1.35
+"""Times as many bands may be made so that all are of one height."""
+
+LEAST_WIDTH = 8
+"""Elements of a tile along the axis on which the cores share a band."""
+
 BANDS_PER_CORE = (8, 4, 2)
 
 BAND_WORKING_SET = 0.45
@@ -102,22 +112,31 @@ class FusedBands:
 
     def __init__(self, network: Network, machine: Machine) -> None:
         self._network = network
+        self._cores = len(machine.cores)
         self._machine = machine
         self._rates = machine_rates(machine)
         self._waiting = expected_residence(network, NO_LIMIT).live
-        self._computed = {group.output for group in network.groups}
+        self._maker = {group.output: group.index for group in network.groups}
         self._capacity = int(BAND_WORKING_SET * self._rates.least_share)
 
     def bands(self) -> Iterator[dict[int, Tiling]]:
         """Yield tilings for the groups of some runs: of all runs first, then of each alone.
 
         A run is as many groups in a row as there are of which the results that wait are too large.
+        First the cores share each band along a second axis, in bands as high as line buffers of the
+        whole run may be; then each core has bands of its own.
         """
         alone: list[dict[int, Tiling]] = []
         for share in SHARES:
-            runs = [[*run] for run in self._runs(share)]
+            runs = [
+                [GroupModel(self._network, g, self._machine) for g in r] for r in self._runs(share)
+            ]
+            for room in ROOM:
+                each = [self._shared(run, room) for run in runs]
+                yield {index: tiling for one in each for index, tiling in one.items()}
+                alone += each if len(each) > 1 else []
             for bands in BANDS_PER_CORE:
-                each = [self._cut(run, bands) for run in runs]
+                each = [self._cut(run, bands * self._cores, 1) for run in runs]
                 yield {index: tiling for one in each for index, tiling in one.items()}
                 alone += each if len(each) > 1 else []
         yield from alone
@@ -129,17 +148,49 @@ class FusedBands:
         )
         return (run for too_large, run in by_size if too_large)
 
-    def _cut(self, run: Sequence[Group], bands: int) -> dict[int, Tiling]:
-        """Return tilings of one run with so many bands for each core, as far as axes are long."""
-        models = [GroupModel(self._network, group, self._machine) for group in run]
-        axis = self._common_axis(models)
+    def _shared(self, run: Sequence[GroupModel], room: float) -> dict[int, Tiling]:
+        """Return tilings of one run in bands that the cores share."""
+        weights = {
+            name
+            for model in run
+            for name in model.group.inputs
+            if name not in self._maker and name not in self._network.inputs
+        }
+        taken = self._cores * sum(self._network.tensors[name].bytes for name in weights)
+        left = max(self._rates.aggregate - taken, self._rates.aggregate // 8)
+        bands = ceil(self._line_bytes(run) / (room * left))
+        across = self._parts_across(run)
+        axis = self._common_axis(run)
+        count = _even(bands * self._cores // across, [_length(model, axis) for model in run])
+        return self._cut(run, count, across)
+
+    def _parts_across(self, run: Sequence[GroupModel]) -> int:
+        """Return into how many parts the cores cut a band: a divisor of their number."""
+        axis = self._common_axis(run)
+        width = min(_length(model, _other(model, axis)) for model in run)
+        divisors = (n for n in range(1, self._cores + 1) if self._cores % n == 0)
+        return max((n for n in divisors if n * LEAST_WIDTH <= width), default=1)
+
+    def _line_bytes(self, run: Sequence[GroupModel]) -> Bytes:
+        """Return the bytes that a run's results take, each for as many bands as readers lag."""
+        place = {model.group.index: number for number, model in enumerate(run)}
+        lags = dict.fromkeys((model.group.output for model in run), 1)
+        for number, model in enumerate(run):
+            for name in model.group.inputs:
+                if name in lags:
+                    lags[name] = max(lags[name], 1 + number - place[self._maker[name]])
+        return sum(lag * self._network.tensors[name].bytes for name, lag in lags.items())
+
+    def _cut(self, run: Sequence[GroupModel], bands: int, across: int) -> dict[int, Tiling]:
+        """Return tilings of one run in so many bands and parts of each, as far as axes are long."""
+        axis = self._common_axis(run)
         found = {}
-        for model in models:
-            count = min(_length(model, axis), bands * len(self._machine.cores))
-            if count > 1:
-                banded = Tiling(counts=tuple(count if a == axis else 1 for a in _axes(model)))
+        for model in run:
+            wanted = {_other(model, axis): across, axis: bands}
+            counts = tuple(min(_length(model, a), wanted.get(a, 1)) for a in _axes(model))
+            if max(counts, default=1) > 1:
                 fitting = TileShrinker(model, splits_reduction=False).until_it_fits(
-                    banded, self._capacity
+                    Tiling(counts=counts), self._capacity
                 )
                 if fitting is not None:
                     found[model.group.index] = fitting
@@ -157,14 +208,31 @@ class FusedBands:
 
     def _computed_bytes(self, model: GroupModel, axis: int) -> Bytes:
         """Return the bytes that the largest of one tile for each core reads of computed tensors."""
-        count = min(_length(model, axis), len(self._machine.cores))
+        count = min(_length(model, axis), self._cores)
         cut = Tiling(counts=tuple(count if a == axis else 1 for a in _axes(model)))
         parts = model.footprint(cut).parts
-        return sum(size for name, size in parts if name in self._computed)
+        return sum(size for name, size in parts if name in self._maker)
+
+
+def _even(count: int, lengths: Sequence[int]) -> int:
+    """Return a count of at least so many bands, of equal height if few more are enough for that.
+
+    Tiles of the same bytes take each other's places; others leave gaps.
+    """
+    most = min(gcd(*lengths), int(MORE_BANDS * count))
+    return next(
+        (n for n in range(count, most + 1) if all(long % n == 0 for long in lengths)), count
+    )
 
 
 def _axes(model: GroupModel) -> range:
     return range(len(model.shape))
+
+
+def _other(model: GroupModel, axis: int) -> int:
+    """Return the axis along which cores share a band: the last one, or the one before."""
+    last = len(model.shape) - 1
+    return last if axis != last else max(0, last - 1)
 
 
 def _length(model: GroupModel, axis: int) -> int:

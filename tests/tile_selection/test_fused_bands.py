@@ -5,6 +5,7 @@ import pytest
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
+from spmilp.machine.machine import MemoryKind
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.refine import refine_tilings
@@ -45,11 +46,34 @@ def test_banded_tiles_fit(position: int) -> None:
     assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
 
 
-def test_more_bands_are_tried_first() -> None:
+def test_a_chain_whose_rows_fit_stores_nothing_but_its_output() -> None:
+    builder = NetworkBuilder()
+    data = builder.input((1, 3, 64, 64))
+    for _ in range(5):
+        data = builder.conv(data, 8)
+    network, machine = builder.network(data), star_machine(4, ROOM)
+    first, whole = first_choice(network, machine), network.tensors[data].bytes
+    assert whole >= 4 * ROOM
+
+    bands = next(FusedBands(network, machine).bands())
+    problem = first.lower({**first.tilings, **bands})
+    rules = [("across_bands", "fused_bands")]
+    found = next(TilingEvaluator(machine).schedules(problem, rules)).state
+
+    residencies, transfers = found.residencies, found.made_transfers()
+    is_dram = [memory.kind is MemoryKind.DRAM for memory in machine.memories]
+    stored = [t["slice"] for t in transfers if is_dram[residencies[t["destination"]]["memory"]]]
+    loaded = [t["slice"] for t in transfers if is_dram[residencies[t["source"]]["memory"]]]
+    assert sum(problem.slices[one].bytes for one in stored) == whole
+    made = {written for task in problem.tasks for written in task.writes}
+    assert not any(problem.slices[one].buffer in made for one in loaded)
+
+
+def test_the_highest_bands_that_may_fit_are_tried_first() -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
     first, second, *_ = FusedBands(network, machine).bands()
     for index in first.keys() & second.keys():
-        assert max(first[index].counts) >= max(second[index].counts)
+        assert max(first[index].counts) <= max(second[index].counts)
     assert first != second
 
 

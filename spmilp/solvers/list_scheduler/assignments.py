@@ -15,8 +15,8 @@ import numpy as np
 from spmilp.compiled import kernel, part
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Rows, numbers, rows_of
-from spmilp.solvers.list_scheduler.orders import operator_of
-from spmilp.units import CoreIdx
+from spmilp.solvers.list_scheduler.orders import banded_operators, operator_of
+from spmilp.units import CoreIdx, TaskIdx
 
 
 class Holders(NamedTuple):
@@ -196,6 +196,11 @@ def locality(problem: Problem) -> Ints:
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
     work stays balanced.
     """
+    return _nearest(problem, frozenset())
+
+
+def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:
+    """Return cores near to what tiles read; those of some operators go to the cores in turn."""
     along = along_the_chip(problem)
     buffers = numbers(slice_.buffer for slice_ in problem.slices)
     sizes = numbers(slice_.bytes for slice_ in problem.slices)
@@ -206,11 +211,37 @@ def locality(problem: Problem) -> Ints:
         able = _able(problem, units[0], along)
         share = -(-len(units) // len(able))
         found = np.zeros(len(units), np.int64)
-        tiles = _tiles(units, in_shares(problem, units, along))
+        if all(u.tasks for u in units) and operator_of(units[0].tasks[0]) in in_turn:
+            # With nothing read, each tile comes to its default.
+            tiles = _tiles(units, _band_by_band(units, able))
+            tiles = tiles._replace(reads=rows_of([[] for _ in units]))
+        else:
+            tiles = _tiles(units, in_shares(problem, units, along))
         nearest_cores(tiles, holders, idle_cores(able, len(along)), buffers, sizes, share, found)
         return found.tolist()
 
     return _by_operator(problem, nearest)
+
+
+def across_bands(problem: Problem) -> Ints:
+    """Like :func:`locality`, but tiles of banded operators go to the cores in turn.
+
+    So the cores share each band, and the tiles of a core lie above each other: it keeps a few rows
+    of each result for its own next tile, and little moves between cores.
+    """
+    return _nearest(problem, banded_operators(problem))
+
+
+def _band_by_band(units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
+    """Give the tiles to the cores in turn, along the axis that is cut most often the slowest."""
+    boxes = [unit.tasks[0].tile.box if unit.tasks[0].tile else () for unit in units]
+    cuts = [len(set(intervals)) for intervals in zip(*boxes, strict=True)]
+    axis = max(range(len(cuts)), key=cuts.__getitem__)
+    found = [cores[0]] * len(units)
+    order = sorted(range(len(units)), key=lambda unit: (boxes[unit][axis], boxes[unit]))
+    for place, unit in enumerate(order):
+        found[unit] = cores[place % len(cores)]
+    return found
 
 
 def earliest_finish(problem: Problem) -> Ints:
@@ -306,6 +337,7 @@ def _tiles(units: Sequence[Unit], default: Sequence[CoreIdx]) -> Tiles:
 ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {
     "contiguous": contiguous,
     "locality": locality,
+    "across_bands": across_bands,
     "rotating_contiguous": rotating_contiguous,
     "round_robin": round_robin,
     "earliest_finish": earliest_finish,

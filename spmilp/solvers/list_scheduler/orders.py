@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
-from math import gcd
+from math import gcd, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,13 +238,48 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     return by_priority(before, keys.tolist())
 
 
+def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
+    """Return the operators that are cut into bands, as :func:`operator_of` names them.
+
+    Of a run of operators whose results do not fit, as many bands of each as its readers lag do: one
+    for each operator from it to its last reader, and a band is a tile for each core.
+    """
+    operators = operators_of(problem)
+    is_tight = _tight_operators(problem, operators)
+    if not is_tight.any():
+        return frozenset()
+    names = list(dict.fromkeys(map(operator_of, problem.tasks)))
+    last, result = np.arange(len(names)), np.zeros(len(names))
+    maker = {written: task.index for task in problem.tasks for written in task.writes}
+    for task in problem.tasks:
+        reader = operators[task.index]
+        result[reader] += sum(problem.buffers[written].bytes for written in task.writes)
+        for read in task.reads:
+            made = maker.get(problem.slices[read].buffer)
+            if made is not None:
+                last[operators[made]] = max(last[operators[made]], reader)
+    bands = np.maximum(1, np.bincount(operators) / len(problem.machine.cores))
+    found: list[tuple[str, TaskIdx]] = []
+    for tight, run in groupby(range(len(names)), key=is_tight.__getitem__):
+        those = list(run)
+        lag = 1 + np.minimum(last[those], those[-1]) - those
+        if tight and sum(lag * result[those] / bands[those]) <= _scratchpad_bytes(problem):
+            found += (names[number] for number in those)
+    return frozenset(found)
+
+
+def _scratchpad_bytes(problem: Problem) -> float:
+    """Return the usable bytes of all memories in which cores work; infinity without a limit."""
+    homes = {core.memory for core in problem.machine.cores}
+    sizes = [problem.machine.memories[home].usable for home in homes]
+    return sum(inf if size is None else size for size in sizes)
+
+
 def _tight_operators(problem: Problem, operators: Ints) -> np.ndarray:
     """Say for each operator whether the results that wait while it runs are too large."""
     count = int(operators.max(initial=-1)) + 1
-    homes = {core.memory for core in problem.machine.cores}
-    sizes = [problem.machine.memories[home].usable for home in homes]
-    capacity = sum(size for size in sizes if size is not None)
-    if None in sizes or capacity == 0:
+    capacity = _scratchpad_bytes(problem)
+    if capacity in {0, inf}:
         return np.zeros(count, bool)
     last: dict[int, int] = {}
     for task in problem.tasks:
