@@ -235,10 +235,10 @@ def across_bands(problem: Problem) -> Ints:
 def _band_by_band(units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
     """Give the tiles to the cores in turn, along the axis that is cut most often the slowest."""
     boxes = [unit.tasks[0].tile.box if unit.tasks[0].tile else () for unit in units]
-    cuts = [len(set(intervals)) for intervals in zip(*boxes, strict=True)]
-    axis = max(range(len(cuts)), key=cuts.__getitem__)
+    cuts = [len(set(intervals)) for intervals in zip(*boxes, strict=False)]
+    slowest = max(range(len(cuts)), key=cuts.__getitem__, default=0)
     found = [cores[0]] * len(units)
-    order = sorted(range(len(units)), key=lambda unit: (boxes[unit][axis], boxes[unit]))
+    order = sorted(range(len(units)), key=lambda unit: (boxes[unit][slowest:], boxes[unit]))
     for place, unit in enumerate(order):
         found[unit] = cores[place % len(cores)]
     return found
