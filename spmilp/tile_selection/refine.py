@@ -147,10 +147,13 @@ class _Search:
 
     def _with_bands(self) -> Iterator[Tilings]:
         """Yield groups whose results do not fit in bands, where they do not compute in waves."""
-        for bands in FusedBands(self._network, self._first.subject.machine).bands():
+        fused = FusedBands(self._network, self._first.subject.machine)
+        start = self._trials.best
+        for bands in fused.bands():
+            yield start | {one: tiling for one, tiling in bands.items() if start[one].waves == 1}
+        for bands in fused.bands_of_single_runs():
             best = self._trials.best
-            changed = {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
-            yield {**best, **changed}
+            yield best | {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
 
     def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""

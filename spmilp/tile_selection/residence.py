@@ -120,26 +120,30 @@ class FusedBands:
         self._capacity = int(BAND_WORKING_SET * self._rates.least_share)
 
     def bands(self) -> Iterator[dict[int, Tiling]]:
-        """Yield tilings for the groups of some runs: of all runs first, then of each alone.
+        """Yield tilings for the groups of all runs.
 
         A run is as many groups in a row as there are of which the results that wait are too large.
         First the cores share each band along a second axis, in bands as high as line buffers of the
         whole run may be; then each core has bands of its own.
         """
-        alone: list[dict[int, Tiling]] = []
+        for each in self._of_runs():
+            yield {index: tiling for one in each for index, tiling in one.items()}
+
+    def bands_of_single_runs(self) -> Iterator[dict[int, Tiling]]:
+        """Yield such tilings for one run alone, where there are several."""
+        for each in self._of_runs():
+            yield from each if len(each) > 1 else ()
+
+    def _of_runs(self) -> Iterator[list[dict[int, Tiling]]]:
         for share in SHARES:
             runs = [
-                [GroupModel(self._network, g, self._machine) for g in r] for r in self._runs(share)
+                [GroupModel(self._network, group, self._machine) for group in run]
+                for run in self._runs(share)
             ]
-            for room in ROOM:
-                each = [self._shared(run, room) for run in runs]
-                yield {index: tiling for one in each for index, tiling in one.items()}
-                alone += each if len(each) > 1 else []
-            for bands in BANDS_PER_CORE:
-                each = [self._cut(run, bands * self._cores, 1) for run in runs]
-                yield {index: tiling for one in each for index, tiling in one.items()}
-                alone += each if len(each) > 1 else []
-        yield from alone
+            yield from ([self._shared(run, room) for run in runs] for room in ROOM)
+            yield from (
+                [self._cut(run, bands * self._cores, 1) for run in runs] for bands in BANDS_PER_CORE
+            )
 
     def _runs(self, share: float) -> Iterator[Iterator[Group]]:
         limit = share * self._rates.aggregate
