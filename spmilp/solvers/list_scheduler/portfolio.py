@@ -14,7 +14,13 @@ from spmilp.solvers.kernels.serial.extract import Scorer
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
-from spmilp.solvers.list_scheduler.rules import FIRST_RULES, MIXED_ORDERS, ORDERS, RuleMixture
+from spmilp.solvers.list_scheduler.rules import (
+    FIRST_RULES,
+    MIXED_ORDERS,
+    ORDERS,
+    SPARING,
+    RuleMixture,
+)
 from spmilp.units import Cycles
 
 FIRST_WEIGHTS = {
@@ -23,6 +29,7 @@ FIRST_WEIGHTS = {
     Quantity.ENERGY: Weights(dram=1000.0, evict=4.0),
     Quantity.PEAK_SPM: Weights(dram=2.0),
 }
+SPARING_WEIGHTS = FIRST_WEIGHTS | {Quantity.MAKESPAN: Weights(dram=8.0, evict=4.0)}
 OTHER_WEIGHTS = (
     Weights(dram=0.5),
     Weights(dram=8.0),
@@ -152,8 +159,9 @@ class Portfolio:
 
     def _trials(self) -> Iterator[Trial]:
         usual = FIRST_WEIGHTS[self._problem.objective.first]
+        sparing = SPARING_WEIGHTS[self._problem.objective.first]
         for assignment, order in self._only or self._rules():
-            yield Trial(assignment, order, usual)
+            yield Trial(assignment, order, sparing if order == SPARING else usual)
             yield from self._mixed_after(assignment, order, usual)
         if self._only:
             return
@@ -203,7 +211,8 @@ class Portfolio:
         cores = self._assignments[trial.assignment]
         name = trial.order, trial.assignment
         if name not in self._orders:
-            self._orders[name] = ORDERS[trial.order](self._problem, cores)
+            rule = "round_robin" if trial.order == SPARING else trial.order
+            self._orders[name] = ORDERS[rule](self._problem, cores)
         return self._orders[name], cores
 
     def _run(self, trial: Trial) -> Found | None:
