@@ -11,7 +11,7 @@ from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of, bands_first
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.helpers import Question, Values
@@ -137,8 +137,7 @@ class Evaluation:
         began = self._clock.now()
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
-        rules = bands_first(problem, self._rules_worth_asking())
-        for schedule in self._evaluator.schedules(problem, rules, latest):
+        for schedule in self._evaluator.promising(problem, self._rules_worth_asking(), latest):
             self._left -= len(problem.tasks)
             self._note(schedule.trial.rule, schedule.score[0])
             yield schedule

@@ -19,7 +19,6 @@ from typing import IO
 from spmilp.interruptible import Background
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.list_scheduler.rules import bands_first
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.first_choice import NetworkOnMachine
@@ -201,8 +200,7 @@ def values_of(subject: NetworkOnMachine, evaluator: TilingEvaluator, question: Q
     problem = subject.lower(question.tilings)
     if groups_that_do_not_fit(problem):
         return Values(tasks=0)
-    rules = bands_first(problem, question.rules)
-    found = list(evaluator.schedules(problem, rules, question.latest))
+    found = list(evaluator.promising(problem, question.rules, question.latest))
     values = Values(
         tasks=len(problem.tasks),
         schedules=tuple((one.trial.rule, one.score[0]) for one in found),

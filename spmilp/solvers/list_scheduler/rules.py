@@ -1,6 +1,6 @@
 """The rules of the list scheduler by name, the order in which they are tried, and mixtures."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,7 +8,6 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState
 from spmilp.solvers.list_scheduler.orders import (
-    banded_operators,
     critical_path,
     depth_first,
     fused_bands,
@@ -31,11 +30,12 @@ ORDERS: dict[str, Callable[[Problem, Ints], Ints]] = {
     "depth_first": _whatever_cores(depth_first),
 }
 
-BANDS_RULE = ("across_bands", "fused_bands")
+BANDS_RULES = (("across_bands", "fused_bands"), ("locality", "fused_bands"))
+"""They are the same where no operators are cut into bands."""
 
 FIRST_RULES = (
     ("locality", "round_robin"),
-    BANDS_RULE,
+    BANDS_RULES[0],
     ("contiguous", "fused_bands"),
     ("earliest_finish", "critical_path"),
     ("rotating_contiguous", "critical_path"),
@@ -62,16 +62,6 @@ EVALUATION_RULES = (
 )
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
 no other three did better. The last one is 23 % better than the others on SqueezeNet for Cell."""
-
-
-def bands_first(problem: Problem, rules: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return rules, with that for bands before them where operators are cut into bands.
-
-    What other tilings have shown it to be worth says nothing of it there.
-    """
-    first = [BANDS_RULE] if banded_operators(problem) else []
-    return list(dict.fromkeys([*first, *rules]))
-
 
 MIXED_ORDERS = (
     ("round_robin",),
