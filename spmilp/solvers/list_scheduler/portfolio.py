@@ -1,7 +1,7 @@
 """All rules of the list scheduler, tried in turn."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -53,11 +53,16 @@ class Trial:
     assignment: str
     order: str
     weights: Weights
+    multicasts: bool = True
 
     @property
     def rule(self) -> tuple[str, str]:
         """The assignment and the order."""
         return self.assignment, self.order
+
+    def is_like(self, other: "Trial") -> bool:
+        """Say whether only the weights may differ."""
+        return self.rule == other.rule and self.multicasts == other.multicasts
 
     def __str__(self) -> str:
         return f"{self.assignment}/{self.order}"
@@ -106,9 +111,10 @@ class Found:
 class Portfolio:
     """Schedules a problem by the rules of a portfolio.
 
-    First every assignment with every order, and mixtures of them, then other weights with the best
-    three of all. A trial with the same order, cores and weights as another is left out. The number
-    of trials depends on the number of tasks.
+    First every assignment with every order, and mixtures of them, the first of them also without
+    multicasts, where engines can: those plans are longer, but some become shorter in the end. Then
+    other weights with the best three of all. A trial with the same order, cores and settings as
+    another is left out. The number of trials depends on the number of tasks.
 
     Parameters
     ----------
@@ -138,7 +144,7 @@ class Portfolio:
         self._missing = {
             orders: set(product(ASSIGNMENTS, orders)) for orders in (() if only else MIXED_ORDERS)
         }
-        self._tried: set[tuple[bytes, bytes, Weights]] = set()
+        self._tried: set[tuple[bytes, bytes, Weights, bool]] = set()
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self.reason = "no trial was made"
         """Why the last trial that failed found no schedule."""
@@ -161,14 +167,20 @@ class Portfolio:
         usual = FIRST_WEIGHTS[self._problem.objective.first]
         sparing = SPARING_WEIGHTS[self._problem.objective.first]
         for assignment, order in self._only or self._rules():
-            yield Trial(assignment, order, sparing if order == SPARING else usual)
+            first = Trial(assignment, order, sparing if order == SPARING else usual)
+            yield first
+            is_first = not self._only and (assignment, order) in FIRST_RULES
+            # Without cores there is nobody yet for whom a transfer could do more.
+            is_open = ASSIGNMENTS[assignment] is earliest_finish
+            if is_first and self._runner.can_multicast and not is_open:
+                yield replace(first, multicasts=False)
             yield from self._mixed_after(assignment, order, usual)
         if self._only:
             return
         best = sorted(self._scores, key=self._scores.__getitem__)[:3]
         for trial in best:
             for weights in OTHER_WEIGHTS:
-                yield Trial(trial.assignment, trial.order, weights)
+                yield replace(trial, weights=weights)
 
     def _rules(self) -> list[tuple[str, str]]:
         """Return every assignment with every order, in the order in which they are tried."""
@@ -198,10 +210,10 @@ class Portfolio:
         return operators_of(self._problem)
 
     def _is_new(self, trial: Trial) -> bool:
-        """Say whether no other trial had the same order, cores and weights."""
+        """Say whether no other trial had the same order, cores and settings."""
         order, cores = self._decided(trial)
         known = len(self._tried)
-        self._tried.add((order.tobytes(), cores.tobytes(), trial.weights))
+        self._tried.add((order.tobytes(), cores.tobytes(), trial.weights, trial.multicasts))
         return len(self._tried) > known
 
     def _decided(self, trial: Trial) -> tuple[Ints, Ints]:
@@ -217,20 +229,21 @@ class Portfolio:
 
     def _run(self, trial: Trial) -> Found | None:
         order, cores = self._decided(trial)
-        stop, state = self._runner.run(order, cores, trial.weights, self._latest)
+        weights, casts = trial.weights, trial.multicasts
+        stop, state = self._runner.run(order, cores, weights, self._latest, multicasts=casts)
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, state)
             self.shortage = self._runner.shortage(stop, state)
             self.was_late = stop is Stop.TOO_LATE
             return None
         for orders, missing in self._missing.items():
-            if trial.order in orders and missing:
+            if casts and trial.order in orders and missing:
                 if orders not in self._mixtures:
                     self._mixtures[orders] = RuleMixture(self._operators)
                 self._mixtures[orders].add(order, cores, state)
         self._scores[trial] = self._score(state)
 
         def again() -> ScheduleState:
-            return self._runner.run(order, cores, trial.weights)[1]
+            return self._runner.run(order, cores, weights, multicasts=casts)[1]
 
         return Found(self._scores[trial], trial, order, state, again)

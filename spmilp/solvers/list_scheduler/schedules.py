@@ -103,7 +103,7 @@ class Schedules:
         before = [self._newest, *self.kept]
         self._newest = found
         if self._is_worth_keeping(found):
-            others = [one for one in self.kept if one.trial.rule != found.trial.rule]
+            others = [one for one in self.kept if not one.trial.is_like(found.trial)]
             self.kept = sorted([*others, found], key=lambda one: one.score)
             activities = found.state.tasks.size + len(found.state.made_transfers())
             del self.kept[max(2, min(MOST_KEPT, ACTIVITIES_KEPT // activities)) :]
@@ -114,7 +114,7 @@ class Schedules:
     def _is_worth_keeping(self, found: Found) -> bool:
         if any(found.score == other.score for other in self.kept):
             return False
-        alike = (one for one in self.kept if one.trial.rule == found.trial.rule)
+        alike = (one for one in self.kept if one.trial.is_like(found.trial))
         return all(found.score < one.score for one in alike)
 
 
@@ -129,7 +129,8 @@ def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solv
     trial = found.trial
     settings = (("assignment", trial.assignment), ("order", trial.order))
     weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
-    return plan_of(problem, routes, found.state, bound, solver, (*settings, *weights))
+    alone = () if trial.multicasts else (("multicasts", "no"),)
+    return plan_of(problem, routes, found.state, bound, solver, (*settings, *weights, *alone))
 
 
 def _schedules(context: SearchContext) -> Schedules:

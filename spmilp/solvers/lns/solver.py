@@ -60,11 +60,11 @@ class InitialSolutions:
 
     def plans(self) -> Iterator[Plan]:
         """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
-        rank: Counter[str] = Counter()
+        rank: Counter[tuple[str, bool]] = Counter()
         order: list[tuple[int, int]] = []
         kept = self._schedules.kept
         for position, found in enumerate(kept):
-            family = found.trial.assignment.split()[0]
+            family = found.trial.assignment.split()[0], found.trial.multicasts
             order.append((rank[family], position))
             rank[family] += 1
         for _, position in sorted(order):

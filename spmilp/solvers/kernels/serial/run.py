@@ -79,6 +79,11 @@ class Runner:
     multicasts
         Whether transfers may fill several memories, where engines can and the makespan counts.
 
+    Attributes
+    ----------
+    can_multicast
+        Whether they do, unless a run is told otherwise.
+
     Raises
     ------
     SpmilpError
@@ -92,15 +97,21 @@ class Runner:
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         able = any(engine.multicast for engine in problem.machine.engines)
-        is_of_use = multicasts and able and problem.objective.first is Quantity.MAKESPAN
-        self._reach = TASKS_AHEAD * len(problem.machine.cores) if is_of_use else 0
+        by_makespan = problem.objective.first is Quantity.MAKESPAN
+        self.can_multicast = multicasts and able and by_makespan
         resources = len(problem.machine.engines) + len(problem.machine.links)
         # Rows that are never used cost nothing: the system gives zeros when they are touched.
         rows = 8 * (len(problem.slices) + self._tables.reads.size) + 256
         self.sizes = TableSizes(rows, steps=1024 * resources + 16 * rows)
 
     def run(
-        self, order: Ints, cores: Ints, weights: Weights, latest: int = NEVER
+        self,
+        order: Ints,
+        cores: Ints,
+        weights: Weights,
+        latest: int = NEVER,
+        *,
+        multicasts: bool = True,
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
@@ -113,10 +124,13 @@ class Runner:
             For each task its core, or -1 to let the scheduler choose.
         latest
             Stop with ``TOO_LATE`` when the makespan is sure to exceed this.
+        multicasts
+            Whether transfers may fill several memories, where ``can_multicast``.
         """
         machine = self._machine_for(cores)
+        reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
         while True:
-            state = self._new_state(machine, order, cores, weights, latest)
+            state = self._new_state(machine, order, cores, weights, latest)._replace(reach=reach)
             if len(self._problem.tasks) < MANY_TASKS:
                 stop = Stop(generate_schedule(state, order))
             else:
@@ -168,7 +182,7 @@ class Runner:
             space=new_address_space(self._problem.machine.memories, self.sizes.blocks),
             timeline=new_timeline(machine.resources.size, self.sizes.steps),
             scale=machine.scale,
-            reach=self._reach,
+            reach=0,
             cast_links=np.zeros(machine.resources.size, np.int64),
             weights=weights,
         )
