@@ -74,6 +74,7 @@ LNS = {
     "windows": LnsOptions(windows=False),
     "reassignment": LnsOptions(reassignment=False),
     "advancing loads": LnsOptions(advance_loads=False),
+    "joint windows": LnsOptions(joint_windows=False),
 }
 MEMBERS = ("search", "lns", "residency", "cpsat")
 CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")

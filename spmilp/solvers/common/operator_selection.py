@@ -114,7 +114,7 @@ class ByBestRate(OperatorSelection[K]):
     has_clock
         Whether costs, in seconds, may decide; else operators take turns, the same each time.
     rare
-        Used once for ``TURNS_PER_RARE`` others without a clock.
+        One of them is used, in turn, for ``TURNS_PER_RARE`` others without a clock.
     """
 
     MEMORY = 0.8
@@ -132,13 +132,13 @@ class ByBestRate(OperatorSelection[K]):
         random: np.random.Generator,
         *,
         has_clock: bool,
-        rare: K | None = None,
+        rare: Sequence[K] = (),
     ) -> None:
         super().__init__(dict.fromkeys(operators, 0.0), cost=0.0, memory=self.MEMORY)
         self._operators = tuple(operators)
         self._random = random
         self._has_clock = has_clock
-        self._rare = rare
+        self._rare = tuple(operator for operator in operators if operator in rare)
         self._count = dict.fromkeys(operators, 0)
         self._total = dict.fromkeys(operators, 0.0)
 
@@ -164,8 +164,8 @@ class ByBestRate(OperatorSelection[K]):
         self._total[operator] += cost
 
     def _next_in_turn(self) -> K:
-        rare, period = self._rare, self.TURNS_PER_RARE + 1
-        if rare in self._count and sum(self._count.values()) % period == self.TURNS_PER_RARE:
-            return rare
-        often = [operator for operator in self._operators if operator != rare]
+        often = [operator for operator in self._operators if operator not in self._rare]
+        turns, turn = divmod(sum(self._count.values()), self.TURNS_PER_RARE + 1)
+        if self._rare and (turn == self.TURNS_PER_RARE or not often):
+            return self._rare[turns % len(self._rare)]
         return often[sum(self._count[operator] for operator in often) % len(often)]

@@ -13,11 +13,14 @@ class Step(Enum):
         CP-SAT decides the times in a window.
     ``REASSIGN``
         Tasks change cores.
+    ``JOINT_WINDOW``
+        CP-SAT decides what is read from where, too, and the cores of some tasks.
     """
 
     ADVANCE_LOADS = 0
     WINDOW = 1
     REASSIGN = 2
+    JOINT_WINDOW = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,7 @@ class LnsOptions:
         Transfers that have become redundant are dropped.
     dram_bypass
         Transfers of DRAMs become copies between scratchpads where these have capacity.
-    advance_loads, windows, reassignment
+    advance_loads, windows, reassignment, joint_windows
         The steps of that name are taken.
     """
 
@@ -45,6 +48,7 @@ class LnsOptions:
     advance_loads: bool = True
     windows: bool = True
     reassignment: bool = True
+    joint_windows: bool = True
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -53,5 +57,6 @@ class LnsOptions:
             Step.ADVANCE_LOADS: self.advance_loads,
             Step.WINDOW: self.windows,
             Step.REASSIGN: self.reassignment,
+            Step.JOINT_WINDOW: self.joint_windows,
         }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

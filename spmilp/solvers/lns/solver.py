@@ -176,7 +176,7 @@ class Search:
                 options,
                 drops_transfers=self._settings.redundant_transfers,
                 bypasses_dram=self._settings.dram_bypass,
-                changes_cores=self._settings.reassignment,
+                changes_cores=self._settings.reassignment or self._settings.joint_windows,
             )
             options, fill = context.options, FillLimits(context)
             addressed = justified(context, first)

@@ -8,6 +8,7 @@ import numpy as np
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.operator_selection import ByBestRate
 from spmilp.solvers.lns.advance import with_loads_advanced
+from spmilp.solvers.lns.joint.search import JointSearch
 from spmilp.solvers.lns.options import LnsOptions, Step
 from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps
 from spmilp.solvers.lns.window_search import WindowSearch
@@ -42,8 +43,12 @@ class Steps:
         self._random = np.random.default_rng(seed)
         self._windows = WindowSearch(context, seed)
         self._reassignment = ReassignmentSteps(context, seed)
+        self._joint = JointSearch(context, seed, has_clock=clock.is_limited)
         self._selection = ByBestRate(
-            settings.steps, self._random, has_clock=clock.is_limited, rare=Step.WINDOW
+            settings.steps,
+            self._random,
+            has_clock=clock.is_limited,
+            rare=(Step.WINDOW, Step.JOINT_WINDOW),
         )
 
     def take(self, current: TimedSchedule) -> TimedSchedule:
@@ -57,6 +62,8 @@ class Steps:
         memories = self._fill.memories()
         if kind is Step.WINDOW:
             return self._windows.improve(current, memories, self._clock)
+        if kind is Step.JOINT_WINDOW:
+            return self._joint.improve(current, memories, self._clock)
         if kind is Step.REASSIGN:
             return self._reassignment.improve(current, memories, self._clock)
         return with_loads_advanced(self._context, current, memories, self._clock, self._random)

@@ -152,7 +152,7 @@ class Window:
     def residencies(self, memory: MemoryIdx) -> list[WindowResidency]:
         """Return the residencies of a memory that may be there between the start and the end."""
         there = np.flatnonzero(self.schedule.memory == memory).tolist()
-        found = [self._residency(one) for one in there if self._is_near(one)]
+        found = [self._residency(one) for one in there if self.is_near(one)]
         return sorted(found, key=lambda one: (one.begin, min(one.end, self.end), one.bytes))
 
     def _residency(self, residency: ResidencyIdx) -> WindowResidency:
@@ -166,7 +166,8 @@ class Window:
         size = int(self.schedule.bytes[residency])
         return WindowResidency(residency, max(begin, self.start), end, size)
 
-    def _is_near(self, residency: ResidencyIdx) -> bool:
+    def is_near(self, residency: ResidencyIdx) -> bool:
+        """Say whether a residency may be there between the start and the end."""
         filler = self.filler[residency]
         if filler >= 0 and self.cycles[filler] == 0:
             return False

@@ -51,6 +51,13 @@ class Lists:
         return _with_rows(self._before, self._changes)
 
 
+def free_slots(schedule: PartialOrderSchedule, first: int) -> Ints:
+    """Return the transfers from the first slot on that are free."""
+    is_slot = (schedule.cycles == 0) & (schedule.fixed == FREE)
+    is_slot &= np.diff(schedule.fills.begin) == 1
+    return first + np.flatnonzero(is_slot[first:])
+
+
 class ScheduleEdit:
     """The columns of a schedule that a reassignment reads or changes, with its changes.
 
@@ -62,12 +69,11 @@ class ScheduleEdit:
 
     def __init__(self, schedule: PartialOrderSchedule, first_free_slot: int) -> None:
         self._schedule = schedule
-        may_change = (schedule.cycles == 0) & (schedule.fixed == FREE)
-        is_slot = may_change & (np.diff(schedule.fills.begin) == 1)
-        free = first_free_slot + np.flatnonzero(is_slot[first_free_slot:])
+        free = free_slots(schedule, first_free_slot)
         self._free_slots = iter(free.tolist())
-        is_slot[:first_free_slot] = False
-        self._dropped = next(iter(np.flatnonzero(may_change & ~is_slot).tolist()), None)
+        is_dropped = (schedule.cycles == 0) & (schedule.fixed == FREE)
+        is_dropped[free] = False
+        self._dropped = next(iter(np.flatnonzero(is_dropped).tolist()), None)
         self._demands = Lists(schedule.demands)
         self._amounts = Lists(Rows(schedule.demands.begin, schedule.amounts))
         self._moved_slice = Column(schedule.moved_slice)
@@ -144,6 +150,10 @@ class ScheduleEdit:
         successor = self.overwritten_by[residency]
         self.overwritten_by[residency], self.overwritten_by[instead] = NONE, successor
         self._overwrites[successor] = instead
+
+    def overwrite(self, old: ResidencyIdx, new: ResidencyIdx) -> None:
+        """Let a residency overwrite another one in place."""
+        self.overwritten_by[old], self._overwrites[new] = new, old
 
     def forbid_in_place(self, residency: ResidencyIdx) -> None:
         """Let nothing overwrite a residency in place any more."""

@@ -68,11 +68,16 @@ class Reassigner:
     ----------
     pools
         The kind and the memory of each pool of cores.
+    options
+        Transfers between any two memories.
+    first_free_slot
+        The first of the transfers that are free slots, used ones among them.
     """
 
     def __init__(self, context: ScheduleContext) -> None:
         problem, plan = context.problem, context.plan
         machine = problem.machine
+        self.context = context
         self.problem: Problem = problem
         self.options = TransferOptions(problem, context.options)
         self.first_free_slot = len(plan.placements) + len(plan.transfers)
