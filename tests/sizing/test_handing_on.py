@@ -130,7 +130,7 @@ def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
     grid = Grid(
         models=files[:1],
         machines=files[1:],
-        fields=fields_of({"spm": "4k,16k"}),
+        fields=fields_of({"spm": "6k,8k"}),
         options=[Options(solver="list")],
     )
     points = grid.points()

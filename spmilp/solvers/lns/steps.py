@@ -20,8 +20,13 @@ PATIENCE = 1.0
 """Seconds for the steps at hand, in the end."""
 
 
+STANDSTILL = 12
+"""Steps in a row without any gain before joint windows are among them: as long as the others gain,
+they gain more for each second."""
+
+
 class Steps:
-    """Takes the steps that have paid most so far.
+    """Takes the steps that have paid most so far; joint windows where the others stand still.
 
     Parameters
     ----------
@@ -44,19 +49,31 @@ class Steps:
         self._windows = WindowSearch(context, seed)
         self._reassignment = ReassignmentSteps(context, seed)
         self._joint = JointSearch(context, seed, has_clock=clock.is_limited)
-        self._selection = ByBestRate(
-            settings.steps,
-            self._random,
-            has_clock=clock.is_limited,
-            rare=(Step.WINDOW, Step.JOINT_WINDOW),
-        )
+        self._all = settings.steps
+        first = [step for step in self._all if step is not Step.JOINT_WINDOW]
+        self._selection = self._selection_of(first or self._all)
+        self._selects_from_all = not first
+        self._idle = 0
 
     def take(self, current: TimedSchedule) -> TimedSchedule:
         """Return a schedule that ends no later, with open addresses."""
         began, kind = self._clock.now(), self._selection.next()
         found = self._result_of(kind, current)
-        self._selection.learn(kind, current.makespan - found.makespan, self._clock.now() - began)
+        gain = current.makespan - found.makespan
+        self._selection.learn(kind, gain, self._clock.now() - began)
+        self._idle = 0 if gain > 0 else self._idle + 1
+        if self._idle == STANDSTILL and not self._selects_from_all:
+            self._selects_from_all = True
+            self._selection = self._selection_of(self._all)
         return found
+
+    def _selection_of(self, steps: Sequence[Step]) -> ByBestRate[Step]:
+        return ByBestRate(
+            steps,
+            self._random,
+            has_clock=self._clock.is_limited,
+            rare=(Step.WINDOW, Step.JOINT_WINDOW),
+        )
 
     def _result_of(self, kind: Step, current: TimedSchedule) -> TimedSchedule:
         memories = self._fill.memories()

@@ -238,20 +238,18 @@ class Region:
         for need in self.needs:
             reads[need.activity] = [o for o in reads[need.activity] if o not in self.free]
         left = reads.result()
-        cycles, memory, lasting, overwrites, overwritten_by = (
+        cycles, sizes, lasting, overwrites, overwritten_by = (
             column.copy()
             for column in (
                 schedule.cycles,
-                schedule.memory,
+                schedule.bytes,
                 schedule.lasting,
                 schedule.overwrites,
                 schedule.overwritten_by,
             )
         )
         cycles[self.transfers] = 0
-        # Where bytes do not count.
-        memory[free] = int(np.flatnonzero(self.context.is_dram)[0])
-        lasting[free] = 0
+        sizes[free] = lasting[free] = 0
         olds, news = overwrites[free], overwritten_by[free]
         overwritten_by[olds[olds != NONE]] = overwrites[news[news != NONE]] = NONE
         overwrites[free] = overwritten_by[free] = NONE
@@ -261,7 +259,7 @@ class Region:
             readers=inverted(left, schedule.filler.size),
             demands=demands.result(),
             amounts=amounts.result().items,
-            memory=memory,
+            bytes=sizes,
             lasting=lasting,
             overwrites=overwrites,
             overwritten_by=overwritten_by,
