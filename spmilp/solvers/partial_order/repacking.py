@@ -28,8 +28,16 @@ TRIES = 12
 TRIES_AT_ONCE = 4
 """Packings of the same times, pressed together a little less tightly each time."""
 
+FAILED_IN_A_ROW = 2
+"""Packings that fail before memories are filled much less: on large problems each takes seconds,
+and addresses for everything are worth more than the shortest times without."""
+
 FIRST_SHARE = 0.9
 """Of each memory, at most, is filled at first: what is fuller is often not packed."""
+
+ROOMY = 0.8
+"""Of each memory, at most, where packings have failed: what is less full is packed at once as a
+rule, and fuller from there on."""
 
 MORE, LESS = 1.03, 0.96
 """How much fuller, or less full, a memory becomes after a packing that was found, or was not."""
@@ -62,6 +70,10 @@ class FillLimits:
     def lower(self, memories: tuple[int, ...]) -> None:
         """Fill some memories less."""
         self.share[list(memories)] *= LESS
+
+    def make_room(self) -> None:
+        """Fill all memories so little that they can be packed, as a rule."""
+        self.share = np.minimum(self.share, ROOMY)
 
     def raise_all(self) -> None:
         """Fill all memories more."""
@@ -125,8 +137,9 @@ def repacked(
         yield found
         if found is None:
             failed += 1
-            if failed == TRIES_AT_ONCE:
+            if failed == FAILED_IN_A_ROW:
                 first, failed = None, 0
+                fill.make_room()
             continue
         fill.raise_all()
         if found.makespan >= before.makespan:
