@@ -102,11 +102,11 @@ def _interrupts_heeded(watched: Watched) -> Iterator[None]:
 
 def _watch(limit: Bytes, watched: Watched, in_use: Callable[[], Bytes], ended: Event) -> None:
     main = main_thread().ident or 0
-    while not ended.wait(BETWEEN_LOOKS):
+    while True:
         used = in_use()
         ends_search = watched.has_plan and watched.memory is None
         if used > limit or (ends_search and used > SHARE_OF_SEARCH * limit):
             watched.memory = used, limit
             signal.pthread_kill(main, signal.SIGINT)
-        if used > limit:
+        if used > limit or ended.wait(BETWEEN_LOOKS):
             return

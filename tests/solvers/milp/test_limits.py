@@ -53,7 +53,7 @@ def test_a_model_beyond_the_limit_is_refused_before_it_is_built() -> None:
 
 
 def test_tie_breakers_whose_models_are_too_large_leave_the_proof_of_the_first() -> None:
-    problem = tiny_problem(112)
+    problem = tiny_problem(35)
     everything = MilpSolver().solve(problem, SolveOptions())
 
     result = MilpSolver(MilpOptions(most_whole=200)).solve(problem, SolveOptions())
