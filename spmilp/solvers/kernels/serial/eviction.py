@@ -3,7 +3,8 @@
 The contents of each scratchpad are known at every step, so eviction looks ahead: what is needed
 last goes first (Belady, IBM Systems Journal 5(2), 1966), weighed against how soon its bytes are
 free and how long it takes to bring back. A buffer that DRAM has no copy of is stored before its
-bytes are given away; the store may run as soon as the buffer is valid, long before.
+bytes are given away; the store may run as soon as the buffer is valid, long before. Engines and
+links may keep either waiting: bytes that are free while a load cannot run yet save it nothing.
 """
 
 from typing import NamedTuple
@@ -45,8 +46,9 @@ class Request(NamedTuple):
     lead
         Cycles from the moment the bytes are free until the task can use them.
     ready
-        Cycle from which a load into them could run; ``NEVER`` for bytes that the task itself
-        writes, which prefer addresses that have not been idle for long (others are left for loads).
+        Cycle from which a load into them could run: its source is valid, engine and links have a
+        gap. ``NEVER`` for bytes that the task itself writes, which prefer addresses that have not
+        been idle for long (others are left for loads).
     compact
         Take the lowest addresses that can be cleared, whatever that costs.
     """
@@ -112,6 +114,10 @@ def cheapest_range(state: ScheduleState, request: Request) -> int:
     count = state.space.length[memory]
     alignment = state.memories[memory].alignment
     prices = state.prices
+    in_time = request.need - request.lead
+    if request.ready != NEVER:
+        # Bytes that are free while the load cannot run yet are of no use.
+        in_time = max(in_time, request.ready)
     _price_all_blocks(state, memory, request.task)
     best, best_cost = NONE, 0.0
     for first in range(count):
@@ -133,7 +139,7 @@ def cheapest_range(state: ScheduleState, request: Request) -> int:
             continue
         if request.compact:
             return address
-        cost += max(0, free + request.lead - request.need)
+        cost += max(0, free - in_time)
         if request.ready == NEVER:
             cost += weights.idle * max(0, request.need - free)
         else:
@@ -193,7 +199,8 @@ def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, fl
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
     if is_last_copy(state, held):
         out = cycles_on_idle_hardware(state, memory, parent, residency.bytes)
-        gone = max(gone, residency.valid + out)
+        _, _, stored = earliest_transfer(state, residency.slice, held, parent, residency.valid)
+        gone = max(gone, stored)
         price += weights.evict * out
     return gone, price
 

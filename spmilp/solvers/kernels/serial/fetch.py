@@ -8,7 +8,7 @@ ones.
 """
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, ZERO
+from spmilp.solvers.kernels.records import NO, NONE, SET_ASIDE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
@@ -75,13 +75,13 @@ def _fetch_directly(
     state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Copy a slice from where the copy ends first, with a surcharge on DRAM."""
-    ready, lead = _soonest_source(state, slice_, memory)
-    if ready == NEVER:
+    source, _, start, end = best_source(state, slice_, memory, ZERO)
+    if source == NONE:
         state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
     size = state.slices[slice_].bytes
-    request = Request(memory, size, need, lead, ready, task, compact)
+    request = Request(memory, size, need, end - start, start, task, compact)
     new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return NONE, stop
@@ -103,29 +103,6 @@ def _fetch_directly(
             if other != NONE:
                 source, option, start, end = relay, other, begins, ends
     return new, transfer_to_all(state, slice_, source, new, option, start, end)
-
-
-@part
-def _soonest_source(state: ScheduleState, slice_: int, memory: int) -> tuple[int, int]:
-    """Return the cycle at which some source is valid (``NEVER`` if none can be reached), and the
-    cycles of its transfer on idle hardware."""
-    soonest, lead = NEVER, ZERO
-    size = state.slices[slice_].bytes
-    buffer = state.slices[slice_].buffer
-    one = state.slices[slice_].first
-    in_parent = slice_ == buffer
-    while True:
-        while one != NONE:
-            residency = state.residencies[one]
-            cycles = ZERO
-            if residency.alive:
-                cycles = cycles_on_idle_hardware(state, residency.memory, memory, size)
-            if cycles > 0 and residency.valid < soonest:
-                soonest, lead = residency.valid, cycles
-            one = residency.following
-        if in_parent:
-            return soonest, lead
-        one, in_parent = state.slices[buffer].first, True
 
 
 @part

@@ -12,11 +12,9 @@ from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
     COUNT_RESIDENCIES,
-    COUNT_TRANSFERS,
     DONE,
     RESIDENCIES_FULL,
     TIMELINE_FULL,
-    TRANSFERS_FULL,
     ScheduleState,
 )
 from spmilp.solvers.kernels.serial.residencies import new_residency, residency_in, settle_at
@@ -24,7 +22,9 @@ from spmilp.solvers.kernels.serial.transfers import (
     can_make,
     cycles_on_idle_hardware,
     earliest_transfer,
+    fill,
     transfer,
+    write_down,
 )
 from spmilp.solvers.kernels.timeline import earliest_gap, occupy
 
@@ -253,34 +253,12 @@ def _write(
     state: ScheduleState, slice_: int, source: int, destination: int, first: int, found: _Multicast
 ) -> int:
     """Write down a multicast to a residency and to those made since ``first``."""
-    new = state.counts[COUNT_TRANSFERS]
-    if new == state.transfers.size:
-        return TRANSFERS_FULL
-    state.counts[COUNT_TRANSFERS] = new + 1
-    if not occupy(state.timeline, found.engine, found.start, found.end, ONE):
-        return TIMELINE_FULL
+    new, stop = write_down(state, slice_, source, destination, found.engine, found.start, found.end)
+    if stop != DONE:
+        return stop
     for i in range(found.links):
         if not occupy(state.timeline, state.cast_links[i], found.start, found.end, found.rate):
             return TIMELINE_FULL
-    moved = state.transfers[new]
-    moved.slice = slice_
-    moved.source = source
-    moved.destination = destination
-    moved.engine = found.engine
-    moved.start = found.start
-    moved.end = found.end
-    _fill(state, destination, new)
     for one in range(first, state.counts[COUNT_RESIDENCIES]):
-        _fill(state, one, new)
-    came_from = state.residencies[source]
-    came_from.end = max(came_from.end, found.end)
+        fill(state, one, new)
     return DONE
-
-
-@part
-def _fill(state: ScheduleState, residency: int, move: int) -> None:
-    filled, by = state.residencies[residency], state.transfers[move]
-    filled.start = by.start
-    filled.valid = by.end
-    filled.end = by.end
-    filled.filled_by_transfer = move

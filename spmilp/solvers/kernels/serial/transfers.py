@@ -123,32 +123,57 @@ def transfer(
     start: int,
     end: int,
 ) -> int:
-    """Write a transfer down; its destination holds the slice from ``start`` on."""
-    new = state.counts[COUNT_TRANSFERS]
-    if new == state.transfers.size:
-        return TRANSFERS_FULL
-    state.counts[COUNT_TRANSFERS] = new + 1
-    came_from, goes_to = state.residencies[source], state.residencies[destination]
-    route = state.pairs[state.pair_at[came_from.memory, goes_to.memory]]
+    """Make a transfer by one of the options; its destination holds the slice from ``start`` on."""
+    there, here = state.residencies[source].memory, state.residencies[destination].memory
+    route = state.pairs[state.pair_at[there, here]]
     taken = state.options[option]
-    if not occupy(state.timeline, taken.engine, start, end, ONE):
-        return TIMELINE_FULL
+    _, stop = write_down(state, slice_, source, destination, taken.engine, start, end)
+    if stop != DONE:
+        return stop
     for entry in range(route.links_from, route.links_to):
         if not occupy(state.timeline, state.links[entry], start, end, taken.rate):
             return TIMELINE_FULL
+    return DONE
+
+
+@part
+def write_down(
+    state: ScheduleState,
+    slice_: int,
+    source: int,
+    destination: int,
+    engine: int,
+    start: int,
+    end: int,
+) -> tuple[int, int]:
+    """Write a transfer down, but not what it holds on the links; return it, and why it stopped."""
+    new = state.counts[COUNT_TRANSFERS]
+    if new == state.transfers.size:
+        return NONE, TRANSFERS_FULL
+    state.counts[COUNT_TRANSFERS] = new + 1
+    if not occupy(state.timeline, engine, start, end, ONE):
+        return NONE, TIMELINE_FULL
     moved = state.transfers[new]
     moved.slice = slice_
     moved.source = source
     moved.destination = destination
-    moved.engine = taken.engine
+    moved.engine = engine
     moved.start = start
     moved.end = end
-    goes_to.start = start
-    goes_to.valid = end
-    goes_to.end = end
-    goes_to.filled_by_transfer = new
+    fill(state, destination, new)
+    came_from = state.residencies[source]
     came_from.end = max(came_from.end, end)
-    return DONE
+    return new, DONE
+
+
+@part
+def fill(state: ScheduleState, residency: int, move: int) -> None:
+    """Let a transfer that is written down fill a residency."""
+    filled, by = state.residencies[residency], state.transfers[move]
+    filled.start = by.start
+    filled.valid = by.end
+    filled.end = by.end
+    filled.filled_by_transfer = move
 
 
 @part
