@@ -8,6 +8,7 @@
     bounds                          lower bounds on the height
     heuristics, orders              constructive packings
     usmp                            those of TVM's memory planner
+    most                            as much as fits, where not everything does
     decide, restarts, tables, search, cliques
                                     the exact decision at one capacity: search and CP-SAT
     infeasible_subset               few items out of a proof that there is no packing

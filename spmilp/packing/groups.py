@@ -68,13 +68,20 @@ def group_items(problem: PackingProblem) -> Groups:
         )
     ]
     table = np.array(pieces, dtype=np.int64).reshape(-1, 4)
+    # Most groups are one item: only the others are asked for more than its own figures.
+    firsts = [problem.items[items[0]] for items in members]
+    size, alignment = [one.size for one in firsts], [one.alignment for one in firsts]
+    offset = [-1 if one.offset is None else one.offset for one in firsts]
+    for group, items in enumerate(members):
+        if len(items) > 1:
+            size[group] = max(problem.items[i].size for i in items)
+            alignment[group] = lcm(*(problem.items[i].alignment for i in items))
+            offset[group] = _fixed_offset(problem, items)
     return Groups(
         of_item=of_item,
-        size=np.array([max(problem.items[i].size for i in m) for m in members], dtype=np.int64),
-        alignment=np.array(
-            [lcm(*(problem.items[i].alignment for i in m)) for m in members], dtype=np.int64
-        ),
-        offset=np.array([_fixed_offset(problem, m) for m in members], dtype=np.int64),
+        size=np.array(size, dtype=np.int64),
+        alignment=np.array(alignment, dtype=np.int64),
+        offset=np.array(offset, dtype=np.int64),
         owner=table[:, 0].copy(),
         start=table[:, 1].copy(),
         end=table[:, 2].copy(),

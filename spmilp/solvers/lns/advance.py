@@ -11,6 +11,7 @@ from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.forward import capacity_ready, forward_pass, precedence_ready
+from spmilp.solvers.partial_order.late_loads import is_load
 from spmilp.solvers.partial_order.profiles import (
     earliest_start,
     hold,
@@ -55,13 +56,9 @@ def with_loads_advanced(
 
 
 def _loads_of(context: ScheduleContext, schedule: PartialOrderSchedule) -> Ints:
-    """Return the transfers that bring something from a DRAM to another memory."""
-    may_move = (schedule.cycles > 0) & (schedule.fixed != KEEPS_TIME)
-    moves = np.flatnonzero((schedule.moved_slice != NONE) & may_move)
-    source = schedule.reads.items[schedule.reads.begin[moves]]
-    target = schedule.fills.items[schedule.fills.begin[moves]]
-    is_dram = context.is_dram[schedule.memory]
-    return moves[is_dram[source] & ~is_dram[target]]
+    """Return the loads that may start at another time."""
+    found: Ints = np.flatnonzero(is_load(context, schedule) & (schedule.fixed != KEEPS_TIME))
+    return found
 
 
 def _advanced(late: TimedSchedule, memories: Memories, chosen: Ints) -> TimedSchedule:

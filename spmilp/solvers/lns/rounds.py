@@ -156,7 +156,7 @@ class Rounds:
             if self._current.makespan >= self._best.makespan:
                 return True
             found = with_addresses(self.fixed, self._current, self._fill, self._clock)
-            if found is not None:
-                self._best = self._current = min((found, self._best), key=lambda one: one.makespan)
+            if found is not None and found.makespan < self._best.makespan:
+                self._best = self._current = found
                 return True
         return False

@@ -234,7 +234,7 @@ class Search:
         context, fill = best.context, best.fill
         for _ in range(TRIES_AT_ONCE):
             found = with_addresses(context, current, fill, self._clock)
-            if found is not None:
+            if found is not None and found.makespan < self._makespan():
                 self._offer(best.with_addresses(found), "improved")
                 return found
             if self._is_done():

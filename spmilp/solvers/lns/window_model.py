@@ -273,3 +273,27 @@ class WindowModel:
         old = [use.old for use in uses if use.old is not None]
         end = max(residency.begin, min(residency.end, self.window.end)) - self.window.start
         return max(end, *old, 0)
+
+
+def solver_of_one_window(
+    seed: int, deterministic_time: float, seconds: float | None
+) -> cp_model.CpSolver:
+    """Return a solver with one worker that is given the model of one window.
+
+    Parameters
+    ----------
+    deterministic_time
+        Limit in CP-SAT's own unit, which does not depend on the computer.
+    seconds
+        Limit of wall time; ``None`` without one.
+    """
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = deterministic_time
+    # Relaxations cost more than what they prune: times follow from orders.
+    solver.parameters.linearization_level = 0
+    solver.parameters.catch_sigint_signal = False
+    if seconds is not None:
+        solver.parameters.max_time_in_seconds = seconds
+    return solver

@@ -5,7 +5,7 @@ from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.lns.window import Window, WindowSolution, window_somewhere
-from spmilp.solvers.lns.window_model import WindowModel
+from spmilp.solvers.lns.window_model import WindowModel, solver_of_one_window
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.forward import forward_pass
@@ -47,15 +47,8 @@ class WindowSearch:
         """Return what CP-SAT finds; a proof lets the next window be larger."""
         model = WindowModel(window)
         model.add_hint()
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = int(self._random.integers(2**31))
-        solver.parameters.max_deterministic_time = DETERMINISTIC_TIME
-        # Relaxations cost more than what they prune: times follow from orders.
-        solver.parameters.linearization_level = 0
-        solver.parameters.catch_sigint_signal = False
-        if seconds is not None:
-            solver.parameters.max_time_in_seconds = seconds
+        seed = int(self._random.integers(2**31))
+        solver = solver_of_one_window(seed, DETERMINISTIC_TIME, seconds)
         status = solver.solve(model.cp)
         factor = GROWTH if status == cp_model.OPTIMAL else 1 / GROWTH
         self._size = min(MOST_SIZE, max(LEAST_SIZE, self._size * factor))

@@ -107,6 +107,8 @@ def _resources(problem: Problem, plan: Plan) -> tuple[Rows, Ints, Ints]:
     machine = problem.machine
     rates = [*(engine.rate for engine in machine.engines), *(link.rate for link in machine.links)]
     scale = lcm(*(rate.denominator for rate in rates))
+    whole = [int(rate * scale) for rate in rates]
+    of_engines, of_links = whole[: len(machine.engines)], whole[len(machine.engines) :]
     pools = pools_of(machine)
     pool_of = {core: pool for pool, cores in enumerate(pools) for core in cores}
     engines, links = len(pools), len(pools) + len(machine.engines)
@@ -114,13 +116,12 @@ def _resources(problem: Problem, plan: Plan) -> tuple[Rows, Ints, Ints]:
     amounts = [1] * len(demands)
     for move in plan.transfers:
         demands.append((engines + move.engine, *(links + link for link in move.route)))
-        held = machine.engines[move.engine].rate
-        held = min([held, *(machine.links[link].rate for link in move.route)])
-        amounts += [1, *[int(held * scale)] * len(move.route)]
+        held = min([of_engines[move.engine], *(of_links[link] for link in move.route)])
+        amounts += [1, *[held] * len(move.route)]
     capacity = [
         *(len(cores) for cores in pools),
         *(engine.channels for engine in machine.engines),
-        *(int(link.rate * scale) for link in machine.links),
+        *of_links,
     ]
     return rows_of(demands), numbers(amounts), numbers(capacity)
 

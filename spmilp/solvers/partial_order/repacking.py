@@ -14,8 +14,11 @@ from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed
 from spmilp.solvers.partial_order.forward import forward_pass
+from spmilp.solvers.partial_order.late_loads import with_loads_late
 from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
+from spmilp.solvers.partial_order.shared_bytes import offsets_with_waits
+from spmilp.solvers.partial_order.waiting import WaitingOrder, after_all_waits
 from spmilp.units import MemoryIdx
 
 ROUNDS_WITH_ADDRESSES = 4
@@ -42,8 +45,9 @@ rule, and fuller from there on."""
 MORE, LESS = 1.03, 0.96
 """How much fuller, or less full, a memory becomes after a packing that was found, or was not."""
 
-NODES = 30_000
-"""A fraction of a second for one memory; a limit on nodes gives the same answer everywhere."""
+NODES, NODES_AND_ITEMS = 30_000, 9_000_000
+"""Of the search for one memory, and at most so many times its items: a fraction of a second. A
+limit on nodes gives the same answer everywhere."""
 
 
 class FillLimits:
@@ -135,7 +139,7 @@ def repacked(
         first = justified_by_capacity(context, first or before, fill.memories(), clock)
         found = with_addresses(context, first, fill, clock)
         yield found
-        if found is None:
+        if found is None or found.makespan > before.makespan:
             failed += 1
             if failed == FAILED_IN_A_ROW:
                 first, failed = None, 0
@@ -150,12 +154,34 @@ def repacked(
 def with_addresses(
     context: ScheduleContext, before: TimedSchedule, fill: FillLimits, clock: Clock
 ) -> TimedSchedule | None:
-    """Return a schedule with those times or better ones; ``None`` if no addresses were found."""
-    offset, without = pack_all(context, before, clock)
+    """Return a schedule with addresses; ``None`` if none were found.
+
+    They are looked for with loads as late as they can be, where memories hold the least. It ends no
+    later than before where all memories are packed, and may end later where something has to wait.
+    """
+    late = with_loads_late(context, before)
+    offset, without = pack_all(context, late, clock)
+    found: TimedSchedule | None = replace(late, schedule=late.schedule._replace(offset=offset))
     if without:
         fill.lower(without)
-        return None
-    return justified(context, replace(before, schedule=before.schedule._replace(offset=offset)))
+        found = None if clock.is_over() else _with_waits(context, late, offset, without)
+    return None if found is None else justified(context, found)
+
+
+def _with_waits(
+    context: ScheduleContext, before: TimedSchedule, offset: Ints, without: tuple[MemoryIdx, ...]
+) -> TimedSchedule | None:
+    """Return a longer schedule with offsets in some memories, too; ``None`` if there are none."""
+    machine, lifetimes = context.problem.machine, before.lifetimes()
+    order = WaitingOrder(context, before)
+    for index in without:
+        residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
+        offsets = offsets_with_waits(before, residencies, problem, order)
+        if offsets is None:
+            return None
+        offset[residencies] = offsets
+    addressed = replace(before, schedule=before.schedule._replace(offset=offset))
+    return after_all_waits(context, addressed)
 
 
 def pack_all(
@@ -185,7 +211,18 @@ def _pack(
     lifetimes: tuple[Ints, Ints],
     seconds: float | None,
 ) -> tuple[Ints, Ints] | None:
-    """Return the residencies in a memory and an offset for each; ``None`` if none were found.
+    """Return the residencies in a memory and an offset for each; ``None`` if none were found."""
+    residencies, problem = _problem_of(machine, memory, before, lifetimes)
+    nodes = min(NODES, NODES_AND_ITEMS // max(1, residencies.size))
+    limits = PackingOptions(time_limit=seconds, node_limit=nodes, cliques=False, conflict=False)
+    found = pack(problem, limits)
+    return None if found.offsets is None else (residencies, np.array(found.offsets, np.int64))
+
+
+def _problem_of(
+    machine: Machine, memory: Memory, before: TimedSchedule, lifetimes: tuple[Ints, Ints]
+) -> tuple[Ints, PackingProblem]:
+    """Return the residencies in a memory, and the problem of their offsets.
 
     What is there at cycle 0 keeps its offset.
     """
@@ -213,6 +250,4 @@ def _pack(
             if overwritten != NONE
         ),
     )
-    limits = PackingOptions(time_limit=seconds, node_limit=NODES, cliques=False, conflict=False)
-    found = pack(problem, limits)
-    return None if found.offsets is None else (residencies, np.array(found.offsets, np.int64))
+    return residencies, problem

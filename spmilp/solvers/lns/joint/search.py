@@ -13,6 +13,7 @@ from spmilp.solvers.lns.joint.model import JointModel
 from spmilp.solvers.lns.joint.region import Region
 from spmilp.solvers.lns.joint.result import JointResult
 from spmilp.solvers.lns.reassignment.move import Reassigner
+from spmilp.solvers.lns.window_model import solver_of_one_window
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.forward import forward_pass
@@ -136,14 +137,8 @@ class JointSearch:
         """Return what CP-SAT finds, if that saves anything."""
         model = JointModel(region)
         model.add_hint()
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = int(self._random.integers(2**31))
-        solver.parameters.max_deterministic_time = DETERMINISTIC_TIME
-        solver.parameters.linearization_level = 0
-        solver.parameters.catch_sigint_signal = False
-        if seconds is not None:
-            solver.parameters.max_time_in_seconds = seconds
+        seed = int(self._random.integers(2**31))
+        solver = solver_of_one_window(seed, DETERMINISTIC_TIME, seconds)
         status = solver.solve(model.cp)
         factor = GROWTH if status == cp_model.OPTIMAL else 1 / GROWTH
         self._size[kind] = min(MOST_SIZE, max(LEAST_SIZE, self._size[kind] * factor))
