@@ -49,6 +49,8 @@ from spmilp.tile_selection.initial import Tilings, refuse_too_many_tiles
 from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pinned_tiles import pinned_tilings
 from spmilp.tile_selection.search import (
+    MOST_TASKS_EVALUATED,
+    MOST_WITHIN_TIME,
     TileSearch,
     coarse_problem,
     fast_initial_problem,
@@ -269,6 +271,7 @@ def solve(
             justifies = solver == DEFAULT_SOLVER
             search = TileSearch(
                 seconds=seconds,
+                tasks=MOST_TASKS_EVALUATED if seconds is None else MOST_WITHIN_TIME,
                 justifies=justifies,
                 on_better=said,
                 helpers=helpers_for(workers, seconds),

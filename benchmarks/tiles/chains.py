@@ -96,6 +96,7 @@ def main() -> None:
     width, height = map(int, given.size.split("x"))
     for name in given.names:
         model = chain({**CHAINS, **APART}[name], width, height)
+        given.folder.mkdir(parents=True, exist_ok=True)
         onnx.save(model, given.folder / f"{name}_{given.size}.onnx")
 
 

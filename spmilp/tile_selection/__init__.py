@@ -22,6 +22,8 @@
     operand_traffic     bytes that memories take in of one operand
     overlaps            elements that boxes and tiles share
     residence           tensors expected to stay in scratchpads; bands of operators for the others
+    chains              groups whose results are added up block by block by the last of them
+    fused_reductions    such chains cut alike where their results do not fit
     cost_parameters     guesses of the estimate, and alternatives to them
 
     smaug               the largest tiles of a convolution that fit, as SMAUG chooses them

@@ -224,10 +224,10 @@ def _shrinkers(model: GroupModel) -> Iterator[tuple[TileShrinker, TileShrinker]]
     def with_next(tiling: Tiling) -> Bytes:
         return model.footprint(tiling).with_next
 
-    for reduction, tiles in ((False, True), (True, True), (True, False)):
+    for reduction, axes in ((False, None), (True, None), (True, ())):
         yield (
-            TileShrinker(model, reduction, splits_tiles=tiles),
-            TileShrinker(model, reduction, with_next, splits_tiles=tiles),
+            TileShrinker(model, reduction, axes=axes),
+            TileShrinker(model, reduction, with_next, axes=axes),
         )
 
 

@@ -28,6 +28,9 @@ MARGIN = 1.05
 SHARE_AT_MOST = 0.55
 """Of the time limit, by which tile sizes are chosen, however long all before has taken."""
 
+MOST_TASKS_OF_ONE = 120_000
+"""Of a problem that is evaluated."""
+
 PROMISING = 1.1
 """Schedules that take more than so many times as long as the best one are given up: other rules
 make no better ones of these tiles, and they are not justified."""
@@ -83,10 +86,10 @@ class Evaluation:
     def affords(self, tilings: Tilings) -> bool:
         """Return whether there is time to evaluate tilings, and to write the plan they lead to.
 
-        Those of more tasks than are evaluated in all take too long, and too much memory, always.
+        Those of very many tasks take too long, and too much memory, always.
         """
         pace, tasks = self._clock.pace, tasks_of(tilings)
-        if tasks > self._limits.tasks:
+        if tasks > min(self._limits.tasks, MOST_TASKS_OF_ONE):
             return False
         if not self._clock.is_limited:
             return True

@@ -1,8 +1,8 @@
 """Processes that evaluate tilings beside the search, one at a time each.
 
-A helper reads the pickled network on its machine from a file, then pickled questions from its
-standard input, and answers on its standard output. It ends when its input does, so that it never
-outlives the search.
+A helper reads the pickled network on its machine, then pickled questions from its standard input,
+and answers on its standard output. It ends when its input does, so that it never outlives the
+search.
 """
 
 import os
@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 from spmilp.interruptible import Background
@@ -106,7 +104,7 @@ class Answer:
 
 
 class Helpers:
-    """So many processes beside this one; they end with the block.
+    """So many processes beside this one, or as many as can be made; they end with the block.
 
     Parameters
     ----------
@@ -127,10 +125,11 @@ class Helpers:
     ) -> None:
         self._question = question
         self.learn = learn
-        self._folder = TemporaryDirectory(prefix="spmilp-tiles-")
-        file = Path(self._folder.name) / "subject"
-        file.write_bytes(pickle.dumps(_without_search(subject)) if count else b"")
-        self._free = [_Helper(file) for _ in range(count)]
+        self._free = list[_Helper]()
+        pickled = pickle.dumps(_without_search(subject)) if count else b""
+        with suppress(OSError):
+            for _ in range(count):
+                self._free.append(_Helper(pickled))
         self._all = tuple(self._free)
 
     def __enter__(self) -> "Helpers":
@@ -138,7 +137,6 @@ class Helpers:
 
     def __exit__(self, *_: object) -> None:
         self.end()
-        self._folder.cleanup()
 
     def end(self) -> None:
         """End all processes."""
@@ -162,12 +160,19 @@ class Helpers:
 
 
 class _Helper:
-    """One process."""
+    """One process.
 
-    def __init__(self, file: Path) -> None:
+    Parameters
+    ----------
+    subject
+        Pickled. It is written before the first question: the process reads once it has begun.
+    """
+
+    def __init__(self, subject: bytes) -> None:
+        self._to_say = subject
         # In a session of its own an interrupt at the terminal does not reach it.
         self._process = subprocess.Popen(
-            (*COMMAND, str(file)),
+            COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -179,6 +184,8 @@ class _Helper:
         given, said = self._process.stdin, self._process.stdout
         with suppress(OSError, EOFError, ValueError, pickle.UnpicklingError):
             if given is not None and said is not None:
+                given.write(self._to_say)
+                self._to_say = b""
                 pickle.dump(question, given)
                 given.flush()
                 values: Values = pickle.load(said)
@@ -224,11 +231,11 @@ def _do_nothing() -> None:
     pass
 
 
-def serve(file: Path, given: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer questions until there are no more."""
-    subject: NetworkOnMachine = pickle.loads(file.read_bytes())
-    evaluator = TilingEvaluator(subject.machine)
+def serve(given: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer questions about the subject that comes first, until there are no more."""
     with suppress(EOFError):
+        subject: NetworkOnMachine = pickle.load(given)
+        evaluator = TilingEvaluator(subject.machine)
         while True:
             pickle.dump(values_of(subject, evaluator, pickle.load(given)), answers)
             answers.flush()
@@ -238,8 +245,4 @@ def main() -> None:
     """Answer on the standard output; what libraries print goes elsewhere."""
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
-        serve(Path(sys.argv[1]), sys.stdin.buffer, answers)
-
-
-if __name__ == "__main__":
-    main()
+        serve(sys.stdin.buffer, answers)

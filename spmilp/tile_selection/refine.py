@@ -11,6 +11,7 @@ from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.fitting import nearby
+from spmilp.tile_selection.fused_reductions import FusedReductions
 from spmilp.tile_selection.helpers import Helpers
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.residence import FusedBands
@@ -51,8 +52,9 @@ def refine_tilings(
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
-    The first tilings are evaluated first, then bands where results do not fit
-    (:mod:`spmilp.tile_selection.residence`) and what estimates with very different parameters
+    The first tilings are evaluated first, then blocks where results do not fit that are added up
+    (:mod:`spmilp.tile_selection.fused_reductions`), bands of others
+    (:mod:`spmilp.tile_selection.residence`), and what estimates with very different parameters
     choose. From the best on, these neighbourhoods are searched in turn, those that pay more often,
     until nothing in them is better:
 
@@ -130,6 +132,7 @@ class _Search:
             self._trials.is_better(choice.tilings)
             if self._trials.are_over:
                 return
+        self._try(self._with_fused_reductions())
         self._try(self._with_bands())
         self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
         neighbourhoods = (
@@ -154,6 +157,12 @@ class _Search:
         for bands in fused.bands_of_single_runs():
             best = self._trials.best
             yield best | {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
+
+    def _with_fused_reductions(self) -> Iterator[Tilings]:
+        """Yield chains of groups whose results do not fit in the blocks of the last reduction."""
+        for tilings in FusedReductions(self._network, self._first.subject.machine).tilings():
+            best = self._trials.best
+            yield best | {one: tiling for one, tiling in tilings.items() if best[one].waves == 1}
 
     def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""

@@ -7,10 +7,10 @@ not estimated but tried: the more there are, the fewer bytes wait, and the short
 efficient the tasks become.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import ceil, gcd
+from math import ceil, gcd, prod
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import NO_LIMIT, machine_rates
@@ -18,7 +18,7 @@ from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.shrinker import TileShrinker
-from spmilp.units import Bytes
+from spmilp.units import Bytes, Cycles
 
 USABLE_SHARE = 0.5
 """Of all scratchpads; the rest is for the working sets of tasks, weights among them."""
@@ -97,6 +97,9 @@ ROOM = (0.72, 0.5)
 
 MORE_BANDS = 1.35
 """Times as many bands may be made so that all are of one height."""
+
+MORE_WORK = 1.05
+"""Times the least cycles of all tiles that those along an axis of bands may take."""
 
 LEAST_WIDTH = 8
 """Elements of a tile along the axis on which the cores share a band."""
@@ -193,29 +196,51 @@ class FusedBands:
             wanted = {_other(model, axis): across, axis: bands}
             counts = tuple(min(_length(model, a), wanted.get(a, 1)) for a in _axes(model))
             if max(counts, default=1) > 1:
-                fitting = TileShrinker(model, splits_reduction=False).until_it_fits(
-                    Tiling(counts=counts), self._capacity
-                )
+                fitting = self._until_it_fits(model, Tiling(counts=counts), wanted)
                 if fitting is not None:
                     found[model.group.index] = fitting
         return found
 
+    def _until_it_fits(
+        self, model: GroupModel, tiling: Tiling, axes: Collection[int]
+    ) -> Tiling | None:
+        """Return a tiling that is cut further until a tile fits: the one that takes fewer cycles.
+
+        Bands become lower and narrower, or they are cut along any axes. With few channels in each
+        tile, arrays may stand idle.
+        """
+        shrinkers = (
+            TileShrinker(model, splits_reduction=False),
+            TileShrinker(model, splits_reduction=False, axes=axes),
+        )
+        found = (one.until_it_fits(tiling, self._capacity) for one in shrinkers)
+        fitting = (one for one in found if one is not None)
+        return min(fitting, key=lambda one: _work(model, one), default=None)
+
     def _common_axis(self, models: Sequence[GroupModel]) -> int:
-        """Return the axis along which tiles need the least of what other groups compute."""
+        """Return the axis along which tiles need the least of what other groups compute.
+
+        Of those along which arrays are used well: cut into few channels, they may stand idle.
+        """
         most = max(len(model.shape) for model in models)
+        # Not the batch: parts of it have nothing in common that could be kept.
+        axes = range(min(1, most - 1), most)
+        work = {a: sum(_work(one, self._one_for_each_core(one, a)) for one in models) for a in axes}
+        least = min(work.values(), default=0)
 
         def needed(axis: int) -> Bytes:
             return sum(self._computed_bytes(model, axis) for model in models)
 
-        # Not the batch: parts of it have nothing in common that could be kept.
-        return min(range(min(1, most - 1), most), key=needed) if most else 0
+        return min((a for a in axes if work[a] <= MORE_WORK * least), key=needed, default=0)
 
     def _computed_bytes(self, model: GroupModel, axis: int) -> Bytes:
         """Return the bytes that the largest of one tile for each core reads of computed tensors."""
-        count = min(_length(model, axis), self._cores)
-        cut = Tiling(counts=tuple(count if a == axis else 1 for a in _axes(model)))
-        parts = model.footprint(cut).parts
+        parts = model.footprint(self._one_for_each_core(model, axis)).parts
         return sum(size for name, size in parts if name in self._maker)
+
+    def _one_for_each_core(self, model: GroupModel, axis: int) -> Tiling:
+        count = min(_length(model, axis), self._cores)
+        return Tiling(counts=tuple(count if a == axis else 1 for a in _axes(model)))
 
 
 def _even(count: int, lengths: Sequence[int]) -> int:
@@ -235,8 +260,16 @@ def _axes(model: GroupModel) -> range:
 
 def _other(model: GroupModel, axis: int) -> int:
     """Return the axis along which cores share a band: the last one, or the one before."""
-    last = len(model.shape) - 1
+    last = max(0, len(model.shape) - 1)
     return last if axis != last else max(0, last - 1)
+
+
+def _work(model: GroupModel, tiling: Tiling) -> Cycles:
+    """Return the cycles of a whole group on the best kind of core, by those of the largest tile."""
+    grid = model.grid(tiling)
+    largest = prod(max(end - start for start, end in axis) for axis in grid.axes)
+    cycles = (each for each in model.cycles(grid) if each is not None)
+    return prod(model.shape) * min(cycles, default=0) // largest
 
 
 def _length(model: GroupModel, axis: int) -> int:

@@ -20,7 +20,8 @@ from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
-MOST_TASKS_EVALUATED = 120_000
+MOST_TASKS_EVALUATED, MOST_WITHIN_TIME = 120_000, 400_000
+"""Tasks of all problems together, and where there is a limit of time besides."""
 
 SOON_COMPARED = 30
 """Groups that differ from each other: the candidates of so many are compared as soon as a plan

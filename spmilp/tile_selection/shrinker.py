@@ -1,6 +1,6 @@
 """Tilings cut further until a tile fits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from spmilp.lowering.tiling import Tiling
 from spmilp.tile_selection.group_model import GroupModel
@@ -14,8 +14,10 @@ class TileShrinker:
 
     Parameters
     ----------
-    splits_reduction, splits_tiles
-        Whether the reduction may be cut, and the axes of the output.
+    splits_reduction
+        Whether the reduction may be cut.
+    axes
+        Those of the output that may be cut; all of them by default.
     bytes_of
         The working set of a tiling; that of its footprint by default.
     """
@@ -26,12 +28,12 @@ class TileShrinker:
         splits_reduction: bool,
         bytes_of: Callable[[Tiling], Bytes] | None = None,
         *,
-        splits_tiles: bool = True,
+        axes: Collection[int] | None = None,
     ) -> None:
         self._model = model
         self._bytes_of = bytes_of or (lambda tiling: model.footprint(tiling).bytes)
         self._splits_reduction = splits_reduction
-        self._splits_tiles = splits_tiles
+        self._axes = range(len(model.shape)) if axes is None else axes
         self._next: dict[Tiling, Tiling | None] = {}
 
     def until_it_fits(self, tiling: Tiling, limit: Bytes) -> Tiling | None:
@@ -48,7 +50,7 @@ class TileShrinker:
         model = self._model
         for axis, splits in enumerate(model.splittable):
             length, count = model.shape[axis], tiling.counts[axis]
-            if self._splits_tiles and splits and count < length:
+            if axis in self._axes and splits and count < length:
                 more = tiling.with_count(axis, min(2 * count, length))
                 multiples = tiling.multiples
                 if multiples and 2 * count * multiples[axis] > length:

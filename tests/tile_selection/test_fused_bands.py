@@ -1,11 +1,16 @@
 """Bands of fused operators where results do not fit."""
 
+from fractions import Fraction
+
 import pytest
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
+from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
+from spmilp.machine.read import load_machine
+from spmilp.pipeline import load
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.refine import refine_tilings
@@ -36,6 +41,28 @@ def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
     for bands in found:
         cut = [{a for a, n in enumerate(t.counts) if n > 1} for t in bands.values()]
         assert set.intersection(*cut)
+
+
+def test_a_scalar_in_a_run_is_not_cut() -> None:
+    builder = NetworkBuilder()
+    data = builder.relu(builder.input((1, 16, 64, 64)))
+    mean = builder.operator("ReduceMean", [data], axes=(0, 1, 2, 3), keepdims=0)
+    scalar = builder.group(mean)
+    network = builder.network(builder.add(data, scalar))
+    assert network.tensors[scalar].shape == ()
+    first = next(FusedBands(network, star_machine(4, ROOM)).bands())
+    assert set(first) == {0, 2}
+
+
+def test_bands_are_not_cut_along_channels_where_arrays_would_stand_idle() -> None:
+    target = load_machine("edge16", Scale(spm=Fraction(1, 4)))
+    network, _ = load("onnx:light_squeezenet", target)
+    bands = next(FusedBands(network, target.machine).bands())
+
+    # A convolution and the pooling behind it, which would read nothing of other channels.
+    convolution = bands[min(bands)]
+    assert convolution.counts[1] == 1
+    assert min(convolution.counts[2:]) > 1
 
 
 @pytest.mark.parametrize("position", range(3))

@@ -1,5 +1,8 @@
 """Helpers evaluate tilings as the search itself would."""
 
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +23,9 @@ MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 
 SECONDS = 120.0
 """In which a helper has begun and answered, on the busiest of computers."""
+
+MORE_THAN_A_PIPE_HOLDS = 2**22
+"""Bytes."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +58,31 @@ def test_a_helper_says_what_the_search_would_find_and_its_end_is_no_answer(
         last.wait(SECONDS)
         assert last.values is None
     assert not learnt
+
+
+def test_a_process_that_does_not_read_yet_does_not_hold_up_the_search(
+    first: FirstChoice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeping = (sys.executable, "-c", "import time; time.sleep(999)")
+    monkeypatch.setattr("spmilp.tile_selection.helpers.COMMAND", sleeping)
+    monkeypatch.setattr(pickle, "dumps", lambda _: b" " * MORE_THAN_A_PIPE_HOLDS)
+    with Helpers(first.subject, 1, about, lambda _: None) as helpers:
+        answer = helpers.ask(first.tilings)
+        assert answer is not None
+        assert not answer.is_there
+    answer.wait(SECONDS)
+    assert answer.values is None
+
+
+def test_without_processes_nobody_is_asked(
+    first: FirstChoice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise BlockingIOError("fork: resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    with Helpers(first.subject, 2, about, lambda _: None) as helpers:
+        assert helpers.ask(first.tilings) is None
 
 
 class Scripted(Helpers):

@@ -15,7 +15,7 @@ import numpy as np
 from spmilp.compiled import kernel, part
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Rows, numbers, rows_of
-from spmilp.solvers.list_scheduler.orders import banded_operators, operator_of
+from spmilp.solvers.list_scheduler.orders import banded_chains, banded_operators, operator_of
 from spmilp.units import CoreIdx, TaskIdx
 
 
@@ -194,9 +194,10 @@ def locality(problem: Problem) -> Ints:
     """Give each tile to the core that reads or writes most of its bytes already.
 
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
-    work stays balanced.
+    work stays balanced. Operators that are added up block by block take turns, so that all cores
+    share each block.
     """
-    return _nearest(problem, frozenset())
+    return _nearest(problem, banded_chains(problem))
 
 
 def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:
@@ -233,10 +234,15 @@ def across_bands(problem: Problem) -> Ints:
 
 
 def _band_by_band(units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
-    """Give the tiles to the cores in turn, along the axis that is cut most often the slowest."""
+    """Give the tiles to the cores in turn, along the axis that is cut most often the slowest.
+
+    That is the last one for tiles with partial sums, as for the pieces that these add up.
+    """
     boxes = [unit.tasks[0].tile.box if unit.tasks[0].tile else () for unit in units]
     cuts = [len(set(intervals)) for intervals in zip(*boxes, strict=False)]
     slowest = max(range(len(cuts)), key=cuts.__getitem__, default=0)
+    if len(units[0].tasks) > 1:
+        slowest = len(cuts) - 1
     found = [cores[0]] * len(units)
     order = sorted(range(len(units)), key=lambda unit: (boxes[unit][slowest:], boxes[unit]))
     for place, unit in enumerate(order):

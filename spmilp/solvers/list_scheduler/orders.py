@@ -5,7 +5,7 @@ operators in bands where their results do not fit.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 from math import gcd, inf
@@ -17,6 +17,11 @@ from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.problem_tables import remaining_cycles
 from spmilp.solvers.kernels.records import Ints, numbered, numbers
+from spmilp.solvers.list_scheduler.blocks import (
+    Block,
+    blocks_of_reductions,
+    chained_operators,
+)
 from spmilp.units import SliceIdx, TaskIdx
 
 
@@ -201,6 +206,9 @@ def _append_with_predecessors(
             stack.append((following, iter(before[following])))
 
 
+LARGE = 0.25
+"""Part of the scratchpads that a result exceeds which is added up block by block."""
+
 TIGHT = 0.5
 """Part of the scratchpads that results may fill which wait for their readers, if operators run one
 after another."""
@@ -215,6 +223,8 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     at one time, and all cores are at work on it (Alwani et al., "Fused-layer CNN accelerators",
     MICRO 2016; cores on bands of their own: Mei et al., "DeFiNES", HPCA 2023).
 
+    Where one adds up the results of others block by block, its parts of a block make a band.
+
     Parameters
     ----------
     cores
@@ -226,16 +236,29 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     if not is_tight.any():
         return turns
     before = problem.predecessors()
+    blocks = blocks_of_reductions(problem, operators, LARGE * _scratchpad_bytes(problem))
     rank = np.empty_like(turns)
     rank[turns] = np.arange(turns.size)
     keys = np.empty(turns.size)
     placed = 0
     for tasks in _runs(turns, operators, is_tight):
         fused = is_tight[operators[tasks[0]]]
-        order = _banded(tasks, before, cores, operators, rank) if fused else tasks
+        order = _banded(tasks, before, cores, operators, rank, blocks) if fused else tasks
         keys[order] = np.arange(placed, placed + len(order))
         placed += len(order)
     return by_priority(before, keys.tolist())
+
+
+def banded_chains(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
+    """Return those of :func:`banded_operators` that add results up block by block or make them."""
+    found = banded_operators(problem)
+    if not found:
+        return found
+    operators = operators_of(problem)
+    numbers_of = dict(zip(map(operator_of, problem.tasks), operators.tolist(), strict=True))
+    ends, least = {numbers_of[name] for name in found}, LARGE * _scratchpad_bytes(problem)
+    chained = chained_operators(problem, operators, ends, least)
+    return frozenset(name for name in found if numbers_of[name] in chained)
 
 
 def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
@@ -321,22 +344,34 @@ def _banded(
     cores: Ints,
     operators: Ints,
     rank: Ints,
+    blocks: Mapping[TaskIdx, Block],
 ) -> list[TaskIdx]:
-    """Return the tasks of a run band by band; in each band one operator after another."""
+    """Return the tasks of a run band by band; in each band one operator after another.
+
+    A block of a reduction is added up behind what the next block reads, so that no core waits for
+    the pieces of others. What nothing in the run reads comes behind all such blocks.
+    """
     waiting = set(run)
     is_read = {earlier for task in run for earlier in before[task]}
     turns = Counter[int]()
-    bands: dict[int, list[TaskIdx]] = defaultdict(list)
+    behind = len(operators)
+    bands: dict[Block, list[TaskIdx]] = defaultdict(list)
     for task in run:
-        if task not in is_read:
+        if task in blocks:
+            bands[blocks[task]].append(task)
+        elif task not in is_read:
             core = int(cores[task])
-            bands[turns[core]].append(task)
+            bands[behind, turns[core]].append(task)
             turns[core] += 1
     order: list[TaskIdx] = []
+    sums: list[TaskIdx] = []
     for number in sorted(bands):
         band = _taken_with_predecessors(bands[number], before, waiting)
-        order += sorted(band, key=lambda task: (operators[task], rank[task]))
-    return order
+        band.sort(key=lambda task: (operators[task], rank[task]))
+        order += (task for task in band if task not in blocks)
+        order += sums
+        sums = [task for task in band if task in blocks]
+    return order + sums
 
 
 def _taken_with_predecessors(

@@ -18,7 +18,7 @@ from spmilp.solvers.list_scheduler.rules import (
     FIRST_RULES,
     MIXED_ORDERS,
     ORDERS,
-    SPARING,
+    SPARING_ORDERS,
     RuleMixture,
 )
 from spmilp.units import Cycles
@@ -167,7 +167,7 @@ class Portfolio:
         usual = FIRST_WEIGHTS[self._problem.objective.first]
         sparing = SPARING_WEIGHTS[self._problem.objective.first]
         for assignment, order in self._only or self._rules():
-            first = Trial(assignment, order, sparing if order == SPARING else usual)
+            first = Trial(assignment, order, sparing if order in SPARING_ORDERS else usual)
             yield first
             is_first = not self._only and (assignment, order) in FIRST_RULES
             # Without cores there is nobody yet for whom a transfer could do more.
@@ -223,7 +223,7 @@ class Portfolio:
         cores = self._assignments[trial.assignment]
         name = trial.order, trial.assignment
         if name not in self._orders:
-            rule = "round_robin" if trial.order == SPARING else trial.order
+            rule = SPARING_ORDERS.get(trial.order, trial.order)
             self._orders[name] = ORDERS[rule](self._problem, cores)
         return self._orders[name], cores
 

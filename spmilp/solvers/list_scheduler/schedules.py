@@ -16,9 +16,9 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.kernels.serial.extract import plan_of
 from spmilp.solvers.kernels.serial.run import Runner
-from spmilp.solvers.list_scheduler.orders import banded_operators
+from spmilp.solvers.list_scheduler.orders import banded_chains, banded_operators
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
-from spmilp.solvers.list_scheduler.rules import BANDS_RULES, EVALUATION_RULES
+from spmilp.solvers.list_scheduler.rules import BANDS_RULES, CHAINS_RULES, EVALUATION_RULES
 from spmilp.units import Cycles
 
 MOST_KEPT = 20
@@ -172,13 +172,14 @@ class TilingEvaluator:
                 return
 
     def promising(self, problem: Problem, rules: Sequence[Rule], latest: Cycles) -> Iterator[Found]:
-        """Yield what :meth:`schedules` does; where there are bands, by the rules for them first.
+        """Yield what :meth:`schedules` does; where there are bands or chains, by their rules first.
 
         What these and others are worth for other tilings says nothing of them there, and either are
         asked though the schedules of the others are given up.
         """
         if banded_operators(problem):
-            yield from self.schedules(problem, BANDS_RULES, latest)
+            first = CHAINS_RULES if banded_chains(problem) else BANDS_RULES
+            yield from self.schedules(problem, first, latest)
             rules = [rule for rule in rules if rule not in BANDS_RULES]
         if rules:
             yield from self.schedules(problem, rules, latest)
