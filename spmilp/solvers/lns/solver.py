@@ -134,7 +134,8 @@ class Search:
         if not self._settings.repacking:
             return
         for candidate in sorted(candidates, key=lambda one: one.opened.makespan):
-            if self._is_done() or candidate.opened.makespan >= self._makespan():
+            promises_nothing = candidate.opened.makespan >= self._makespan()
+            if self._is_done() or (promises_nothing and candidate is not self._best):
                 break
             self._repack(candidate)
         if self._best is not None and self._settings.steps:
@@ -166,6 +167,8 @@ class Search:
         found: list[Candidate] = []
         options: OptionTables | None = None
         for plan in self._plans_to_begin_with():
+            if any(_are_alike(plan, one.context.plan) for one in found):
+                continue
             if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
                 break
             if found and not self._settings.several_initial_solutions:
@@ -228,6 +231,8 @@ class Search:
                 if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
                     current = self._settle(best, current)
                     helpers.begin_again(current)
+                elif is_due:
+                    fill.raise_all()
 
     def _settle(self, best: Candidate, current: TimedSchedule) -> TimedSchedule:
         """Offer a schedule with addresses; return what to go on from."""
@@ -260,6 +265,11 @@ class Search:
             return True
         reported = self._reported
         return reported is not None and self._context.is_enough(reported, self._bound.value)
+
+
+def _are_alike(one: Plan, other: Plan) -> bool:
+    """Say whether two plans do the same, whoever made them."""
+    return one.placements == other.placements and one.transfers == other.transfers
 
 
 SECONDS_TO_STOP = 1.0

@@ -1,5 +1,7 @@
 """Memories that cannot be packed: residencies wait for the bytes of others."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -10,8 +12,10 @@ from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import Ints
 from spmilp.solvers.partial_order import repacking, shared_bytes
 from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses
-from spmilp.solvers.partial_order.shared_bytes import Neighbours
+from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.partial_order.shared_bytes import offsets_with_waits
 from spmilp.solvers.partial_order.to_plan import plan_of
+from spmilp.solvers.partial_order.waiting import WaitingOrder
 from spmilp.units import Bytes
 from tests.solvers.partial_order.test_justification import MODEST
 from tests.solvers.random_problems import problems
@@ -23,17 +27,20 @@ def nothing_packed(problem: PackingProblem) -> tuple[Bytes | None, ...]:
     return tuple(item.offset for item in problem.items)
 
 
-class LowestOffsets(Neighbours):
-    """Knows six offsets for each item only, so that some of them share bytes."""
-
-    def _candidates(self, members: Ints, ends: Ints) -> Ints:
-        return super()._candidates(members, ends)[:6]
+def in_little_room(
+    before: TimedSchedule, residencies: Ints, problem: PackingProblem, order: WaitingOrder
+) -> Ints | None:
+    """Find offsets in a memory for what is there at first and little more: some share bytes."""
+    largest = max((item.size for item in problem.items), default=0)
+    there = max((i.offset + i.size for i in problem.items if i.offset is not None), default=0)
+    capacity = min(problem.capacity or 0, there + 2 * largest + 64)
+    return offsets_with_waits(before, residencies, replace(problem, capacity=capacity), order)
 
 
 def test_whoever_waits_for_bytes_the_plan_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repacking, "_pack", lambda *_: None)
     monkeypatch.setattr(shared_bytes, "pack_most", nothing_packed)
-    monkeypatch.setattr(shared_bytes, "Neighbours", LowestOffsets)
+    monkeypatch.setattr(repacking, "offsets_with_waits", in_little_room)
     found_plans, longer = 0, 0
 
     @MODEST
