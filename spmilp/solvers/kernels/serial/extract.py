@@ -168,7 +168,12 @@ class Scorer:
         energies = [[one or 0 for one in task.energy or (0,) * kinds] for task in problem.tasks]
         self._energies = np.array(energies, np.int64).reshape(len(problem.tasks), kinds)
         self._is_spm = np.array([one.kind is MemoryKind.SPM for one in problem.machine.memories])
+        machine = problem.machine
+        self._moves_take_energy = any(one.energy_per_byte for one in machine.memories) or any(
+            one.energy_per_byte for one in machine.links
+        )
         self._per_byte: dict[tuple[int, int], int] = {}
+        self._per_byte_further: dict[tuple[MemoryIdx, tuple[MemoryIdx, ...]], int] = {}
         self._measures = {
             Quantity.MAKESPAN: ScheduleState.makespan,
             Quantity.DRAM_TRAFFIC: self._dram_traffic,
@@ -204,20 +209,36 @@ class Scorer:
 
     def _energy_of_further_destinations(self, state: ScheduleState) -> int:
         """Return what multicasts take beyond the transfer to the first destination of each."""
-        machine, total = self._problem.machine, 0
-        memory, moves = state.residencies["memory"], state.made_transfers()
-        for move, ends in enumerate(_destinations(state)):
-            if len(ends) < 2:
-                continue
-            source = memory[moves[move]["source"]]
-            rows = [state.pairs[int(state.pair_at[source, memory[end]])] for end in ends]
-            links = [{*state.links[row.links_from : row.links_to].tolist()} for row in rows]
-            further = set[int]().union(*links) - links[0]
-            per_byte = sum(machine.memories[memory[end]].energy_per_byte or 0 for end in ends[1:])
-            for link in further:
-                per_byte += machine.links[link - len(machine.engines)].energy_per_byte or 0
-            total += per_byte * int(state.slices[moves[move]["slice"]]["bytes"])
+        filled_by = state.made_residencies()["filled_by_transfer"]
+        count = np.bincount(filled_by[filled_by != NONE], minlength=len(state.made_transfers()))
+        if not self._moves_take_energy or not (count > 1).any():
+            return 0
+        further = np.flatnonzero((filled_by != NONE) & (count > 1)[filled_by])
+        ends: dict[int, list[int]] = {}
+        for residency, move in zip(further.tolist(), filled_by[further].tolist(), strict=True):
+            ends.setdefault(move, []).append(residency)
+        moves, total = list(ends), 0
+        memory = state.residencies["memory"]
+        sources = memory[state.made_transfers()["source"][moves]].tolist()
+        size = state.slices["bytes"][state.made_transfers()["slice"][moves]].tolist()
+        for source, some, bytes_ in zip(sources, ends.values(), size, strict=True):
+            per_byte = self._energy_per_byte_further(state, source, tuple(memory[some].tolist()))
+            total += per_byte * bytes_
         return total
+
+    def _energy_per_byte_further(
+        self, state: ScheduleState, source: MemoryIdx, ends: tuple[MemoryIdx, ...]
+    ) -> int:
+        """Return what a byte of a multicast takes beyond the way to its first destination."""
+        if (source, ends) not in self._per_byte_further:
+            machine = self._problem.machine
+            rows = [state.pairs[int(state.pair_at[source, end])] for end in ends]
+            links = [{*state.links[row.links_from : row.links_to].tolist()} for row in rows]
+            found = sum(machine.memories[end].energy_per_byte or 0 for end in ends[1:])
+            for link in set[int]().union(*links) - links[0]:
+                found += machine.links[link - len(machine.engines)].energy_per_byte or 0
+            self._per_byte_further[source, ends] = found
+        return self._per_byte_further[source, ends]
 
     def _energy_per_byte(self, state: ScheduleState, pair: tuple[int, int]) -> int:
         if pair not in self._per_byte:
