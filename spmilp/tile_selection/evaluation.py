@@ -35,9 +35,6 @@ PROMISING = 1.1
 """Schedules that take more than so many times as long as the best one are given up: other rules
 make no better ones of these tiles, and they are not justified."""
 
-SCHEDULES_TO_JUSTIFY = 8
-"""A schedule is justified, and its plan made and checked, in the time of so many schedules."""
-
 LEAST_GAIN = 0.03
 """Schedules are justified where that makes the first one shorter by this share; else none is, so
 that all values are of one kind."""
@@ -178,12 +175,8 @@ class Evaluation:
         is_makespan = tiled.problem.objective.first is Quantity.MAKESPAN
         if self._justifies is False or not is_makespan:
             return False
-        tasks = tiled.problem.tasks
-        reads = sum(len(task.reads) for task in tasks)
-        schedule = self._clock.pace.seconds_to_schedule(len(tasks), reads)
-        seconds = max(2 * self._longest, SCHEDULES_TO_JUSTIFY * schedule)
         is_near = (tiled.value or 0) <= self._latest()
-        return is_near and self._clock.has_seconds(seconds, SHARE_AT_MOST)
+        return is_near and self._clock.has_seconds(2 * self._longest, SHARE_AT_MOST)
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
