@@ -252,9 +252,13 @@ def _note_waits(items: Neighbours, attempt: Attempt, group: int, present: int) -
                 continue
             late, early = (one, other) if _is_later(items, one, other) else (other, one)
             time, filler = items.last[items.residency[early]], items.filler[late]
-            for k in range(schedule.reads.begin[filler], schedule.reads.begin[filler + 1]):
-                touched = schedule.reads.items[k]
-                items.last[touched] = max(items.last[touched], time)
-            for k in range(schedule.fills.begin[filler], schedule.fills.begin[filler + 1]):
-                touched = schedule.fills.items[k]
-                items.last[touched] = max(items.last[touched], time)
+            _let_wait(schedule.reads, items.last, filler, time)
+            _let_wait(schedule.fills, items.last, filler, time)
+
+
+@part
+def _let_wait(touched: Rows, last: Ints, filler: int, time: int) -> None:
+    """Let what an activity touches be touched at such a time, or later."""
+    for i in range(touched.begin[filler], touched.begin[filler + 1]):
+        residency = touched.items[i]
+        last[residency] = max(last[residency], time)

@@ -209,19 +209,20 @@ class Scorer:
 
     def _energy_of_further_destinations(self, state: ScheduleState) -> int:
         """Return what multicasts take beyond the transfer to the first destination of each."""
+        if not self._moves_take_energy:
+            return 0
         filled_by = state.made_residencies()["filled_by_transfer"]
         count = np.bincount(filled_by[filled_by != NONE], minlength=len(state.made_transfers()))
-        if not self._moves_take_energy or not (count > 1).any():
-            return 0
         further = np.flatnonzero((filled_by != NONE) & (count > 1)[filled_by])
         ends: dict[int, list[int]] = {}
         for residency, move in zip(further.tolist(), filled_by[further].tolist(), strict=True):
             ends.setdefault(move, []).append(residency)
-        moves, total = list(ends), 0
-        memory = state.residencies["memory"]
-        sources = memory[state.made_transfers()["source"][moves]].tolist()
-        size = state.slices["bytes"][state.made_transfers()["slice"][moves]].tolist()
-        for source, some, bytes_ in zip(sources, ends.values(), size, strict=True):
+        total, memory = 0, state.residencies["memory"]
+        moves = state.made_transfers()[np.array(list(ends), np.int64)]
+        sources, size = memory[moves["source"]], state.slices["bytes"][moves["slice"]]
+        for source, some, bytes_ in zip(
+            sources.tolist(), ends.values(), size.tolist(), strict=True
+        ):
             per_byte = self._energy_per_byte_further(state, source, tuple(memory[some].tolist()))
             total += per_byte * bytes_
         return total
