@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any, TypeAlias, TypeVar
 
 from spmilp.amounts import byte_count, duration, share
-from spmilp.checker.check import check
+from spmilp.checker.check import Verdict, check
 from spmilp.dask_client import connected, require_dask
 from spmilp.errors import ArgumentError, DoesNotFitError, FileError, NoPlanError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
@@ -58,7 +58,7 @@ from spmilp.tile_selection.search import (
     search_tilings,
 )
 from spmilp.tile_selection.smaug_problem import smaug_problem
-from spmilp.tile_selection.tiled_problem import HINT, TiledProblem
+from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.units import Bytes
 
 DEFAULT_MACHINE = "mesh4x4"
@@ -443,10 +443,9 @@ def _within_pins(tiled: TiledProblem, named: NamedPins, observer: Observer) -> T
     if problem is tiled.problem:
         return tiled
     if known is not None and check(problem, known):
-        if tiled.source == HINT:
-            observer.on_warning(f"hint: {BREAKS_A_PIN}")
+        observer.on_warning(f"hint: {BREAKS_A_PIN}")
         known = None
-    return replace(tiled, problem=problem, schedule=None, known=known)
+    return replace(tiled, problem=problem, schedule=None, justified=None, known=known)
 
 
 def load(
@@ -605,24 +604,31 @@ def _answer(
     known = tiled.result() if tiled.interrupted else None
     if known is not None:
         return known
+    verdict: Verdict | None = None
     hint: Plan | None = None
     try:
         observer.on_problem(tiled.problem)
         began = clock.now()
-        hint = tiled.plan()
+        verdict = tiled.verdict()
+        hint = tiled.plan() if verdict is None else verdict.plan
         if hint is not None and tiled.schedule is not None:
-            clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began)
+            checking = 0.0 if verdict is None else verdict.seconds
+            clock.pace.note(Step.CHECK, rows_of(hint), checking)
+            clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began - checking)
             tiled.schedule.release()
         observer.on_stage(Stage.SOLVING)
-        if tiled.known is not None and observer.on_progress is not None:
-            bound = tiled.known.claim.bound
-            observer.on_progress(Progress(incumbent=tiled.value, bound=bound, source=tiled.source))
+        # A hint has been checked, too, where it was read.
+        valid = tiled.known if verdict is None else verdict.plan
+        if valid is not None and observer.on_progress is not None:
+            value, bound = tiled.value, valid.claim.bound
+            observer.on_progress(Progress(incumbent=value, bound=bound, source=tiled.source))
         seconds = SECONDS_AFTER_AN_INTERRUPT if tiled.interrupted else clock.seconds_left(share)
-        limited = replace(options, time_limit=seconds)
+        verdicts = () if verdict is None else (verdict,)
+        limited = replace(options, time_limit=seconds, verdicts=verdicts)
         answer = solve_problem(tiled.problem, solver, limited, hint)
-        return answer if tiled.known is None else _no_worse(tiled.problem, answer, tiled.known)
+        return answer if valid is None else _no_worse(tiled.problem, answer, valid)
     except (KeyboardInterrupt, MemoryError):
-        known = tiled.result(hint)
+        known = tiled.result(verdict, hint)
         if known is None:
             raise
         return known

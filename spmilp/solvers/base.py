@@ -57,6 +57,8 @@ class SolveOptions:
         Called with each improvement.
     pace
         How quick this machine is, from what was done before.
+    verdicts
+        The checker's on plans that are known before, so that they need not be checked again.
     """
 
     time_limit: float | None = None
@@ -65,6 +67,7 @@ class SolveOptions:
     workers: int = 1
     on_progress: Callable[[Progress], None] | None = None
     pace: Pace = field(default_factory=Pace, compare=False, repr=False)
+    verdicts: tuple[Verdict, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

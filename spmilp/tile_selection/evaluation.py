@@ -1,13 +1,14 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from spmilp.checker.check import check
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
+from spmilp.solvers.common.context import reads_of, rows_of
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
@@ -27,6 +28,10 @@ MARGIN = 1.05
 
 SHARE_AT_MOST = 0.55
 """Of the time limit, by which tile sizes are chosen, however long all before has taken."""
+
+SHARE_OF_FIRST = 0.25
+"""Of the time limit, after which no further rule is asked about the first tilings: where one
+schedule takes seconds, justifying the best one gains more."""
 
 MOST_TASKS_OF_ONE = 120_000
 """Of a problem that is evaluated."""
@@ -68,7 +73,6 @@ class Evaluation:
         self.interrupted = False
         self._least: dict[Rule, int] = {}
         self._justifies = None if limits.justifies else False
-        self._longest = 0.0
         self.best = known
         self._scheduled = None if known is None or known.schedule is None else known
 
@@ -136,17 +140,18 @@ class Evaluation:
         Where that by the best rule so far is not promising, those by the others are not, either.
         """
         self._left -= len(problem.tasks)
-        reads = sum(len(task.reads) for task in problem.tasks)
+        reads = reads_of(problem)
         began = self._clock.now()
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
+        until = SHARE_AT_MOST if self._least else SHARE_OF_FIRST
         for schedule in self._evaluator.promising(problem, self._rules_worth_asking(), latest):
             self._left -= len(problem.tasks)
             self._note(schedule.trial.rule, schedule.score[0])
             yield schedule
             ended = self._clock.now()
             self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
-            if not self._clock.has_seconds(ended - began, SHARE_AT_MOST):
+            if not self._clock.has_seconds(ended - began, until):
                 return
             began = ended
 
@@ -154,21 +159,20 @@ class Evaluation:
         value = tiled.value or 0
         if not self._is_worth_justifying(tiled):
             return value
-        began = self._clock.now()
+        pace, began = self._clock.pace, self._clock.now()
         plan = tiled.plan()
         if plan is None:
             return value
-        found = JustifiedPlan(tiled.problem, plan)
+        rows = rows_of(plan)
+        pace.note(Step.PLAN, rows, self._clock.now() - began)
+        with pace.measured(Step.JUSTIFY, rows):
+            found = JustifiedPlan(tiled.problem, plan)
         if self._justifies is None:
             self._justifies = found.makespan <= (1 - LEAST_GAIN) * value
             if not self._justifies:
                 return value
         if self.best is None or found.makespan < (self.best.value or 0):
-            known = found.plan(lambda plan: not check(tiled.problem, plan))
-            if known is not None:
-                better = TiledProblem(problem=tiled.problem, known=known, source="justified")
-                self._keep_if_better(better)
-        self._longest = max(self._longest, self._clock.now() - began)
+            self._keep_if_better(replace(tiled, justified=found))
         return found.makespan
 
     def _is_worth_justifying(self, tiled: TiledProblem) -> bool:
@@ -176,7 +180,10 @@ class Evaluation:
         if self._justifies is False or not is_makespan:
             return False
         is_near = (tiled.value or 0) <= self._latest()
-        return is_near and self._clock.has_seconds(2 * self._longest, SHARE_AT_MOST)
+        rows = len(tiled.problem.tasks) + ROWS_OF_A_READ * reads_of(tiled.problem)
+        pace = self._clock.pace
+        needed = pace.seconds(Step.PLAN, rows) + pace.seconds(Step.JUSTIFY, rows)
+        return is_near and self._clock.has_seconds(needed, SHARE_AT_MOST)
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
@@ -203,7 +210,7 @@ class Evaluation:
         self._least[rule] = min(value, self._least.get(rule, value))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
-        if tiled.schedule is not None and _is_better(tiled, self._scheduled):
+        if tiled.justified is None and _is_better(tiled, self._scheduled):
             self._scheduled = tiled
         if tiled.value is not None and _is_better(tiled, self.best):
             self.best = tiled

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp.bounds.best import fast_bound
+from spmilp.checker.check import Verdict
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
@@ -11,9 +12,13 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.partial_order.shortening import JustifiedPlan
 
 HINT = "hint"
 """The source of a plan from before."""
+
+JUSTIFIED = "justified"
+"""The source of a schedule's plan at other times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,28 +30,45 @@ class TiledProblem:
     schedule
         The best one that its tile sizes were evaluated by; ``None`` where they were not searched
         for, and where there is no schedule.
+    justified
+        The schedule's plan at justified times, which is made when it is asked for.
     known
-        A plan in place of a schedule: one from before, or a schedule's that was justified.
+        A plan from before, in place of a schedule.
     interrupted
         Whether a ``KeyboardInterrupt`` has cut the search for tile sizes short.
-    source
-        Of the known plan.
     """
 
     problem: Problem
     schedule: Found | None = None
+    justified: JustifiedPlan | None = None
     known: Plan | None = None
     interrupted: bool = False
-    source: str = HINT
 
     @property
     def value(self) -> int | None:
         """Value of the problem's first objective in the schedule, or the known plan."""
+        if self.justified is not None:
+            return self.justified.makespan
         if self.schedule is not None:
             return self.schedule.score[0]
         if self.known is not None:
             return claimed(self.known.claim).of(self.problem.objective.first)
         return None
+
+    @property
+    def source(self) -> str:
+        """What the plan comes from, for people."""
+        return HINT if self.justified is None else JUSTIFIED
+
+    @collector_paused()
+    def verdict(self) -> Verdict | None:
+        """Return the checker's verdict on the justified plan.
+
+        ``None`` where there is no such plan, or the checker has something against it.
+        """
+        plan = None if self.justified is None else self.justified.plan()
+        verdict = None if plan is None else Verdict.on(self.problem, plan)
+        return None if verdict is None or verdict.violations else verdict
 
     @collector_paused()
     def plan(self) -> Plan | None:
@@ -59,21 +81,27 @@ class TiledProblem:
         except DoesNotFitError:
             return None
 
-    def result(self, plan: Plan | None = None) -> SolverResult | None:
-        """Return :meth:`plan` as the answer to an interrupt; ``None`` where there is none.
+    def result(
+        self, verdict: Verdict | None = None, plan: Plan | None = None
+    ) -> SolverResult | None:
+        """Return the plan there is as the answer to an interrupt; ``None`` where there is none.
 
         Parameters
         ----------
-        plan
-            What :meth:`plan` has returned, if it was asked before.
+        verdict, plan
+            What :meth:`verdict` and :meth:`plan` have returned, if they were asked before.
         """
-        plan = plan or self.plan()
+        if plan is None:
+            verdict = verdict or self.verdict()
+            plan = self.plan() if verdict is None else verdict.plan
         if plan is None:
             return None
+        value = claimed(plan.claim).of(self.problem.objective.first)
         return SolverResult(
-            status=SolveStatus.OPTIMAL if self.value == plan.claim.bound else SolveStatus.FEASIBLE,
+            status=SolveStatus.OPTIMAL if value == plan.claim.bound else SolveStatus.FEASIBLE,
             plan=plan,
             bound=plan.claim.bound,
             bound_source=plan.claim.bound_source,
             interrupted=True,
+            verdict=verdict,
         )

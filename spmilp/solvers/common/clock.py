@@ -23,6 +23,8 @@ class Step(Enum):
     """For each read: tables, assignment, order and one pass of the list scheduler."""
     PLAN = 7e-6
     """For each row: a plan from the tables of a schedule."""
+    JUSTIFY = 1.4e-5
+    """For each row: a plan's double justification with its addresses, tables included."""
     CHECK = 1.25e-5
     """For each row."""
     WRITE = 1.3e-5

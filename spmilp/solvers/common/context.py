@@ -1,6 +1,6 @@
 """One solve: its limits, and what all solvers that take part in it compute only once."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -63,7 +63,7 @@ class SearchContext:
         self.options = options
         self.clock = Clock(options.time_limit, now, pace=options.pace)
         self.hint = hint
-        self._known = _Known(problem)
+        self._known = _Known(problem, options.verdicts)
         self.reports = Reports(options.on_progress)
         self.interrupted = False
         self.reserve_for(hint)
@@ -76,7 +76,7 @@ class SearchContext:
     @cached_property
     def reads(self) -> int:
         """Of all tasks."""
-        return sum(len(task.reads) for task in self.problem.tasks)
+        return reads_of(self.problem)
 
     def member(self, time_limit: float | None, hint: Plan | None) -> "SearchContext":
         """Return the context of a solver that takes part in this solve, with limits of its own.
@@ -232,6 +232,11 @@ class SearchContext:
         )
 
 
+def reads_of(problem: Problem) -> int:
+    """Return the reads of all tasks, to which the time of a schedule is in proportion."""
+    return sum(len(task.reads) for task in problem.tasks)
+
+
 def rows_of(plan: Plan) -> int:
     """Return the rows of a plan's tables, to which the time that it takes is in proportion."""
     return len(plan.placements) + len(plan.residencies) + len(plan.transfers)
@@ -248,11 +253,12 @@ class _Once(Generic[T]):
 class _Known:
     """What is known of one problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, verdicts: Iterable[Verdict]) -> None:
         self._problem = problem
         self._lock = Lock()
         self._values: dict[Hashable, _Once[Any]] = {}
-        self._verdicts: list[Verdict] = []
+        # Within pins a solver has another problem than the one that a plan was checked against.
+        self._verdicts = [one for one in verdicts if one.problem is problem]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made under a key, or make it."""

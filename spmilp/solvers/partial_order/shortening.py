@@ -1,6 +1,6 @@
 """Shorter times for a plan whose decisions stay, whatever solver has made it."""
 
-from collections.abc import Callable
+from contextlib import suppress
 
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
@@ -19,7 +19,8 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    return JustifiedPlan(context.problem, plan).plan(context.accepts) or plan
+    found = JustifiedPlan(context.problem, plan).plan()
+    return found if found is not None and context.accepts(found) else plan
 
 
 class JustifiedPlan:
@@ -36,9 +37,9 @@ class JustifiedPlan:
         self._timed = justified(self._context, first)
         self.makespan: Cycles = self._timed.makespan
 
-    def plan(self, accepts: Callable[[Plan], bool]) -> Plan | None:
-        """Return it; ``None`` where a DRAM is too small, or it is not accepted."""
-        return _accepted(self._context, self._timed, accepts)
+    def plan(self) -> Plan | None:
+        """Return it; ``None`` where a DRAM is too small."""
+        return _plan_at(self._context, self._timed)
 
 
 def repacked_plan(
@@ -59,18 +60,15 @@ def repacked_plan(
         drops_transfers=not keeps_transfers,
         bypasses_dram=not keeps_transfers,
     )
-    for found in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
-        if found is not None and found.makespan < best.makespan:
-            best = found
-    return _accepted(fixed, best, context.accepts) or fixed.plan
+    for timed in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
+        if timed is not None and timed.makespan < best.makespan:
+            best = timed
+    found = _plan_at(fixed, best)
+    return found if found is not None and context.accepts(found) else fixed.plan
 
 
-def _accepted(
-    fixed: ScheduleContext, timed: TimedSchedule, accepts: Callable[[Plan], bool]
-) -> Plan | None:
-    """Return the plan at these times; ``None`` where they are of no use."""
-    try:
-        found = plan_of(fixed, timed)
-    except DoesNotFitError:
-        return None
-    return found if accepts(found) else None
+def _plan_at(fixed: ScheduleContext, timed: TimedSchedule) -> Plan | None:
+    """Return the plan at these times; ``None`` where a DRAM is too small."""
+    with suppress(DoesNotFitError):
+        return plan_of(fixed, timed)
+    return None
