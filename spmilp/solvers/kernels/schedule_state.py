@@ -130,7 +130,8 @@ class ScheduleState(NamedTuple):
         ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
     ``prices``
         of the blocks of the memory in which bytes are wanted: from when each could be free
-        (``free_from``, ``NEVER`` if it must stay) and what evicting its holder costs (``cost``).
+        (``free_from``, ``NEVER`` if it must stay), what evicting its holder costs (``cost``), and
+        the end of the ``store`` that has to come before, once it was asked for.
     ``counts``
         of residencies and transfers, the task, slice and memory that failed, and the latest
         makespan wanted; see ``COUNT_...``.

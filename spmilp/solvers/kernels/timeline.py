@@ -48,6 +48,8 @@ def earliest_gap(timeline: Timeline, resource: int, ready: int, cycles: int, spa
     """
     steps, row = timeline.steps, timeline.resources[resource]
     last = row.begin + row.length - 1
+    if steps[last].time <= ready:
+        return ready
     step = step_at(timeline, resource, ready)
     start = ready
     while step < last:

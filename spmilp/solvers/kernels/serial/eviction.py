@@ -35,6 +35,9 @@ from spmilp.solvers.kernels.serial.transfers import (
     transfer,
 )
 
+TO_BE_TIMED = NONE
+"""In place of the end of a store for which no gap has been looked for."""
+
 
 class Request(NamedTuple):
     """Bytes wanted in a memory while a task is being placed.
@@ -108,16 +111,11 @@ def _allocate_cleared(
 @part
 def cheapest_range(state: ScheduleState, request: Request) -> int:
     """Return the address of the cheapest range of bytes to clear; -1 when none can be cleared."""
-    weights = state.weights
     memory = request.memory
     blocks = state.space.blocks[memory]
     count = state.space.length[memory]
     alignment = state.memories[memory].alignment
     prices = state.prices
-    in_time = request.need - request.lead
-    if request.ready != NEVER:
-        # Bytes that are free while the load cannot run yet are of no use.
-        in_time = max(in_time, request.ready)
     _price_all_blocks(state, memory, request.task)
     best, best_cost = NONE, 0.0
     for first in range(count):
@@ -127,23 +125,27 @@ def cheapest_range(state: ScheduleState, request: Request) -> int:
             continue
         if end > blocks[count].start:
             break
-        free, cost, block = ZERO, 0.0, first
+        free, cost, block, has_stores = ZERO, 0.0, first, NO
         # Costs only grow: a range that is already dearer than the best one is left.
         while blocks[block].start < end and prices[block].free_from != NEVER:
             if best != NONE and cost >= best_cost:
                 break
             free = max(free, prices[block].free_from)
             cost += prices[block].cost
+            has_stores = has_stores or prices[block].store != ZERO
             block += 1
         if blocks[block].start < end:
             continue
         if request.compact:
             return address
-        cost += max(0, free - in_time)
-        if request.ready == NEVER:
-            cost += weights.idle * max(0, request.need - free)
-        else:
-            cost += weights.early * max(0, free - request.ready)
+        if has_stores:
+            # To look for gaps takes long; with them the bytes are free no sooner than without.
+            is_load = request.ready != NEVER
+            at_least = _with_waiting(state, request, cost, free) if is_load else cost
+            if best != NONE and at_least >= best_cost:
+                continue
+            free = max(free, _end_of_stores(state, memory, first, block))
+        cost = _with_waiting(state, request, cost, free)
         # Among equals, the range that leaves the smallest gap behind it.
         cost += 1e-9 * (blocks[block].start - end)
         if best == NONE or cost < best_cost:
@@ -152,18 +154,52 @@ def cheapest_range(state: ScheduleState, request: Request) -> int:
 
 
 @part
+def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int) -> float:
+    """Return a cost with what it costs that bytes are free from a cycle on, not sooner or later."""
+    weights, in_time = state.weights, request.need - request.lead
+    if request.ready == NEVER:
+        return cost + max(0, free - in_time) + weights.idle * max(0, request.need - free)
+    # Bytes that are free while the load cannot run yet are of no use.
+    in_time = max(in_time, request.ready)
+    return cost + max(0, free - in_time) + weights.early * max(0, free - request.ready)
+
+
+@part
+def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> int:
+    """Return when all that must be stored of the blocks from ``first`` to ``last`` could be."""
+    blocks, prices, end = state.space.blocks[memory], state.prices, ZERO
+    for block in range(first, last):
+        if prices[block].store == TO_BE_TIMED:
+            held = state.residencies[blocks[block].holder]
+            _, _, prices[block].store = earliest_transfer(
+                state,
+                held.slice,
+                blocks[block].holder,
+                state.memories[memory].parent,
+                held.valid,
+                NEVER,
+            )
+        end = max(end, prices[block].store)
+    return end
+
+
+@part
 def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
-    """Find for each block from when it could be free and what that costs."""
+    """Find for each block from when it could be free and what that costs.
+
+    A store that has to come before is timed only when it matters.
+    """
     blocks = state.space.blocks[memory]
     for block in range(state.space.length[memory]):
         holder = blocks[block].holder
-        free_from, cost = blocks[block].free_from, 0.0
+        free_from, cost, store = blocks[block].free_from, 0.0, ZERO
         if holder == RESERVED or (holder != FREE and not _is_evictable(state, holder, task)):
             free_from = NEVER
         elif holder != FREE:
-            free_from, cost = _eviction_price(state, holder, task)
+            free_from, cost, store = _eviction_price(state, holder, task)
         state.prices[block].free_from = free_from
         state.prices[block].cost = cost
+        state.prices[block].store = store
 
 
 @part
@@ -184,25 +220,30 @@ def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
 
 
 @part
-def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float]:
-    """Return from when a residency's bytes could be free, and what evicting it costs in cycles."""
+def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float, int]:
+    """Return what evicting a residency costs.
+
+    Returns
+    -------
+    tuple
+        From when its bytes could be free but for a store; the cost in cycles; ``TO_BE_TIMED`` where
+        it must be stored before, or 0.
+    """
     residency = state.residencies[held]
     weights = state.weights
     gone = max(residency.end, residency.valid)
     memory = residency.memory
     parent = state.memories[memory].parent
     if parent == NONE:
-        return gone, 0.0
+        return gone, 0.0, ZERO
     back = cycles_on_idle_hardware(state, parent, memory, residency.bytes)
     away = next_use(state, held) - state.tasks[task].position
     tasks_of_a_core = max(0.0, away / state.cores.size)
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
     if is_last_copy(state, held):
         out = cycles_on_idle_hardware(state, memory, parent, residency.bytes)
-        _, _, stored = earliest_transfer(state, residency.slice, held, parent, residency.valid)
-        gone = max(gone, stored)
-        price += weights.evict * out
-    return gone, price
+        return gone, price + weights.evict * out, TO_BE_TIMED
+    return gone, price, ZERO
 
 
 @part
@@ -257,7 +298,7 @@ def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: i
     new, free, stop = _allocate_cleared(state, slice_, request, address)
     if stop != DONE:
         return stop
-    option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready))
+    option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready), NEVER)
     if option == NONE:
         return UNREACHABLE
     state.buffers[state.slices[slice_].buffer].home = new

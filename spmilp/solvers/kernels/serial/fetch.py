@@ -8,10 +8,11 @@ ones.
 """
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.records import NO, NONE, SET_ASIDE, ZERO
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
+    COUNT_TRANSFERS,
     DOES_NOT_FIT,
     DONE,
     UNREACHABLE,
@@ -75,17 +76,19 @@ def _fetch_directly(
     state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Copy a slice from where the copy ends first, with a surcharge on DRAM."""
-    source, _, start, end = best_source(state, slice_, memory, ZERO)
+    source, option, start, end = best_source(state, slice_, memory, ZERO)
     if source == NONE:
         state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
-    size = state.slices[slice_].bytes
+    size, made = state.slices[slice_].bytes, state.counts[COUNT_TRANSFERS]
     request = Request(memory, size, need, end - start, start, task, compact)
     new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return NONE, stop
-    source, option, start, end = best_source(state, slice_, memory, free)
+    # Where nothing was moved for the bytes, and they are free by then, the best copy is the same.
+    if start < free or made < state.counts[COUNT_TRANSFERS] or not state.residencies[source].alive:
+        source, option, start, end = best_source(state, slice_, memory, free)
     if source == NONE:
         # Clearing the bytes may have cleared the last source near by. What has been filled by
         # nothing must not be one.
@@ -99,7 +102,7 @@ def _fetch_directly(
             return new, stop
         if relay != NONE:
             ready = max(free, state.residencies[relay].valid)
-            other, begins, ends = earliest_transfer(state, slice_, relay, memory, ready)
+            other, begins, ends = earliest_transfer(state, slice_, relay, memory, ready, NEVER)
             if other != NONE:
                 source, option, start, end = relay, other, begins, ends
     return new, transfer_to_all(state, slice_, source, new, option, start, end)
@@ -126,7 +129,9 @@ def best_source(
             reachable = state.pair_at[residency.memory, memory] != NONE
             if residency.alive and reachable and (is_dram or asked < MOST_SOURCES):
                 ready = max(free, residency.valid)
-                option, start, end = earliest_transfer(state, slice_, one, memory, ready)
+                # No copy costs less than the cycle at which it ends.
+                before = NEVER if best == NONE else int(best_cost) + 1
+                option, start, end = earliest_transfer(state, slice_, one, memory, ready, before)
                 cost = float(end)
                 if is_dram:
                     cost += state.weights.dram * (end - start)

@@ -168,7 +168,7 @@ def relayed(
         tried += ONE
         if tried > MOST_RELAYS:
             break
-        option, start, there = earliest_transfer(state, slice_, source, memory, ready)
+        option, start, there = earliest_transfer(state, slice_, source, memory, ready, best_end)
         there += cycles_on_idle_hardware(state, memory, here, size)
         if option == NONE or there >= best_end:
             continue

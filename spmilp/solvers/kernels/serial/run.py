@@ -30,7 +30,7 @@ RESIDENCY = (
     *("filled_by_task", "filled_by_transfer", "alive", "following", "pinned"),
 )
 TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
-PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64)])
+PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64), ("store", np.int64)])
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
 TASKS_AHEAD = 4
 """Of each core, on average: how far ahead readers of a slice get it by the transfer to another."""

@@ -4,7 +4,7 @@ And the core on which a task would end first by them, when none has been chosen 
 """
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.records import NO, NONE, ONE, ZERO
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_TRANSFERS,
     DONE,
@@ -35,7 +35,7 @@ def _cycles(state: ScheduleState, option: int, size: int) -> int:
 
 @part
 def earliest_transfer(
-    state: ScheduleState, slice_: int, source: int, memory: int, ready: int
+    state: ScheduleState, slice_: int, source: int, memory: int, ready: int, before: int
 ) -> tuple[int, int, int]:
     """Return option, start and end of the transfer that ends first; option -1 if there is none.
 
@@ -45,10 +45,12 @@ def earliest_transfer(
         The residency that it is copied from.
     ready
         Cycle before which it cannot start.
+    before
+        Cycle before which it has to end to be of use.
     """
     residency = state.residencies[source]
     pair = state.pair_at[residency.memory, memory]
-    best, best_start, best_end = NONE, ZERO, ZERO
+    best, best_start, best_end = NONE, ZERO, before
     if pair == NONE:
         return best, best_start, best_end
     size = state.slices[slice_].bytes
@@ -57,8 +59,8 @@ def earliest_transfer(
         if not _can_make(state, option, size, shape, offset):
             continue
         cycles = _cycles(state, option, size)
-        start = _first_start(state, pair, option, ready, cycles)
-        if best == NONE or start + cycles < best_end:
+        start = _first_start(state, pair, option, ready, cycles, best_end - cycles)
+        if start + cycles < best_end:
             best, best_start, best_end = option, start, start + cycles
     return best, best_start, best_end
 
@@ -96,21 +98,30 @@ def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tupl
 
 
 @part
-def _first_start(state: ScheduleState, pair: int, option: int, ready: int, cycles: int) -> int:
-    """Return the first cycle at which engine and links of the route can carry the transfer."""
+def _first_start(
+    state: ScheduleState, pair: int, option: int, ready: int, cycles: int, too_late: int
+) -> int:
+    """Return the first cycle at which engine and links of the route can carry the transfer.
+
+    They are asked in turn until all agree, or until it is sure to be too late: then any such cycle
+    is returned.
+    """
     timeline = state.timeline
     taken, route = state.options[option], state.pairs[pair]
-    channels = state.resources[taken.engine].capacity
-    start = ready
-    while True:
-        asked = start
-        start = earliest_gap(timeline, taken.engine, start, cycles, channels - 1)
-        for entry in range(route.links_from, route.links_to):
-            link = state.links[entry]
-            spare = state.resources[link].capacity - taken.rate
-            start = earliest_gap(timeline, link, start, cycles, spare)
-        if start == asked:
-            return start
+    resources = route.links_to - route.links_from + 1
+    start, asked, agreed = ready, ZERO, ZERO
+    while agreed < resources and start < too_late:
+        if asked == 0:
+            resource = taken.engine
+            spare = state.resources[resource].capacity - 1
+        else:
+            resource = state.links[route.links_from + asked - 1]
+            spare = state.resources[resource].capacity - taken.rate
+        found = earliest_gap(timeline, resource, start, cycles, spare)
+        agreed = agreed + 1 if found == start else ONE
+        start = found
+        asked = asked + 1 if asked + 1 < resources else ZERO
+    return start
 
 
 @part
@@ -181,7 +192,7 @@ def store(state: ScheduleState, held: int, dram: int) -> int:
     """Copy a whole buffer to DRAM as soon as it is valid."""
     slice_ = state.residencies[held].slice
     ready = state.residencies[held].valid
-    option, start, end = earliest_transfer(state, slice_, held, dram, ready)
+    option, start, end = earliest_transfer(state, slice_, held, dram, ready, NEVER)
     if option == NONE:
         return UNREACHABLE
     new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
