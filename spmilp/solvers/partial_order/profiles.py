@@ -3,7 +3,7 @@
 import numpy as np
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.records import Ints, table
+from spmilp.solvers.kernels.records import ONE, ZERO, Ints, table
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy, step_at
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
 
@@ -36,17 +36,16 @@ def _profiles(breakpoints: Ints) -> Timeline:
 def earliest_start(schedule: PartialOrderSchedule, usage: Timeline, act: int, ready: int) -> int:
     """Return the first cycle from ``ready`` on at which an activity's resources are free."""
     cycles, demands = schedule.cycles[act], schedule.demands
-    start = ready
-    settled = False
-    while not settled:
-        settled = True
-        for i in range(demands.begin[act], demands.begin[act + 1]):
-            resource = demands.items[i]
-            spare = schedule.capacity[resource] - schedule.amounts[i]
-            found = earliest_gap(usage, resource, start, cycles, spare)
-            if found > start:
-                start = found
-                settled = False
+    first, past = demands.begin[act], demands.begin[act + 1]
+    start, asked, agreed = ready, first, ZERO
+    # They are asked in turn until all agree.
+    while agreed < past - first:
+        resource = demands.items[asked]
+        spare = schedule.capacity[resource] - schedule.amounts[asked]
+        found = earliest_gap(usage, resource, start, cycles, spare)
+        agreed = agreed + 1 if found == start else ONE
+        start = found
+        asked = asked + 1 if asked + 1 < past else first
     return start
 
 

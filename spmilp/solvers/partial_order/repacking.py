@@ -25,14 +25,11 @@ ROUNDS_WITH_ADDRESSES = 4
 ROUNDS = 6
 """Double justifications at most; most of the gain is in the first."""
 
-TRIES = 20
-"""Packings at most in a row."""
+TRIES_AT_FIRST, TRIES_WITHOUT_GAIN = 8, 3
+"""Packings in a row at most without a shorter schedule: until there is the first one, and then."""
 
 TRIES_AT_ONCE = 4
 """Packings of the same times, pressed together a little less tightly each time."""
-
-LEAST_GAIN = 0.001
-"""Of the makespan, by other addresses alone: for less they are not packed again."""
 
 FIRST_SHARE = 0.9
 """Of each memory, at most, is filled at first: what is fuller is often not packed."""
@@ -40,9 +37,6 @@ FIRST_SHARE = 0.9
 ROOMY = 0.8
 """Of each memory, at most, where packings have failed: what is less full is packed at once as a
 rule, and fuller from there on."""
-
-NEARLY_FULL = 0.95
-"""Of each memory, at most, is filled where it is so full that nothing else gains anything."""
 
 MORE, LESS = 1.03, 0.96
 """How much fuller, or less full, a memory becomes after a packing that was found, or was not."""
@@ -61,14 +55,11 @@ class FillLimits:
     ----------
     share
         Of each memory.
-    without
-        For how many memories the last packing has failed.
     """
 
     def __init__(self, context: ScheduleContext) -> None:
         self._context = context
         self.share = np.full(context.usable.size, FIRST_SHARE)
-        self.without = 0
 
     def memories(self) -> Memories:
         """Return what memories allow now, with open addresses."""
@@ -83,10 +74,6 @@ class FillLimits:
     def make_room(self) -> None:
         """Fill all memories so little that they can be packed, as a rule."""
         self.share = np.minimum(self.share, ROOMY)
-
-    def fill_up(self) -> None:
-        """Fill all memories nearly to the last byte."""
-        self.share[:] = NEARLY_FULL
 
     def raise_all(self) -> None:
         """Fill all memories more."""
@@ -143,42 +130,28 @@ def repacked(
     first
         A schedule that ends no later than ``before``, perhaps without addresses, to try first.
     """
-    is_packed = is_stuck = is_filled_up = False
-    failed, without = 0, NEVER
-    for _ in range(TRIES):
-        first = justified_by_capacity(context, first or before, fill.memories(), clock)
-        if first.makespan >= before.makespan:
-            if is_filled_up:
-                return
-            if is_stuck:
-                is_filled_up, first = True, None
-                fill.fill_up()
-                continue
+    idle, is_packed = 0, False
+    while idle < (TRIES_WITHOUT_GAIN if is_packed else TRIES_AT_FIRST):
+        opened = justified_by_capacity(context, first or before, fill.memories(), clock)
+        if opened.makespan >= before.makespan:
             # Memories are so full that nothing moves. With less in them all keeps its times, too,
             # but other addresses are found, with which it then moves.
-            is_stuck = True
             fill.make_room()
-            first = justified_by_capacity(context, before, fill.memories(), clock)
-        found = with_addresses(context, first, fill, clock)
+            opened = justified_by_capacity(context, before, fill.memories(), clock)
+        found = with_addresses(context, opened, fill, clock)
         yield found
-        gain = 0 if found is None else before.makespan - found.makespan
-        waits = found is None or found.makespan > first.makespan
-        if found is not None and gain > 0:
-            is_stuck = is_stuck and not waits and gain < LEAST_GAIN * before.makespan
-            before, is_packed = found, True
-        if not waits and gain > 0:
-            if not is_stuck:
+        if found is not None and found.makespan < before.makespan:
+            idle, is_packed = 0, True
+            waits = found.makespan > opened.makespan
+            before, first = found, opened if waits else None
+            if not waits:
                 fill.raise_all()
-            first, failed, without = None, 0, NEVER
-            continue
-        # The same times again, with memories less full: what need not be early stays late then.
-        failed += 1
-        if failed == TRIES_AT_ONCE or not 0 < fill.without <= without:
-            first, failed, without = None, 0, NEVER
-            if not is_packed:
-                fill.make_room()
         else:
-            without = fill.without
+            # The same times again, with memories less full: what need not be early stays late.
+            idle, first = idle + 1, opened
+            if not is_packed and idle == TRIES_AT_ONCE:
+                fill.make_room()
+                first = None
 
 
 def with_addresses(
@@ -191,7 +164,6 @@ def with_addresses(
     """
     late = with_loads_late(context, before)
     offset, without = pack_all(context, late, clock)
-    fill.without = len(without)
     found: TimedSchedule | None = replace(late, schedule=late.schedule._replace(offset=offset))
     if without:
         fill.lower(without)
