@@ -11,7 +11,6 @@ from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.forward import capacity_ready, forward_pass, precedence_ready
-from spmilp.solvers.partial_order.late_loads import is_load
 from spmilp.solvers.partial_order.profiles import (
     earliest_start,
     hold,
@@ -56,8 +55,13 @@ def with_loads_advanced(
 
 
 def _loads_of(context: ScheduleContext, schedule: PartialOrderSchedule) -> Ints:
-    """Return the loads that may start at another time."""
-    found: Ints = np.flatnonzero(is_load(context, schedule) & (schedule.fixed != KEEPS_TIME))
+    """Return the transfers out of a DRAM to other memories that may start at another time."""
+    can_move = (schedule.moved_slice != NONE) & (schedule.cycles > 0)
+    moves = np.flatnonzero(can_move & (schedule.fixed != KEEPS_TIME))
+    is_dram = context.is_dram[schedule.memory]
+    source = schedule.reads.items[schedule.reads.begin[moves]]
+    target = schedule.fills.items[schedule.fills.begin[moves]]
+    found: Ints = moves[is_dram[source] & ~is_dram[target]]
     return found
 
 

@@ -14,7 +14,7 @@ from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed
 from spmilp.solvers.partial_order.forward import forward_pass
-from spmilp.solvers.partial_order.late_loads import with_loads_late
+from spmilp.solvers.partial_order.late_transfers import with_transfers_late
 from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 from spmilp.solvers.partial_order.shared_bytes import offsets_with_waits
@@ -38,8 +38,12 @@ ROOMY = 0.8
 """Of each memory, at most, where packings have failed: what is less full is packed at once as a
 rule, and fuller from there on."""
 
-MORE, LESS = 1.03, 0.96
+MORE, LESS = 1.05, 0.96
 """How much fuller, or less full, a memory becomes after a packing that was found, or was not."""
+
+MOST = 1.5
+"""Of each memory, is filled while transfers are as early as they can be: offsets are looked for
+with transfers as late as they can be, which then take much less."""
 
 NODES, NODES_AND_ITEMS = 30_000, 9_000_000
 """Of the search for one memory, and at most so many times its items: a fraction of a second. A
@@ -77,7 +81,7 @@ class FillLimits:
 
     def raise_all(self) -> None:
         """Fill all memories more."""
-        self.share = np.minimum(1.0, self.share * MORE)
+        self.share = np.minimum(MOST, self.share * MORE)
 
 
 def justified(context: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
@@ -159,10 +163,10 @@ def with_addresses(
 ) -> TimedSchedule | None:
     """Return a schedule with addresses; ``None`` if none were found.
 
-    They are looked for with loads as late as they can be, where memories hold the least. It ends no
+    They are looked for with transfers as late as they can be, where memories hold the least. It ends no
     later than before where all memories are packed, and may end later where something has to wait.
     """
-    late = with_loads_late(context, before)
+    late = with_transfers_late(context, before)
     offset, without = pack_all(context, late, clock)
     found: TimedSchedule | None = replace(late, schedule=late.schedule._replace(offset=offset))
     if without:
