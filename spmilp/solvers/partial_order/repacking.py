@@ -137,11 +137,10 @@ def repacked(
     idle, is_packed = 0, False
     while idle < (TRIES_WITHOUT_GAIN if is_packed else TRIES_AT_FIRST):
         opened = justified_by_capacity(context, first or before, fill.memories(), clock)
-        if opened.makespan >= before.makespan:
-            # Memories are so full that nothing moves. With less in them all keeps its times, too,
-            # but other addresses are found, with which it then moves.
-            fill.make_room()
-            opened = justified_by_capacity(context, before, fill.memories(), clock)
+        if is_packed and opened.makespan >= before.makespan:
+            idle, first = idle + 1, None
+            fill.raise_all()
+            continue
         found = with_addresses(context, opened, fill, clock)
         yield found
         if found is not None and found.makespan < before.makespan:
@@ -163,8 +162,9 @@ def with_addresses(
 ) -> TimedSchedule | None:
     """Return a schedule with addresses; ``None`` if none were found.
 
-    They are looked for with transfers as late as they can be, where memories hold the least. It ends no
-    later than before where all memories are packed, and may end later where something has to wait.
+    They are looked for with transfers as late as they can be, where memories hold the least. It
+    ends no later than before where all memories are packed, and may end later where something has
+    to wait.
     """
     late = with_transfers_late(context, before)
     offset, without = pack_all(context, late, clock)
