@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spmilp.machine.link_use import DramTransfer, dram_transfers, usable_rates
 from spmilp.machine.machine import Link
-from spmilp.machine.routes import Routes, transfer_cycles, transfer_rate
+from spmilp.machine.routes import Routes, transfer_cycles
 from spmilp.problem.loads import Load, Share
 from spmilp.problem.problem import Problem
-from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
+from spmilp.units import Bytes, Cycles, LinkIdx, MemoryIdx
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -31,17 +32,20 @@ START, END = 0, 1
 """Nodes of the network of flows: before all routes, and behind all of them."""
 
 
-def least_rate(links: Sequence[Link], routes: Sequence[Route]) -> Fraction:
+def least_rate(
+    links: Sequence[Link], rates: Sequence[Fraction], routes: Sequence[Route]
+) -> Fraction:
     """Return bytes per cycle that transfers over some routes together cannot exceed.
 
     Parameters
     ----------
     links
         Of the machine.
+    rates
+        Bytes per cycle that the transfers can use of each link at most.
     routes
         Links of each, in the order of the path; none empty.
     """
-    rates = [link.rate for link in links]
     sets = _sets(links, rates, routes)
     return min(sum((rates[link] for link in some), Fraction(0)) for some in sets)
 
@@ -51,7 +55,7 @@ def _sets(
 ) -> Iterator[Collection[LinkIdx]]:
     yield {min(route, key=lambda link: (rates[link], link)) for route in routes}
     yield _most_common(rates, routes)
-    cut = _least_cut(links, routes)
+    cut = _least_cut(links, rates, routes)
     if cut is not None:
         yield cut
 
@@ -68,7 +72,9 @@ def _most_common(rates: Sequence[Fraction], routes: Sequence[Route]) -> set[Link
     return chosen
 
 
-def _least_cut(links: Sequence[Link], routes: Sequence[Route]) -> set[LinkIdx] | None:
+def _least_cut(
+    links: Sequence[Link], rates: Sequence[Fraction], routes: Sequence[Route]
+) -> set[LinkIdx] | None:
     """Return a least cut between where routes begin and where they end, along any links of theirs.
 
     ``None`` where routes begin at the end of others, and where rates are too large to count. (Ford
@@ -82,8 +88,8 @@ def _least_cut(links: Sequence[Link], routes: Sequence[Route]) -> set[LinkIdx] |
     ends = sorted({links[route[-1]].target for route in routes})
     if not used or set(begins) & set(ends):
         return None
-    scale = lcm(*(links[link].rate.denominator for link in used))
-    scaled = [int(links[link].rate * scale) for link in used]
+    scale = lcm(*(rates[link].denominator for link in used))
+    scaled = [int(rates[link] * scale) for link in used]
     if sum(scaled) > LARGEST:
         return None
     ports = {name for link in used for name in (links[link].source, links[link].target)}
@@ -124,25 +130,25 @@ class Movement:
 
     def __init__(self, problem: Problem) -> None:
         self._machine = problem.machine
-        self._routes = Routes(problem.machine)
-        self._out: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
-        self._in: dict[MemoryIdx, tuple[tuple[EngineIdx, MemoryIdx], ...]] = {}
+        routes = Routes(problem.machine)
+        self._transfers: dict[tuple[MemoryIdx, bool], tuple[DramTransfer, ...]] = {
+            (dram.index, outwards): (*dram_transfers(routes, dram.index, outwards=outwards),)
+            for dram in self._machine.drams
+            for outwards in (True, False)
+        }
         self._cache: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
         self._uses: dict[tuple[MemoryIdx, Bytes, bool], Fraction] = {}
-        for dram in self._machine.drams:
-            self._out[dram.index] = tuple(self._options(dram.index, outwards=True))
-            self._in[dram.index] = tuple(self._options(dram.index, outwards=False))
         self._overhead_out = {
-            dram: self._least_overhead(options, dram) for dram, options in self._out.items()
+            dram.index: self._least_overhead(dram.index) for dram in self._machine.drams
         }
 
     def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
         """Return the cycles of the fastest transfer of ``size`` bytes out of a DRAM; 0 if none."""
-        return self._least(self._out[dram], dram, size, True)
+        return self._least(dram, size, True)
 
     def least_store(self, dram: MemoryIdx, size: Bytes) -> Cycles:
         """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 if none."""
-        return self._least(self._in[dram], dram, size, False)
+        return self._least(dram, size, False)
 
     def least_load_use(self, dram: MemoryIdx, load: Load) -> Fraction:
         """Return the least rate times cycles that a load out of a DRAM holds.
@@ -151,109 +157,58 @@ class Movement:
         ``rate * fixed + n``, of which the n may be of several loads.
         """
         if load.share is Share.ONE:
-            return self._least_use(self._out[dram], dram, load.bytes, True)
+            return self._least_use(dram, load.bytes, True)
         if load.share is Share.BEGUN:
             return self._overhead_out[dram] + load.bytes
         return Fraction(load.bytes)
 
     def least_store_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
         """Return the least rate times cycles that ``size`` bytes hold on their way to a DRAM."""
-        return self._least_use(self._in[dram], dram, size, False)
+        return self._least_use(dram, size, False)
 
     def rate_out(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers out of a DRAM together cannot exceed."""
-        return least_rate(self._machine.links, self._routes_of(dram, outwards=True))
+        return self._rate_of(self._transfers[dram, True])
 
     def rate_in(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers into a DRAM together cannot exceed."""
-        return least_rate(self._machine.links, self._routes_of(dram, outwards=False))
+        return self._rate_of(self._transfers[dram, False])
 
     def rate_both_ways(self, dram: MemoryIdx) -> Fraction:
         """Return bytes per cycle that all transfers from and to a DRAM together cannot exceed."""
-        out, back = self._routes_of(dram, outwards=True), self._routes_of(dram, outwards=False)
-        return least_rate(self._machine.links, [*out, *back])
+        return self._rate_of((*self._transfers[dram, True], *self._transfers[dram, False]))
 
-    def _routes_of(self, dram: MemoryIdx, outwards: bool) -> list[tuple[LinkIdx, ...]]:
-        options = self._out[dram] if outwards else self._in[dram]
-        return [self._route(dram, other, outwards) for _, other in options]
+    def _rate_of(self, transfers: Sequence[DramTransfer]) -> Fraction:
+        routes = [one.route.links for one in transfers]
+        return least_rate(self._machine.links, usable_rates(self._machine, transfers), routes)
 
-    def _options(self, dram: MemoryIdx, outwards: bool) -> Iterator[tuple[EngineIdx, MemoryIdx]]:
-        """Yield one transfer option for each set of engine parameters and route, to compare few."""
-        seen = set()
-        for memory in self._machine.memories:
-            ends = (dram, memory.index) if outwards else (memory.index, dram)
-            route = None if memory.index == dram else self._routes.between(*ends)
-            if route is None:
-                continue
-            for index in self._routes.engines_for(*ends):
-                engine = self._machine.engines[index]
-                key = (engine.setup, transfer_rate(engine, route), route.latency, route.links)
-                if key not in seen:
-                    seen.add(key)
-                    yield index, memory.index
-
-    def _route(self, dram: MemoryIdx, other: MemoryIdx, outwards: bool) -> tuple[int, ...]:
-        route = self._routes.between(*((dram, other) if outwards else (other, dram)))
-        return route.links if route else ()
-
-    def _least(
-        self,
-        options: tuple[tuple[EngineIdx, MemoryIdx], ...],
-        dram: MemoryIdx,
-        size: Bytes,
-        outwards: bool,
-    ) -> Cycles:
-        """Return the cycles of the fastest option; many buffers are of one size."""
+    def _least(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Cycles:
+        """Return the cycles of the fastest transfer; many buffers are of one size."""
         key = dram, size, outwards
         if key not in self._cache:
-            cycles = (self._cycles(option, dram, size, outwards) for option in options)
+            cycles = (self._cycles(one, size) for one in self._transfers[dram, outwards])
             self._cache[key] = min(cycles, default=0)
         return self._cache[key]
 
-    def _cycles(
-        self, option: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, size: Bytes, outwards: bool
-    ) -> Cycles:
-        engine, other = option
-        route = self._routes.between(*((dram, other) if outwards else (other, dram)))
-        if route is None:
-            return 0
-        return transfer_cycles(self._machine.engines[engine], route, size)
+    def _cycles(self, transfer: DramTransfer, size: Bytes) -> Cycles:
+        return transfer_cycles(self._machine.engines[transfer.engine], transfer.route, size)
 
-    def _least_use(
-        self,
-        options: tuple[tuple[EngineIdx, MemoryIdx], ...],
-        dram: MemoryIdx,
-        size: Bytes,
-        outwards: bool,
-    ) -> Fraction:
-        """Return the least rate times cycles of the options."""
+    def _least_use(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Fraction:
+        """Return the least rate times cycles of the transfers."""
         key = dram, size, outwards
         if key not in self._uses:
-            uses = (
-                self._rate(option, dram, outwards) * self._cycles(option, dram, size, outwards)
-                for option in options
-            )
+            transfers = self._transfers[dram, outwards]
+            uses = (one.rate * self._cycles(one, size) for one in transfers)
             self._uses[key] = min(uses, default=Fraction(size))
         return self._uses[key]
 
-    def _rate(
-        self, option: tuple[EngineIdx, MemoryIdx], dram: MemoryIdx, outwards: bool
-    ) -> Fraction:
-        engine, other = option
-        route = self._routes.between(*((dram, other) if outwards else (other, dram)))
-        return transfer_rate(self._machine.engines[engine], route) if route else Fraction(0)
-
-    def _least_overhead(
-        self, options: tuple[tuple[EngineIdx, MemoryIdx], ...], dram: MemoryIdx
-    ) -> Fraction:
+    def _least_overhead(self, dram: MemoryIdx) -> Fraction:
         """Return the least rate times cycles that transfers out of a DRAM hold before any byte."""
-        overheads = []
-        for index, other in options:
-            route = self._routes.between(dram, other)
-            if route is not None:
-                engine = self._machine.engines[index]
-                fixed = engine.setup + route.latency
-                overheads.append(transfer_rate(engine, route) * fixed)
+        engines = self._machine.engines
+        overheads = (
+            one.rate * (engines[one.engine].setup + one.route.latency)
+            for one in self._transfers[dram, True]
+        )
         return min(overheads, default=Fraction(0))
 
 

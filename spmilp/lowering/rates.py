@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isfinite, log
 
+from spmilp.machine.link_use import dram_transfers, usable_rates
 from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
 from spmilp.machine.routes import Routes
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
@@ -139,17 +140,36 @@ def least_capacity(machine: Machine, kinds: Iterable[KindIdx]) -> Bytes:
 
 
 def dram_rate(machine: Machine, *, outgoing: bool) -> float:
-    """Return the bytes per cycle over all links that leave, or enter, a DRAM."""
+    """Return the bytes per cycle that transfers can use of all links that leave, or enter, a DRAM.
+
+    Infinite without links.
+    """
     drams = {memory.name for memory in machine.drams}
+    rates = _usable_rates(machine)
     total = sum(
         (
-            link.rate
+            rates[link.index]
             for link in machine.links
             if (link.source if outgoing else link.target) in drams
         ),
         start=Fraction(0),
     )
     return float(total) if total else float("inf")
+
+
+@lru_cache(maxsize=16)
+def _usable_rates(machine: Machine) -> tuple[Fraction, ...]:
+    """Return the bytes per cycle of each link that transfers from and to DRAMs can use."""
+    routes = Routes(machine)
+    return usable_rates(
+        machine,
+        (
+            one
+            for dram in machine.drams
+            for outwards in (True, False)
+            for one in dram_transfers(routes, dram.index, outwards=outwards)
+        ),
+    )
 
 
 def shared_dram_rate(machine: Machine) -> float:
@@ -176,7 +196,8 @@ def shared_dram_rate(machine: Machine) -> float:
     }
     if not outward or outward != inward:
         return float("inf")
-    return float(sum((machine.links[index].rate for index in outward), start=Fraction(0)))
+    rates = _usable_rates(machine)
+    return float(sum((rates[index] for index in outward), start=Fraction(0)))
 
 
 def _before_parting(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> int:
