@@ -445,7 +445,7 @@ def _within_pins(tiled: TiledProblem, named: NamedPins, observer: Observer) -> T
     if known is not None and check(problem, known):
         observer.on_warning(f"hint: {BREAKS_A_PIN}")
         known = None
-    return replace(tiled, problem=problem, schedule=None, justified=None, known=known)
+    return replace(tiled, problem=problem, schedule=None, known=known)
 
 
 def load(

@@ -56,12 +56,9 @@ def with_loads_advanced(
 
 def _loads_of(context: ScheduleContext, schedule: PartialOrderSchedule) -> Ints:
     """Return the transfers out of a DRAM to other memories that may start at another time."""
-    can_move = (schedule.moved_slice != NONE) & (schedule.cycles > 0)
-    moves = np.flatnonzero(can_move & (schedule.fixed != KEEPS_TIME))
-    is_dram = context.is_dram[schedule.memory]
-    source = schedule.reads.items[schedule.reads.begin[moves]]
-    target = schedule.fills.items[schedule.fills.begin[moves]]
-    found: Ints = moves[is_dram[source] & ~is_dram[target]]
+    moves, source = context.arrivals(schedule)
+    is_load = context.is_dram[schedule.memory[source]] & (schedule.fixed[moves] != KEEPS_TIME)
+    found: Ints = moves[is_load]
     return found
 
 

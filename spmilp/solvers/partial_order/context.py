@@ -90,6 +90,13 @@ class ScheduleContext:
         reuse = reuse_order_of(schedule, timed.start, counted, self.placed)
         return Memories(np.full(self.usable.size, NEVER), reuse)
 
+    def arrivals(self, schedule: PartialOrderSchedule) -> tuple[Ints, Ints]:
+        """Return the transfers into memories other than DRAMs, and what each of them reads."""
+        moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
+        target = schedule.fills.items[schedule.fills.begin[moves]]
+        moves = moves[~self.is_dram[schedule.memory[target]]]
+        return moves, schedule.reads.items[schedule.reads.begin[moves]]
+
 
 def context_of(
     problem: Problem,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spmilp.solvers.kernels.records import NEVER, NONE
+from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.schedule import KEEPS_TIME, TimedSchedule
@@ -18,14 +18,11 @@ def with_transfers_late(context: ScheduleContext, before: TimedSchedule) -> Time
     before, and offsets are found more often.
     """
     schedule = before.schedule
-    is_dram = context.is_dram[schedule.memory]
-    moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
-    moves = moves[~is_dram[schedule.fills.items[schedule.fills.begin[moves]]]]
-    source = schedule.reads.items[schedule.reads.begin[moves]]
+    moves, source = context.arrivals(schedule)
     fixed, tail = np.full(schedule.cycles.size, KEEPS_TIME), schedule.tail.copy()
     fixed[moves] = schedule.fixed[moves]
-    held_until = before.lifetimes()[1][source]
-    behind = np.where(is_dram[source], 0, before.makespan - held_until)
+    held_until, is_dram = before.lifetimes()[1][source], context.is_dram[schedule.memory[source]]
+    behind = np.where(is_dram, 0, before.makespan - held_until)
     tail[moves] = np.maximum(tail[moves], behind)
     bounded = replace(before, schedule=schedule._replace(fixed=fixed, tail=tail))
     # As nothing takes more bytes at any time, the capacity is no matter of times.

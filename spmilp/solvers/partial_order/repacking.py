@@ -135,7 +135,7 @@ def repacked(
         A schedule that ends no later than ``before``, perhaps without addresses, to try first.
     """
     idle, is_packed = 0, False
-    while idle < (TRIES_WITHOUT_GAIN if is_packed else TRIES_AT_FIRST):
+    while idle < (TRIES_WITHOUT_GAIN if is_packed else TRIES_AT_FIRST) and not clock.is_over():
         opened = justified_by_capacity(context, first or before, fill.memories(), clock)
         if is_packed and opened.makespan >= before.makespan:
             idle, first = idle + 1, None

@@ -37,7 +37,9 @@ def _cycles(state: ScheduleState, option: int, size: int) -> int:
 def earliest_transfer(
     state: ScheduleState, slice_: int, source: int, memory: int, ready: int, before: int
 ) -> tuple[int, int, int]:
-    """Return option, start and end of the transfer that ends first; option -1 if there is none.
+    """Return option, start and end of the transfer that ends first.
+
+    If none ends in time, or no engine can make it, the option is -1, and ``before`` is the end.
 
     Parameters
     ----------
