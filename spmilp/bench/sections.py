@@ -185,7 +185,10 @@ def _by_instance(runs: pd.DataFrame) -> Section:
     table = instance_frame(runs[~runs["solver"].str.startswith(GREEDY)])
     solvers = {str(name): (str(name), COUNT) for name in table.columns if name not in INSTANCES}
     first, last = ({name: INSTANCES[name] for name in names} for names in (FIRST, LAST))
-    note = "Objectives of each solver; the gaps are of the best run on the row's own problem."
+    note = (
+        "Objectives of each solver; the gaps are of the best run on the row's own problem, or of "
+        "the best run where each has tiles of its own."
+    )
     return section("By instance", note, table, {**first, **solvers, **last})
 
 

@@ -132,11 +132,13 @@ def times_less(baseline: "pd.Series[float]", objective: "pd.Series[float]") -> "
 def instance_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each instance, with the mean objective of each solver in a column.
 
-    ``gap`` and ``roofline_gap`` are of the best run on the row's own problem; ``class`` says
-    whether memory is tight.
+    ``gap`` and ``roofline_gap`` are of the best run on the row's own problem, or of the best one of
+    all where each has tiles of its own; ``class`` says whether memory is tight.
     """
-    own = frame[frame["problem_sha256"].isna() | (frame["problem_sha256"] == frame["row_sha256"])]
-    best = own.sort_values("gap", kind="stable", na_position="last").groupby("instance").head(1)
+    is_own = frame["problem_sha256"].isna() | (frame["problem_sha256"] == frame["row_sha256"])
+    runs = frame.assign(has_none=frame["gap"].isna(), is_other=~is_own)
+    ranked = runs.sort_values(["has_none", "is_other", "gap"], kind="stable")
+    best = ranked.groupby("instance").head(1)
     about = best.set_index("instance")[["tasks", "class", "tight", "bound", "gap", "roofline_gap"]]
     tight = about.pop("tight").fillna(value=False).astype(bool)
     about["class"] = [

@@ -1,7 +1,7 @@
 """``spmilp machines``: the machines that ship with the package, and where the numbers are from."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,12 +80,32 @@ def _show(file: "MachineFile", *, as_json: bool) -> None:
     to.print()
     to.print(_parts(machine))
     to.print()
+    for note in _unused_rates(machine):
+        to.print(note, soft_wrap=True)
+        to.print()
     if not file.provenance:
         to.print("The file says nothing about where its numbers come from.")
         return
     to.print(_parameters(file.provenance))
     for number, source in enumerate(_sources(file.provenance), start=1):
         to.print(f"[{number}] {source}", markup=False, soft_wrap=True)
+
+
+def _unused_rates(machine: "Machine") -> Iterator[str]:
+    """Yield what part of DRAM's rate no transfers can use, as each of them holds its whole rate."""
+    from spmilp.lowering.rates import dram_rate
+
+    drams = {memory.name for memory in machine.drams}
+    for outgoing, what in ((True, "leave"), (False, "enter")):
+        ends = ((link.source if outgoing else link.target, link.rate) for link in machine.links)
+        stated = float(sum(rate for end, rate in ends if end in drams))
+        used = dram_rate(machine, outgoing=outgoing)
+        if used < stated:
+            yield (
+                f"Of {stated:g} B/cycle on the links that {what} DRAM, transfers use {used:g} at "
+                "most: each holds the whole rate of its engine or of its slowest link, and beside "
+                "whole ones the rest stays free. Engines of another rate may use more."
+            )
 
 
 def _parameters(provenance: "Sequence[Provenance]") -> Table:

@@ -18,7 +18,7 @@ from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
-from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 
 if TYPE_CHECKING:
     from spmilp.tile_selection.search import TileSearch
@@ -116,23 +116,24 @@ class Evaluation:
     def learn(self, values: Values) -> None:
         """Note what a helper has found."""
         self._left -= values.tasks * (1 + len(values.schedules))
-        for rule, value in values.schedules:
-            self._note(rule, value)
+        for rule, worth in values.schedules:
+            self._note(rule, worth)
 
-    def value_of(self, problem: Problem) -> int | None:
-        """Return the least value of a problem's schedules, and keep the best one of all."""
+    def value_of(self, problem: Problem) -> Worth | None:
+        """Return what the best of a problem's schedules is worth, and keep the best one of all."""
         best: TiledProblem | None = None
         try:
             for schedule in self._schedules(problem):
-                if best is None or schedule.score[0] < (best.value or 0):
-                    best = TiledProblem(problem=problem, schedule=schedule)
+                one = TiledProblem(problem=problem, schedule=schedule)
+                if _is_better(one, best):
+                    best = one
                     self._keep_if_better(best)
             return None if best is None else self._value_once_justified(best)
         except KeyboardInterrupt:
             if self.best is None:
                 raise
             self.interrupted = True
-            return None if best is None else best.value
+            return None if best is None else best.worth
 
     def _schedules(self, problem: Problem) -> Iterator[Found]:
         """Yield schedules by the rules that are worth asking, while there is time.
@@ -147,7 +148,7 @@ class Evaluation:
         until = SHARE_AT_MOST if self._least else SHARE_OF_FIRST
         for schedule in self._evaluator.promising(problem, self._rules_worth_asking(), latest):
             self._left -= len(problem.tasks)
-            self._note(schedule.trial.rule, schedule.score[0])
+            self._note(schedule.trial.rule, schedule.score)
             yield schedule
             ended = self._clock.now()
             self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
@@ -155,25 +156,25 @@ class Evaluation:
                 return
             began = ended
 
-    def _value_once_justified(self, tiled: TiledProblem) -> int:
-        value = tiled.value or 0
+    def _value_once_justified(self, tiled: TiledProblem) -> Worth | None:
         if not self._is_worth_justifying(tiled):
-            return value
+            return tiled.worth
         pace, began = self._clock.pace, self._clock.now()
         plan = tiled.plan()
         if plan is None:
-            return value
+            return tiled.worth
         rows = rows_of(plan)
         pace.note(Step.PLAN, rows, self._clock.now() - began)
         with pace.measured(Step.JUSTIFY, rows):
             found = JustifiedPlan(tiled.problem, plan)
         if self._justifies is None:
-            self._justifies = found.makespan <= (1 - LEAST_GAIN) * value
+            self._justifies = found.makespan <= (1 - LEAST_GAIN) * (tiled.value or 0)
             if not self._justifies:
-                return value
-        if self.best is None or found.makespan < (self.best.value or 0):
-            self._keep_if_better(replace(tiled, justified=found))
-        return found.makespan
+                return tiled.worth
+        shorter = replace(tiled, justified=found)
+        if _is_better(shorter, self.best):
+            self._keep_if_better(shorter)
+        return shorter.worth
 
     def _is_worth_justifying(self, tiled: TiledProblem) -> bool:
         is_makespan = tiled.problem.objective.first is Quantity.MAKESPAN
@@ -206,17 +207,19 @@ class Evaluation:
         least = min(self._least.values(), default=NEVER)
         return NEVER if least == NEVER else int(PROMISING * least)
 
-    def _note(self, rule: Rule, value: int) -> None:
-        self._least[rule] = min(value, self._least.get(rule, value))
+    def _note(self, rule: Rule, worth: Worth) -> None:
+        self._least[rule] = min(worth[0], self._least.get(rule, worth[0]))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
         if tiled.justified is None and _is_better(tiled, self._scheduled):
             self._scheduled = tiled
         if tiled.value is not None and _is_better(tiled, self.best):
+            is_less = self.best is None or tiled.value != self.best.value
             self.best = tiled
-            self._limits.on_better(tiled.value, len(tiled.problem.tasks))
+            if is_less:
+                self._limits.on_better(tiled.value, len(tiled.problem.tasks))
 
 
 def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:
-    least = None if other is None else other.value
-    return least is None or (one.value is not None and one.value < least)
+    least = None if other is None else other.worth
+    return least is None or (one.worth is not None and one.worth < least)

@@ -21,7 +21,7 @@ from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
 # Not as a module that is run: its classes would be others than those here.
@@ -67,19 +67,19 @@ class Values:
     tasks
         Of the problem; 0 where its tiles do not fit.
     schedules
-        The value by each rule that has made a schedule.
+        What the schedule by each rule that has made one is worth.
     justified
-        The makespan of the best one, once it is justified.
+        What the best one is worth, once it is justified.
     """
 
     tasks: int
-    schedules: tuple[tuple[Rule, int], ...] = ()
-    justified: Cycles | None = None
+    schedules: tuple[tuple[Rule, Worth], ...] = ()
+    justified: Worth | None = None
 
     @property
-    def least(self) -> int | None:
+    def least(self) -> Worth | None:
         """What the tilings are worth; ``None`` without a schedule."""
-        return self.justified or min((value for _, value in self.schedules), default=None)
+        return self.justified or min((worth for _, worth in self.schedules), default=None)
 
 
 class Answer:
@@ -210,16 +210,17 @@ def values_of(subject: NetworkOnMachine, evaluator: TilingEvaluator, question: Q
     found = list(evaluator.promising(problem, question.rules, question.latest))
     values = Values(
         tasks=len(problem.tasks),
-        schedules=tuple((one.trial.rule, one.score[0]) for one in found),
+        schedules=tuple((one.trial.rule, one.score) for one in found),
     )
+    best = min(found, key=lambda one: one.score, default=None)
     is_makespan = problem.objective.first is Quantity.MAKESPAN
-    if not question.justifies or not is_makespan or (values.least or 0) > question.latest:
+    if best is None or not question.justifies or not is_makespan or best.score[0] > question.latest:
         return values
-    best = min(found, key=lambda one: one.score[0], default=None)
-    plan = TiledProblem(problem=problem, schedule=best).plan()
-    return (
-        values if plan is None else replace(values, justified=JustifiedPlan(problem, plan).makespan)
-    )
+    tiled = TiledProblem(problem=problem, schedule=best)
+    plan = tiled.plan()
+    if plan is None:
+        return values
+    return replace(values, justified=replace(tiled, justified=JustifiedPlan(problem, plan)).worth)
 
 
 def _without_search(subject: NetworkOnMachine) -> NetworkOnMachine:

@@ -1,6 +1,7 @@
 """A problem together with the schedule that its tile sizes were evaluated by."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from spmilp.bounds.best import fast_bound
 from spmilp.checker.check import Verdict
@@ -13,6 +14,10 @@ from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
+
+Worth: TypeAlias = tuple[int, ...]
+"""Quantities of a plan in the order of the problem's objective; of two the lesser is better, and
+so of equal makespans the one with less DRAM traffic."""
 
 HINT = "hint"
 """The source of a plan from before."""
@@ -45,15 +50,20 @@ class TiledProblem:
     interrupted: bool = False
 
     @property
+    def worth(self) -> Worth | None:
+        """All quantities of the schedule, or of the known plan; ``None`` without either."""
+        if self.schedule is not None:
+            first = () if self.justified is None else (self.justified.makespan,)
+            return (*first, *self.schedule.score[len(first) :])
+        if self.known is not None:
+            claim, order = claimed(self.known.claim), self.problem.objective.order
+            return tuple(claim.of(quantity) for quantity in order)
+        return None
+
+    @property
     def value(self) -> int | None:
         """Value of the problem's first objective in the schedule, or the known plan."""
-        if self.justified is not None:
-            return self.justified.makespan
-        if self.schedule is not None:
-            return self.schedule.score[0]
-        if self.known is not None:
-            return claimed(self.known.claim).of(self.problem.objective.first)
-        return None
+        return None if self.worth is None else self.worth[0]
 
     @property
     def source(self) -> str:

@@ -12,10 +12,11 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.operator_selection import ByCredit
 from spmilp.tile_selection.helpers import Answer, Helpers
 from spmilp.tile_selection.initial import Tilings
+from spmilp.tile_selection.tiled_problem import Worth
 
-Evaluate = Callable[[Problem], int | None]
-"""Gives the value of a problem, for example a plan's makespan; less is better. ``None`` for a
-problem without a plan."""
+Evaluate = Callable[[Problem], Worth | None]
+"""Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
+``None`` for a problem without a plan."""
 
 PATIENCE = 0.1
 """Seconds between two looks at the clock while helpers are waited for."""
@@ -55,7 +56,7 @@ class Trials:
         helpers: Helpers | None = None,
     ) -> None:
         self.best: Tilings = {}
-        self.least: int | None = None
+        self.least: Worth | None = None
         self._lower = lower
         self._evaluate = evaluate
         self._left = inf if budget is None else budget
@@ -65,7 +66,7 @@ class Trials:
         self._helpers = helpers
         self._first: dict[Hashable, Tiling] = {}
         self._same: dict[tuple[int, Tiling], Tiling] = {}
-        self._values: dict[tuple[Tiling, ...], int | None] = {}
+        self._values: dict[tuple[Tiling, ...], Worth | None] = {}
 
     @property
     def are_over(self) -> bool:
@@ -145,10 +146,9 @@ class Trials:
         self.best, self.least = tilings, found
         return True
 
-    def value_of(self, tilings: Tilings) -> float:
-        """Return the value of tilings; infinity where they have none or were not tried."""
-        found = self._values.get(self._key(tilings))
-        return inf if found is None else found
+    def value_of(self, tilings: Tilings) -> tuple[float, ...]:
+        """Return what tilings are worth; infinity where that is nothing or they were not tried."""
+        return self._values.get(self._key(tilings)) or (inf,)
 
     def _key(self, tilings: Tilings) -> tuple[Tiling, ...]:
         """Return for each group the first tiling that was seen to cut it in the same way."""

@@ -154,6 +154,14 @@ def test_each_instance_is_a_row_with_what_every_solver_found() -> None:
     assert pd.isna(table.loc["y", "auto"])
 
 
+def test_where_each_run_has_tiles_of_its_own_the_gaps_are_of_the_best_one() -> None:
+    table = instance_frame(runs_frame([one for one in RECORDS if one.solver == "solve"]))
+
+    assert table["instance"].tolist() == ["x"]
+    assert table.loc[0, ["solve", "tasks", "bound", "class"]].tolist() == [96, 40, 50, "balanced"]
+    assert table.loc[0, "gap"] == pytest.approx(46 / 96, abs=1e-6)
+
+
 def test_an_instance_of_which_nothing_is_known_is_a_row_too() -> None:
     skipped = record("z", statistics=None, objective=None, bound=None, status="skipped", history=())
     frame = runs_frame([skipped])

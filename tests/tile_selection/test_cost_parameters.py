@@ -76,7 +76,7 @@ def test_the_search_asks_each_estimate_once(monkeypatch: pytest.MonkeyPatch) -> 
         asked.append(parameters)
 
     monkeypatch.setattr(FirstChoice, "with_parameters", note)
-    refine_tilings(first, lambda problem: 0, budget=40)
+    refine_tilings(first, lambda problem: (0,), budget=40)
     assert set(ALTERNATIVES) <= set(asked)
     assert DEFAULT_PARAMETERS not in asked
     assert len(asked) == len(set(asked))

@@ -20,6 +20,7 @@ from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import expected_residence
+from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 
@@ -159,9 +160,9 @@ def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
     first = first_choice(network, machine)
     values: list[int] = []
 
-    def evaluate(problem: Problem) -> int:
+    def evaluate(problem: Problem) -> Worth:
         values.append(len(problem.tasks))
-        return values[-1]
+        return (values[-1],)
 
     refined = refine_tilings(first, evaluate, budget=20)
     assert len(values) <= 20
@@ -171,7 +172,7 @@ def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
 def test_without_budget_the_given_tilings_stay() -> None:
     network, machine = small_network(), star_machine(4, 1 << 16)
     first = first_choice(network, machine)
-    assert refine_tilings(first, lambda _: 0, budget=0) == first.tilings
+    assert refine_tilings(first, lambda _: (0,), budget=0) == first.tilings
 
 
 def test_slow_cores_are_not_taken_for_fast_ones() -> None:

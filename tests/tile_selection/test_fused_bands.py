@@ -11,10 +11,12 @@ from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import load
+from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import FusedBands
+from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15
@@ -111,7 +113,11 @@ def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
     values = [evaluator(lower(network, machine, tilings)) for tilings in (first.tilings, *bands)]
     known = [value for value in values if value is not None]
 
-    found = refine_tilings(first, evaluator, budget=1 + len(bands))
+    def worth_of(problem: Problem) -> Worth | None:
+        value = evaluator(problem)
+        return None if value is None else (value,)
+
+    found = refine_tilings(first, worth_of, budget=1 + len(bands))
 
     value = evaluator(lower(network, machine, found))
     assert value is not None

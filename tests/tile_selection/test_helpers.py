@@ -99,7 +99,7 @@ class Scripted(Helpers):
             return None
         value = self.given[number]
         rule = EVALUATION_RULES[0]
-        values = None if value is None else Values(tasks=1, schedules=((rule, value),))
+        values = None if value is None else Values(tasks=1, schedules=((rule, (value,)),))
         answer = Answer(lambda: values)
         answer.wait(SECONDS)
         return answer
@@ -117,7 +117,7 @@ def test_what_a_helper_finds_better_or_does_not_answer_is_evaluated_here(
         return problem
 
     helpers = Scripted(first.subject, {2: 90, 3: None, 4: 120})
-    trials = Trials(lower, lambda _: values[here[-1]], helpers=helpers)
+    trials = Trials(lower, lambda _: (values[here[-1]],), helpers=helpers)
     own = first.tilings[0]
     tried = [{**first.tilings, 0: replace(own, parts=number)} for number in range(1, 6)]
     assert trials.is_better(tried[0])
@@ -126,8 +126,8 @@ def test_what_a_helper_finds_better_or_does_not_answer_is_evaluated_here(
     trials.try_all((one, partial(results.__setitem__, number_of[id(one)])) for one in tried[1:])
     assert results == {2: True, 3: False, 4: False, 5: True}
     assert sorted(here) == [1, 2, 3, 5]
-    assert trials.least == 80
-    assert sorted(one.least or 0 for one in helpers.learnt) == [90, 120]
+    assert trials.least == (80,)
+    assert sorted(one.least or () for one in helpers.learnt) == [(90,), (120,)]
 
 
 def test_short_searches_have_no_helpers() -> None:

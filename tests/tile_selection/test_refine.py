@@ -10,6 +10,7 @@ from spmilp.problem.problem import BufferKind, Problem
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, CostParameters
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import nearby, refine_tilings, stretches
+from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 Tiles = dict[str, set[tuple[object, object]]]
@@ -47,8 +48,8 @@ def test_what_another_estimate_chooses_is_tried() -> None:
     other = next(tilings for tilings in choices if tilings != first.tilings)
     wanted = lower(network(), MACHINE, other)
 
-    def evaluate(problem: Problem) -> int:
-        return 0 if problem == wanted else 1
+    def evaluate(problem: Problem) -> Worth:
+        return (0,) if problem == wanted else (1,)
 
     budget = 1 + len(ALTERNATIVES)
     assert refine_tilings(first, evaluate, budget=budget) == other
@@ -63,8 +64,8 @@ def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: N
     assert mixed not in (start, first.tilings)
     wanted = lower(network(), MACHINE, mixed)
 
-    def evaluate(problem: Problem) -> int:
-        return 0 if problem == wanted else 1
+    def evaluate(problem: Problem) -> Worth:
+        return (0,) if problem == wanted else (1,)
 
     assert refine_tilings(first, evaluate, start=start, budget=12) == mixed
 
@@ -100,8 +101,8 @@ def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> No
     first = first_choice(network(), machine)
     assert {tiling.parts for tiling in first.tilings.values()} == {1}
 
-    def evaluate(problem: Problem) -> int:
-        return -sum(1 for buffer in problem.buffers if buffer.kind is BufferKind.PARTIAL)
+    def evaluate(problem: Problem) -> Worth:
+        return (-sum(1 for buffer in problem.buffers if buffer.kind is BufferKind.PARTIAL),)
 
     refined = refine_tilings(first, evaluate, budget=12)
     assert max(tiling.parts for tiling in refined.values()) > 1
@@ -113,8 +114,8 @@ def test_the_number_of_waves_is_decided_by_what_it_is_worth(no_others: None) -> 
     for number, choice in zip(first.spaces, first.in_equal_waves(), strict=True):
         wanted = lower(whole, MACHINE, choice.tilings)
 
-        def evaluate(problem: Problem, wanted: Problem = wanted) -> int:
-            return 0 if problem == wanted else 1
+        def evaluate(problem: Problem, wanted: Problem = wanted) -> Worth:
+            return (0,) if problem == wanted else (1,)
 
         budget = 1 + len(first.spaces)
         refined = refine_tilings(first, evaluate, budget=budget)
@@ -126,9 +127,9 @@ def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> 
     for waited_for in [group.name for group in network().groups]:
         seen: list[Tiles] = []
 
-        def evaluate(problem: Problem, seen: list[Tiles] = seen) -> int:
+        def evaluate(problem: Problem, seen: list[Tiles] = seen) -> Worth:
             seen.append(tiles(problem))
-            return 1
+            return (1,)
 
         def delays(waited_for: str = waited_for) -> dict[str, int]:
             return {waited_for: 7}

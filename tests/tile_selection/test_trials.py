@@ -1,6 +1,6 @@
 """Trials are shared among neighbourhoods."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from spmilp.frontend.graph import Network
@@ -8,7 +8,8 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, tile_grid
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.first_choice import Tilings
-from spmilp.tile_selection.trials import NeighbourhoodSearch, Pass, Trials
+from spmilp.tile_selection.tiled_problem import Worth
+from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Pass, Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MACHINE = star_machine(2, 1 << 20)
@@ -23,7 +24,7 @@ def rectifiers(count: int) -> Network:
     return builder.network(data)
 
 
-def trials_of(network: Network, evaluate: Callable[[Problem], int], budget: int) -> Trials:
+def trials_of(network: Network, evaluate: Evaluate, budget: int) -> Trials:
     trials = Trials(lambda some: lower(network, MACHINE, some), evaluate, budget)
     trials.is_better({group.index: Tiling(counts=(1, 1)) for group in network.groups})
     return trials
@@ -43,7 +44,7 @@ def cuts(trials: Trials, group: int, tried: list[int]) -> Pass:
 
 def test_all_neighbourhoods_are_searched_to_their_end() -> None:
     network = rectifiers(2)
-    trials = trials_of(network, lambda problem: -len(problem.tasks), 1_000)
+    trials = trials_of(network, lambda problem: (-len(problem.tasks),), 1_000)
     tried: list[int] = []
     NeighbourhoodSearch(trials, [(0.5, cuts(trials, one, tried)) for one in (0, 1)]).run()
     assert trials.best == dict.fromkeys((0, 1), Tiling(counts=(1, 8)))
@@ -53,8 +54,8 @@ def test_what_pays_has_more_trials() -> None:
     network = rectifiers(2)
     names = [group.name for group in network.groups]
 
-    def evaluate(problem: Problem) -> int:
-        return -sum(task.tile is not None and task.tile.of == names[1] for task in problem.tasks)
+    def evaluate(problem: Problem) -> Worth:
+        return (-sum(task.tile is not None and task.tile.of == names[1] for task in problem.tasks),)
 
     trials = trials_of(network, evaluate, 9)
     tried: list[int] = []
@@ -63,7 +64,7 @@ def test_what_pays_has_more_trials() -> None:
 
 
 def test_what_is_expected_to_be_worth_more_has_more_trials() -> None:
-    trials = trials_of(rectifiers(2), lambda problem: 0, 9)
+    trials = trials_of(rectifiers(2), lambda problem: (0,), 9)
     tried: list[int] = []
     NeighbourhoodSearch(
         trials, [(0.1, cuts(trials, 0, tried)), (0.6, cuts(trials, 1, tried))]
@@ -74,14 +75,24 @@ def test_what_is_expected_to_be_worth_more_has_more_trials() -> None:
 def test_nothing_is_tried_twice_and_nothing_beyond_the_budget() -> None:
     seen: list[Problem] = []
 
-    def evaluate(problem: Problem) -> int:
+    def evaluate(problem: Problem) -> Worth:
         seen.append(problem)
-        return 0
+        return (0,)
 
     trials = trials_of(rectifiers(2), evaluate, 6)
     NeighbourhoodSearch(trials, [(0.5, cuts(trials, 0, [])), (0.5, cuts(trials, 0, []))]).run()
     assert len(seen) == 6
     assert all(one != other for i, one in enumerate(seen) for other in seen[:i])
+
+
+def test_of_equal_makespans_the_one_with_less_traffic_is_better() -> None:
+    network = rectifiers(1)
+    traffic = {1: 9, 2: 8, 4: 8}
+    trials = trials_of(network, lambda problem: (7, traffic[len(problem.tasks)]), 9)
+
+    assert trials.is_better({0: Tiling(counts=(1, 2))})
+    assert not trials.is_better({0: Tiling(counts=(1, 4))})
+    assert trials.least == (7, 8)
 
 
 def test_tilings_that_cut_alike_are_one_trial() -> None:
@@ -94,13 +105,13 @@ def test_tilings_that_cut_alike_are_one_trial() -> None:
 
     trials = Trials(
         lower_noted,
-        lambda problem: len(problem.tasks),
+        lambda problem: (len(problem.tasks),),
         cuts=lambda group, tiling: tile_grid(tiling, (1, 8), 1),
     )
     plain, rounded = Tiling(counts=(1, 4)), Tiling(counts=(1, 8), multiples=(1, 2))
     assert trials.is_better({0: plain})
     assert not trials.are_new({0: rounded})
-    assert trials.value_of({0: rounded}) == 4
+    assert trials.value_of({0: rounded}) == (4,)
     assert not trials.is_better({0: rounded})
     assert trials.are_new({0: Tiling(counts=(1, 8), multiples=(1, 4))})
     assert lowered == [{0: plain}]

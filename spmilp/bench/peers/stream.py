@@ -20,6 +20,7 @@ from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.tiled_problem import Worth
 from spmilp.units import Cycles
 
 MACHINE = "stream_quad"
@@ -127,13 +128,14 @@ def lowered(
     evaluate = TilingEvaluator(machine)
     left = MOST_TASKS_EVALUATED
 
-    def value_of(problem: Problem) -> int | None:
+    def worth_of(problem: Problem) -> Worth | None:
         nonlocal left
         left -= len(problem.tasks)
-        return evaluate(adjusted(problem))
+        value = evaluate(adjusted(problem))
+        return None if value is None else (value,)
 
     first = first_choice(network, machine, sources=sources)
-    return adjusted(first.lower(refine_tilings(first, value_of, is_over=lambda: left <= 0)))
+    return adjusted(first.lower(refine_tilings(first, worth_of, is_over=lambda: left <= 0)))
 
 
 def with_costs(problem: Problem, costs: Costs) -> Problem:
