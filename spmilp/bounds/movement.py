@@ -1,8 +1,8 @@
 """Least cost of moving data between DRAM and the chip, over whatever engine and route.
 
-All that moves over some routes crosses each set of links that every one of them crosses, so the
-rate of its links together is a limit whichever set is taken. The least of all may be hard to find
-(a hitting set); three are tried.
+All that moves over some routes crosses each set of links that every one of them crosses, so what
+transfers can use of its links together (:mod:`spmilp.machine.link_use`) is a limit whichever set is
+taken. The least of all may be hard to find (a hitting set); three are tried.
 """
 
 from collections import Counter

@@ -98,8 +98,9 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     largest value over some natural prices is taken.
 
     *Traffic.* DRAM sends at least :func:`~spmilp.bounds.compulsory.compulsory_bytes` over links
-    whose rates are never exceeded, and takes the outputs over others, or over the same ones where
-    its ports read and write in turn.
+    whose rates are never exceeded, nor what whole transfers can use of them
+    (:mod:`spmilp.machine.link_use`), and takes the outputs over others, or over the same ones
+    where its ports read and write in turn.
 
     Raises
     ------
