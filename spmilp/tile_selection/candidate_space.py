@@ -8,7 +8,7 @@ from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker
-from spmilp.tile_selection.cost_parameters import CostParameters
+from spmilp.tile_selection.cost_parameters import DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.estimate import Estimator, GroupTime, Source
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.profile import Profile, profile_of
@@ -59,19 +59,10 @@ class CandidateSpace:
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
         ]
         self._cache: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
-        self._all_profiles: dict[Hashable, tuple[Profile, ...]] = {}
-        self._profiles: dict[Hashable, list[Profile]] = {}
-        maker = CandidateMaker(machine, self._rates)
-        for group in network.groups:
-            kind = self.class_of(group)
-            if kind in self._profiles:
-                continue
-            model = GroupModel(network, group, machine)
-            candidates = maker.candidates(model, self._residence.live[group.index], go_on)
-            self._all_profiles[kind] = tuple(
-                profile_of(model, one, self._rates.homes) for one in candidates
-            )
-            self._profiles[kind] = self._promising(group)
+        # Of all that share these candidates, by the room in which they fit.
+        self._rooms: dict[float, dict[Hashable, tuple[Profile, ...]]] = {}
+        self._all_profiles = self._in_room(DEFAULT_PARAMETERS.room)
+        self._profiles = self._promising_of_all()
 
     def profiles(self, group: Group) -> list[Profile]:
         """Return the candidates of a group that are worth comparing, the most promising first."""
@@ -133,15 +124,12 @@ class CandidateSpace:
         return self._estimator.times(profile, sources, stored, live)
 
     def with_parameters(self, parameters: CostParameters) -> "CandidateSpace":
-        """Return the same candidates under an estimate with other parameters."""
+        """Return the candidates in another room, under an estimate with other parameters."""
         other = copy(self)
         other._estimator = self._estimator.with_parameters(parameters)
         other._cache = {}
-        other._profiles = {}
-        for group in self.network.groups:
-            kind = self.class_of(group)
-            if kind not in other._profiles:
-                other._profiles[kind] = other._promising(group)
+        other._all_profiles = self._in_room(parameters.room)
+        other._profiles = other._promising_of_all()
         return other
 
     def is_tight(self, profile: Profile) -> bool:
@@ -178,6 +166,29 @@ class CandidateSpace:
         kept = tuple(name in self._residence.kept for name in group.inputs)
         stored = self._stored(group) > 0
         return class_of(self.network, group), kept, stored, self._residence.live[group.index]
+
+    def _in_room(self, room: float) -> dict[Hashable, tuple[Profile, ...]]:
+        """Return all candidates of each class whose tiles take that part of a memory at most."""
+        if room not in self._rooms:
+            maker = CandidateMaker(self._machine, self._rates, room)
+            found: dict[Hashable, tuple[Profile, ...]] = {}
+            for kind, group in self._group_of_each_class():
+                model = GroupModel(self.network, group, self._machine)
+                live = self._residence.live[group.index]
+                candidates = maker.candidates(model, live, self._go_on)
+                profiles = (profile_of(model, one, self._rates.homes) for one in candidates)
+                found[kind] = tuple(profiles)
+            self._rooms[room] = found
+        return self._rooms[room]
+
+    def _group_of_each_class(self) -> Iterable[tuple[Hashable, Group]]:
+        first: dict[Hashable, Group] = {}
+        for group in self.network.groups:
+            first.setdefault(self.class_of(group), group)
+        return first.items()
+
+    def _promising_of_all(self) -> dict[Hashable, list[Profile]]:
+        return {kind: self._promising(group) for kind, group in self._group_of_each_class()}
 
     def _promising(self, group: Group) -> list[Profile]:
         """Return the best candidates, and the best one for each set of axes that may be cut."""

@@ -63,10 +63,16 @@ class CandidateMaker:
     as alternatives, the reduction too, or it alone) that shrink the working set most are cut
     further: until a tile fits, until one fits beside what lies there for each core that shares the
     memory, and until the next task's data can be fetched during a task.
+
+    Parameters
+    ----------
+    room
+        The part of each memory that a working set may take, where there are tiles as small.
     """
 
-    def __init__(self, machine: Machine, rates: MachineRates) -> None:
+    def __init__(self, machine: Machine, rates: MachineRates, room: float = 1.0) -> None:
         self._machine = machine
+        self._room = room
         self._slack = SLACK_PIECES * rates.alignment
         self._sharers = max(rates.sharers)
         self._aggregate = rates.aggregate
@@ -143,11 +149,11 @@ class CandidateMaker:
     def _limits(self, sizes: Sequence[Bytes], live: Bytes) -> list[tuple[Bytes, bool]]:
         """Return the bytes that a tile may take, and whether that includes what comes for the next.
 
-        A whole memory; a core's share of it without what lies there; the same for both.
+        The room in a memory; a core's share of it without what lies there; the same for both.
         """
         left = 1 - min(0.9, live / self._aggregate)
         limits = set()
-        for size in {sizes[0], sizes[-1]}:
+        for size in {int(self._room * sizes[0]), int(self._room * sizes[-1])}:
             share = int(size // self._sharers * left)
             limits |= {(self._less_padding(one), False) for one in (size, share)}
             limits.add((2 * self._less_padding(share // 2), True))

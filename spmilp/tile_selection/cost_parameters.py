@@ -30,6 +30,9 @@ class CostParameters:
         The part of the free memory that DRAM fills ahead of its use.
     setups
         How many set-ups of a transfer from DRAM a core waits for at each of its tasks.
+    room
+        The part of a core's memory that a working set may take: what smaller tiles leave free lets
+        later operands come early.
     """
 
     hidden: float = HIDDEN
@@ -38,6 +41,7 @@ class CostParameters:
     exchange: float = 1.0
     prefetch: float = 1.0
     setups: float = 0.0
+    room: float = 1.0
 
     def nearby(self) -> Iterator["CostParameters"]:
         """Yield those that differ by one step of one parameter."""
@@ -55,6 +59,7 @@ STEPS = {
     "exchange": (1.0, 2.0, 4.0),
     "prefetch": (0.0, 0.3, 1.0),
     "setups": (0.0, 0.5, 2.0),
+    "room": (0.2, 0.4, 1.0),
 }
 """The values that each parameter may have, in order."""
 
@@ -63,6 +68,8 @@ DEFAULT_PARAMETERS = CostParameters()
 ALTERNATIVES = (
     CostParameters(hidden=0.3, occupancy=0.33),
     CostParameters(hidden=0.3, exchange=2.0),
+    CostParameters(room=0.4),
+    CostParameters(room=0.2),
     CostParameters(dram=0.5),
     CostParameters(prefetch=0.3),
     CostParameters(setups=2.0),

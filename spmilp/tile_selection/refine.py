@@ -23,7 +23,7 @@ Delays = Callable[[], Mapping[str, int]]
 Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 """Yields other tilings of a group."""
 
-AT_ONCE = 4
+AT_ONCE = 6
 """So many other estimates are asked before anything else is tried."""
 
 MOST_STRETCHES = 8

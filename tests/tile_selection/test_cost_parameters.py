@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from spmilp.bounds.working_set import WorkingSets
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
@@ -15,6 +16,7 @@ from spmilp.tile_selection.cost_parameters import (
     CostParameters,
 )
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
+from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.refine import refine_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -46,6 +48,18 @@ def test_other_estimates_choose_other_tilings_that_fit(first: FirstChoice) -> No
     assert len({tuple(tilings.items()) for tilings in [first.tilings, *found]}) >= 4
     for tilings in found:
         assert groups_that_do_not_fit(lower(chain(), MACHINE, tilings)) == {}
+
+
+def test_in_a_part_of_the_room_working_sets_are_as_small(first: FirstChoice) -> None:
+    def largest(tilings: Tilings) -> int:
+        problem = lower(chain(), MACHINE, tilings)
+        working_sets = WorkingSets(problem)
+        return max(sum(working_sets.pieces(task)) for task in problem.tasks)
+
+    found = first.with_parameters(CostParameters(room=0.4))
+
+    assert found is not None
+    assert largest(found.tilings) <= 0.4 * (1 << 14) < largest(first.tilings)
 
 
 def test_asking_for_one_estimate_leaves_the_others_as_they_were(first: FirstChoice) -> None:
