@@ -59,7 +59,8 @@ class CandidateSpace:
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
         ]
         self._cache: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
-        # Of all that share these candidates, by the room in which they fit.
+        # Shared by all estimates: of each class its model, and its candidates by their room.
+        self._models: dict[Hashable, GroupModel] = {}
         self._rooms: dict[float, dict[Hashable, tuple[Profile, ...]]] = {}
         self._all_profiles = self._in_room(DEFAULT_PARAMETERS.room)
         self._profiles = self._promising_of_all()
@@ -173,7 +174,9 @@ class CandidateSpace:
             maker = CandidateMaker(self._machine, self._rates, room)
             found: dict[Hashable, tuple[Profile, ...]] = {}
             for kind, group in self._group_of_each_class():
-                model = GroupModel(self.network, group, self._machine)
+                if kind not in self._models:
+                    self._models[kind] = GroupModel(self.network, group, self._machine)
+                model = self._models[kind]
                 live = self._residence.live[group.index]
                 candidates = maker.candidates(model, live, self._go_on)
                 profiles = (profile_of(model, one, self._rates.homes) for one in candidates)
