@@ -1,6 +1,6 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -15,10 +15,12 @@ from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
+from spmilp.tile_selection.contest import cycles_after_a_moment
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
+from spmilp.units import Cycles
 
 if TYPE_CHECKING:
     from spmilp.tile_selection.search import TileSearch
@@ -39,6 +41,12 @@ MOST_TASKS_OF_ONE = 120_000
 PROMISING = 1.1
 """Schedules that take more than so many times as long as the best one are given up: other rules
 make no better ones of these tiles, and they are not justified."""
+
+LEAST_FOR_CONTEST = 40.0
+"""Seconds left, without which no plans are compared by what search makes of them."""
+
+SHARE_OF_CONTEST = 0.05
+"""Of the seconds left, for each plan."""
 
 LEAST_GAIN = 0.03
 """Schedules are justified where that makes the first one shorter by this share; else none is, so
@@ -74,6 +82,7 @@ class Evaluation:
         self._least: dict[Rule, int] = {}
         self._justifies = None if limits.justifies else False
         self.best = known
+        self._shortest: TiledProblem | None = None
         self._scheduled = None if known is None or known.schedule is None else known
 
     def is_over(self) -> bool:
@@ -181,10 +190,47 @@ class Evaluation:
         if self._justifies is False or not is_makespan:
             return False
         is_near = (tiled.value or 0) <= self._latest()
-        rows = len(tiled.problem.tasks) + ROWS_OF_A_READ * reads_of(tiled.problem)
-        pace = self._clock.pace
-        needed = pace.seconds(Step.PLAN, rows) + pace.seconds(Step.JUSTIFY, rows)
+        needed = self._seconds_to_justify(tiled.problem)
         return is_near and self._clock.has_seconds(needed, SHARE_AT_MOST)
+
+    def _seconds_to_justify(self, problem: Problem) -> float:
+        rows = len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
+        pace = self._clock.pace
+        return pace.seconds(Step.PLAN, rows) + pace.seconds(Step.JUSTIFY, rows)
+
+    def winner_of(self, problems: Sequence[Problem]) -> int | None:
+        """Return which problem's plan search makes the shortest in a moment, and go on with it.
+
+        ``None`` where there is no time for that, or no schedule of one of them. An interrupt still
+        has the shortest schedule of all for an answer.
+        """
+        left = self._clock.seconds_left()
+        if left is None or left < LEAST_FOR_CONTEST or not self._limits.justifies:
+            return None
+        moment = SHARE_OF_CONTEST * left
+        rivals: list[tuple[Cycles, int, TiledProblem]] = []
+        for number, problem in enumerate(problems):
+            some = (TiledProblem(problem=problem, schedule=one) for one in self._schedules(problem))
+            tiled = min(some, key=lambda one: one.worth or (), default=None)
+            needed = (len(problems) - number) * (moment + self._seconds_to_justify(problem))
+            if tiled is None or not self._clock.has_seconds(needed, SHARE_AT_MOST):
+                return None
+            plan = tiled.plan()
+            if plan is None:
+                return None
+            rivals.append((cycles_after_a_moment(problem, plan, moment), number, tiled))
+        _, number, winner = min(rivals, key=lambda one: one[:2])
+        self._shortest = self.best
+        self.best = self._scheduled = winner
+        return number
+
+    @property
+    def answer(self) -> TiledProblem | None:
+        """What to go on with; after an interrupt, the shortest schedule."""
+        best = self.best
+        if self.interrupted and best is not None and self._shortest is not None:
+            best = self._shortest if _is_better(self._shortest, best) else best
+        return None if best is None else replace(best, interrupted=self.interrupted)
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""

@@ -1,11 +1,13 @@
 """Better tilings by trying others: the neighbourhoods of the search."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.tiling import Tiling, tile_grid
+from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
@@ -20,11 +22,16 @@ from spmilp.tile_selection.waves import in_waves
 
 Delays = Callable[[], Mapping[str, int]]
 
+WinnerOf = Callable[[Sequence[Problem]], int | None]
+
 Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 """Yields other tilings of a group."""
 
 AT_ONCE = 6
 """So many other estimates are asked before anything else is tried."""
+
+PROMISING = 1.1
+"""Choices in a room that are worth more than so many times the best have no part in the contest."""
 
 MOST_STRETCHES = 8
 """The most into which a network is cut."""
@@ -48,6 +55,7 @@ def refine_tilings(
     is_over: Callable[[], bool] = lambda: False,
     affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Delays = dict,
+    winner_of: WinnerOf = lambda problems: None,
     helpers: Helpers | None = None,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
@@ -84,6 +92,10 @@ def refine_tilings(
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
+    winner_of
+        Which of some problems, on tiles that leave different room in memories, has the plan that
+        ends shortest; ``None`` where that is not known. The search goes on from there, in that
+        room.
     helpers
         Evaluate tilings beside this process.
 
@@ -104,7 +116,7 @@ def refine_tilings(
     try:
         trials.is_better(trials.best)
         if not trials.are_over:
-            _Search(first, trials, delays).run()
+            _Search(first, trials, delays, winner_of).run()
     except (OutOfTimeError, MemoryError):
         if trials.least is None:
             raise
@@ -117,11 +129,15 @@ class _Search:
     Its ``_choices`` are what estimates have chosen, with their parameters, the best one first.
     """
 
-    def __init__(self, first: FirstChoice, trials: Trials, delays: Delays) -> None:
+    def __init__(
+        self, first: FirstChoice, trials: Trials, delays: Delays, winner_of: WinnerOf
+    ) -> None:
         self._first = first
         self._network = first.subject.network
         self._trials = trials
         self._delays = delays
+        self._winner_of = winner_of
+        self._room: float | None = None
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
 
@@ -135,6 +151,7 @@ class _Search:
         self._try(self._with_fused_reductions())
         self._try(self._with_bands())
         self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
+        self._decide_on_a_room()
         neighbourhoods = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
             (0.1, self._with_stretches_of_others),
@@ -144,6 +161,27 @@ class _Search:
             (0.05, lambda: self._with_changes(nearby, self._single_groups())),
         )
         NeighbourhoodSearch(self._trials, neighbourhoods).run()
+
+    def _decide_on_a_room(self) -> None:
+        """Go on from the best tilings of all, or the best choice in a room, as they end up."""
+        rooms: dict[float, Tilings] = {}
+        for parameters, choice in self._choices:
+            rooms.setdefault(parameters.room, choice.tilings)
+        latest = PROMISING * self._trials.value_of(self._trials.best)[0]
+        rivals = [self._trials.best] + [
+            one
+            for one in rooms.values()
+            if one != self._trials.best and self._trials.value_of(one)[0] <= latest
+        ]
+        if len(rivals) == 1 or self._trials.are_over:
+            return
+        winner = self._winner_of([self._first.lower(one) for one in rivals])
+        if winner is None:
+            return
+        self._trials.go_on_from(rivals[winner])
+        self._room = next((room for room, one in rooms.items() if one == rivals[winner]), None)
+        if self._room is not None:
+            self._choices = [one for one in self._choices if one[0].room == self._room]
 
     def _try(self, tilings: Iterator[Tilings]) -> None:
         self._trials.try_all((one, lambda is_better: None) for one in tilings)
@@ -166,7 +204,8 @@ class _Search:
 
     def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""
-        for parameters in alternatives:
+        for given in alternatives:
+            parameters = given if self._room is None else replace(given, room=self._room)
             if parameters in self._tried or self._trials.are_over:
                 continue
             self._tried.add(parameters)

@@ -205,6 +205,7 @@ def search_tilings(
                 is_over=evaluation.is_over,
                 affords=evaluation.affords,
                 delays=evaluation.delays,
+                winner_of=evaluation.winner_of,
                 helpers=helpers,
             )
     except (OutOfTimeError, MemoryError):
@@ -213,6 +214,6 @@ def search_tilings(
         if evaluation.best is None:
             raise
         evaluation.interrupted = True
-    if evaluation.best is not None:
-        return replace(evaluation.best, interrupted=evaluation.interrupted)
+    if evaluation.answer is not None:
+        return evaluation.answer
     return TiledProblem(problem=first.lower(tilings))
