@@ -15,10 +15,10 @@ from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
-from spmilp.tile_selection.contest import cycles_after_a_moment
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.race import cycles_after_a_moment
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
@@ -42,10 +42,10 @@ PROMISING = 1.1
 """Schedules that take more than so many times as long as the best one are given up: other rules
 make no better ones of these tiles, and they are not justified."""
 
-LEAST_FOR_CONTEST = 40.0
+LEAST_FOR_RACE = 40.0
 """Seconds left, without which no plans are compared by what search makes of them."""
 
-SHARE_OF_CONTEST = 0.05
+SHARE_OF_RACE = 0.05
 """Of the seconds left, for each plan."""
 
 LEAST_GAIN = 0.03
@@ -205,9 +205,9 @@ class Evaluation:
         has the shortest schedule of all for an answer.
         """
         left = self._clock.seconds_left()
-        if left is None or left < LEAST_FOR_CONTEST or not self._limits.justifies:
+        if left is None or left < LEAST_FOR_RACE or not self._limits.justifies:
             return None
-        moment = SHARE_OF_CONTEST * left
+        moment = SHARE_OF_RACE * left
         rivals: list[tuple[Cycles, int, TiledProblem]] = []
         for number, problem in enumerate(problems):
             some = (TiledProblem(problem=problem, schedule=one) for one in self._schedules(problem))

@@ -31,7 +31,7 @@ AT_ONCE = 6
 """So many other estimates are asked before anything else is tried."""
 
 PROMISING = 1.1
-"""Choices in a room that are worth more than so many times the best have no part in the contest."""
+"""Choices in a room that are worth more than so many times the best have no part in the race."""
 
 MOST_STRETCHES = 8
 """The most into which a network is cut."""

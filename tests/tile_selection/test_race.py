@@ -12,7 +12,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.tile_selection import evaluation
-from spmilp.tile_selection.contest import cycles_after_a_moment
+from spmilp.tile_selection.race import cycles_after_a_moment
 from spmilp.tile_selection.search import TileSearch
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.tile_selection.trials import NeighbourhoodSearch, Trials
@@ -27,7 +27,7 @@ def loaded() -> tuple[Network, MachineFile]:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
-    """The problems of a contest, of which the last one wins; what follows is left out."""
+    """The problems of a race, of which the last one wins; what follows is left out."""
     problems: list[Problem] = []
 
     def last_wins(problem: Problem, plan: Plan, seconds: float) -> int:
@@ -82,7 +82,7 @@ def test_an_interrupt_still_has_the_shortest_schedule(
 
 
 @pytest.mark.parametrize("seconds", [None, 30.0])
-def test_without_much_time_there_is_no_contest(
+def test_without_much_time_there_is_no_race(
     loaded: tuple[Network, MachineFile], seen: list[Problem], seconds: float | None
 ) -> None:
     said: list[int] = []

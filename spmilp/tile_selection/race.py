@@ -1,4 +1,4 @@
-"""A contest of plans on different tiles: what becomes of each in a moment."""
+"""A race of plans on different tiles: what becomes of each in a moment."""
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
