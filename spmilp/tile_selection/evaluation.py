@@ -83,6 +83,7 @@ class Evaluation:
         self._justifies = None if limits.justifies else False
         self.best = known
         self._shortest: TiledProblem | None = None
+        self._said = None if known is None else known.value
         self._scheduled = None if known is None or known.schedule is None else known
 
     def is_over(self) -> bool:
@@ -205,7 +206,9 @@ class Evaluation:
         has the shortest schedule of all for an answer.
         """
         left = self._clock.seconds_left()
-        if left is None or left < LEAST_FOR_RACE or not self._limits.justifies:
+        is_makespan = all(one.objective.first is Quantity.MAKESPAN for one in problems)
+        may_race = is_makespan and self._limits.justifies
+        if left is None or left < LEAST_FOR_RACE or not may_race:
             return None
         moment = SHARE_OF_RACE * left
         rivals: list[tuple[Cycles, int, TiledProblem]] = []
@@ -260,9 +263,10 @@ class Evaluation:
         if tiled.justified is None and _is_better(tiled, self._scheduled):
             self._scheduled = tiled
         if tiled.value is not None and _is_better(tiled, self.best):
-            is_less = self.best is None or tiled.value != self.best.value
             self.best = tiled
-            if is_less:
+            # Behind a race and among ties, what is better than the best is not shorter than all.
+            if self._said is None or tiled.value < self._said:
+                self._said = tiled.value
                 self._limits.on_better(tiled.value, len(tiled.problem.tasks))
 
 

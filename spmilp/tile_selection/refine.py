@@ -11,6 +11,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
+from spmilp.tile_selection.evaluation import PROMISING
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.fitting import nearby
 from spmilp.tile_selection.fused_reductions import FusedReductions
@@ -29,9 +30,6 @@ Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 
 AT_ONCE = 6
 """So many other estimates are asked before anything else is tried."""
-
-PROMISING = 1.1
-"""Choices in a room that are worth more than so many times the best have no part in the race."""
 
 MOST_STRETCHES = 8
 """The most into which a network is cut."""
@@ -163,7 +161,7 @@ class _Search:
         NeighbourhoodSearch(self._trials, neighbourhoods).run()
 
     def _decide_on_a_room(self) -> None:
-        """Go on from the best tilings of all, or the best choice in a room, as they end up."""
+        """Go on from the best tilings of all, or a promising choice in a room, as they end up."""
         rooms: dict[float, Tilings] = {}
         for parameters, choice in self._choices:
             rooms.setdefault(parameters.room, choice.tilings)

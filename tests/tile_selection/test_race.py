@@ -9,9 +9,15 @@ from spmilp.frontend.graph import Network
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import load, lower_network
 from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection import evaluation
+from spmilp.tile_selection.cost_parameters import ALTERNATIVES
+from spmilp.tile_selection.evaluation import Evaluation
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.race import cycles_after_a_moment
 from spmilp.tile_selection.search import TileSearch
 from spmilp.tile_selection.tiled_problem import TiledProblem
@@ -41,9 +47,14 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
     return problems
 
 
-def searched(loaded: tuple[Network, MachineFile], clock: Clock, said: list[int]) -> TiledProblem:
+def searched(
+    loaded: tuple[Network, MachineFile],
+    clock: Clock,
+    said: list[int],
+    objective: Quantity = Quantity.MAKESPAN,
+) -> TiledProblem:
     limits = TileSearch(on_better=lambda value, _: said.append(value))
-    return lower_network(*loaded, tile_search=limits, clock=clock)
+    return lower_network(*loaded, objective, limits, clock)
 
 
 def test_a_plan_is_shorter_after_a_moment_and_never_below_its_bound(
@@ -79,6 +90,36 @@ def test_an_interrupt_still_has_the_shortest_schedule(
     assert len(seen) > 1
     assert found.interrupted
     assert found.value == said[-1]
+
+
+def test_what_is_better_than_the_winner_alone_is_kept_and_not_said(
+    loaded: tuple[Network, MachineFile], seen: list[Problem]
+) -> None:
+    network, machine = loaded[0], loaded[1].machine
+    first, value_of = first_choice(network, machine), TilingEvaluator(machine)
+    choices = (first, *map(first.with_parameters, ALTERNATIVES))
+    problems = {value_of(p): p for p in (first.lower(one.tilings) for one in choices if one)}
+    best, middle, *_, worst = (problems[value] for value in sorted(filter(None, problems)))
+    said: list[int] = []
+    limits = TileSearch(on_better=lambda value, _: said.append(value))
+    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
+
+    evaluated.value_of(best)
+    before = list(said)
+    assert evaluated.winner_of([best, worst]) == 1
+    evaluated.value_of(middle)
+
+    assert evaluated.answer is not None
+    assert evaluated.answer.problem == middle
+    assert said == before
+
+
+def test_only_makespans_are_raced_for(
+    loaded: tuple[Network, MachineFile], seen: list[Problem]
+) -> None:
+    found = searched(loaded, Clock(1000.0), [], Quantity.DRAM_TRAFFIC)
+    assert found.value is not None
+    assert not seen
 
 
 @pytest.mark.parametrize("seconds", [None, 30.0])
