@@ -7,7 +7,7 @@ from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
-from spmilp.machine.routes import Routes, multicast_route, transfer_cycles
+from spmilp.machine.routes import multicast_route, routes_of, transfer_cycles
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
@@ -103,7 +103,7 @@ def _timed(
     problem: Problem, transfers: tuple[Transfer, ...], memory: list[int]
 ) -> tuple[Transfer, ...]:
     machine: Machine = problem.machine
-    routes = Routes(machine)
+    routes = routes_of(machine)
     timed = []
     for move in transfers:
         ends = [memory[end] for end in move.destinations]

@@ -56,7 +56,6 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.bench.generated import generated_problem
     from spmilp.bounds.best import best_bound
     from spmilp.checker.check import check
-    from spmilp.machine.routes import Routes
     from spmilp.plan.read import read_plan
     from spmilp.plan.write import write_plan
     from spmilp.solvers.kernels.schedule_state import Stop
@@ -71,15 +70,14 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)
     weights = FIRST_WEIGHTS[warm_up.objective.first]
-    runner = Runner(warm_up, Routes(warm_up.machine))
+    runner = Runner(warm_up)
     near = ASSIGNMENTS[assignment](warm_up)
     runner.run(ORDERS[order](warm_up, near), near, weights)
     best_bound(warm_up)
 
     clock = Clock()
     problem = clock.measure("problem", lambda: generated_problem(tasks, cores))
-    routes = Routes(problem.machine)
-    runner = clock.measure("tables", lambda: Runner(problem, routes))
+    runner = clock.measure("tables", lambda: Runner(problem))
     chosen = clock.measure("assignment", lambda: ASSIGNMENTS[assignment](problem))
     placed = clock.measure("order", lambda: ORDERS[order](problem, chosen))
     clock.measure("routes", lambda: runner.prepare(chosen))
@@ -95,7 +93,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
         raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")
     clock.measure("search step", lambda: one_step(index, evaluator, start))
     bound = clock.measure("bounds", lambda: best_bound(problem))
-    plan = clock.measure("plan", lambda: plan_of(problem, routes, state, bound, "list", ()))
+    plan = clock.measure("plan", lambda: plan_of(problem, state, bound, "list", ()))
     violations = clock.measure("check", lambda: check(problem, plan))
     if violations:
         raise SystemExit(f"{problem.name}: {violations[0].message}")

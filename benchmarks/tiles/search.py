@@ -18,7 +18,7 @@ from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import load
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import first_choice
 
@@ -55,7 +55,7 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     machine = target.machine
     first = first_choice(network, machine)
     # Once before the clock starts, which loads compiled code.
-    value = TilingEvaluator(machine)(lower(network, machine, first.tilings))
+    value = least_value(lower(network, machine, first.tilings))
     limits = tile_search.TileSearch(seconds=seconds, tasks=NO_LIMIT)
     tiled = tile_search.search_tilings(first, limits)
     if value is None or tiled.value is None:

@@ -10,7 +10,7 @@ from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.chain import Chain, ChainLink
 from spmilp.analysis.subject import Part, Subject
 from spmilp.commands.activities import Activity
-from spmilp.machine.routes import Routes, multicast_route
+from spmilp.machine.routes import multicast_route, routes_of
 from spmilp.plan.plan import Transfer
 from spmilp.units import Cycles, LinkIdx, MemoryIdx
 
@@ -119,7 +119,7 @@ class _Rates:
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._routes = Routes(subject.problem.machine)
+        self._routes = routes_of(subject.problem.machine)
         self._use: Counter[LinkIdx] = Counter()
         for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
             for link in move.route:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes, transfer_rate
+from spmilp.machine.routes import routes_of, transfer_rate
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, MemoryIdx
 
@@ -149,7 +149,7 @@ class Distances:
     def options(self) -> dict[tuple[MemoryIdx, MemoryIdx], set[Option]]:
         """For each pair of memories that a transfer can connect, what it may be like."""
         found: dict[tuple[MemoryIdx, MemoryIdx], set[Option]] = {}
-        routes = Routes(self._machine)
+        routes = routes_of(self._machine)
         for source in self._machine.memories:
             for target in self._machine.memories:
                 pair = source.index, target.index

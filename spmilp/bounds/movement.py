@@ -15,7 +15,7 @@ import numpy as np
 
 from spmilp.machine.link_use import DramTransfer, dram_transfers, usable_rates
 from spmilp.machine.machine import Link
-from spmilp.machine.routes import Routes, transfer_cycles
+from spmilp.machine.routes import routes_of, transfer_cycles
 from spmilp.problem.loads import Load, Share
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, LinkIdx, MemoryIdx
@@ -130,7 +130,7 @@ class Movement:
 
     def __init__(self, problem: Problem) -> None:
         self._machine = problem.machine
-        routes = Routes(problem.machine)
+        routes = routes_of(problem.machine)
         self._transfers: dict[tuple[MemoryIdx, bool], tuple[DramTransfer, ...]] = {
             (dram.index, outwards): (*dram_transfers(routes, dram.index, outwards=outwards),)
             for dram in self._machine.drams

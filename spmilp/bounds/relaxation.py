@@ -12,7 +12,7 @@ from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.bounds.working_set import WorkingSets
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes, transfer_rate
+from spmilp.machine.routes import routes_of, transfer_rate
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, LinkIdx, MemoryIdx, SliceIdx, TaskIdx
 
@@ -94,7 +94,7 @@ class _Relaxation:
         self._movement = Movement(problem)
         self._graph = PrecedenceGraph(problem, self._movement)
         self._paths: Paths = paths_of(problem, self._movement, self._graph)
-        self._routes = Routes(problem.machine)
+        self._routes = routes_of(problem.machine)
         self.model = cp_model.CpModel()
         self._horizon = self._enough()
         self.makespan = self._number("makespan", self._paths.longest)

@@ -14,7 +14,7 @@ from spmilp.bounds.distances import Distances
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.work import kinds_able, sets_by_threshold, unions
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
 from spmilp.problem.loads import Share, least_loads
 from spmilp.problem.problem import Problem
 from spmilp.units import Cycles, MemoryIdx, TaskIdx
@@ -176,7 +176,7 @@ def _cores_of_a_load(problem: Problem, distances: Distances) -> int:
         or any(engine.multicast for engine in machine.engines)
     ):
         return every
-    routes = Routes(machine)
+    routes = routes_of(machine)
     pairs = ((source, target) for target in distances.worked_in for source in others)
     if any(source != target and routes.engines_for(source, target) for source, target in pairs):
         return every

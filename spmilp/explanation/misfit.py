@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from spmilp.explanation.cause import Cause, Misfit, largest, of_shortage
 from spmilp.machine.machine import Machine, Memory, MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.fit import (
     least_sizes,
@@ -198,7 +198,7 @@ class _Ways:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._routes = Routes(machine)
+        self._routes = routes_of(machine)
         self._known: dict[tuple[object, ...], bool] = {}
 
     def lead(

@@ -6,7 +6,6 @@ from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError
 from spmilp.explanation.cause import Cause, Misfit, memory_named, of_shortage
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.schedules import Schedules
 
@@ -30,7 +29,7 @@ def misfit_of_tiles(machine: Machine, error: DoesNotFitError) -> Misfit | None:
 
 def misfit_in_schedule(problem: Problem) -> Misfit | None:
     """Return for what the list scheduler has no room in its first schedule; it proves nothing."""
-    schedules = Schedules(problem, Routes(problem.machine))
+    schedules = Schedules(problem)
     found = next(iter(schedules), None)
     short = schedules.shortage
     if found is not None:

@@ -8,7 +8,7 @@ from math import ceil, isfinite, log
 
 from spmilp.machine.link_use import dram_transfers, usable_rates
 from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import Routes, routes_of
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
 SAMPLED_PAIRS = 64
@@ -99,7 +99,7 @@ class MachineRates:
 @lru_cache(maxsize=16)
 def machine_rates(machine: Machine) -> MachineRates:
     """Summarise a machine."""
-    routes = Routes(machine)
+    routes = routes_of(machine)
     homes = tuple(dict.fromkeys(core.memory for core in machine.cores))
     sharers = {home: sum(core.memory == home for core in machine.cores) for home in homes}
     inbound = {home: _inbound(machine, home, homes) for home in homes}
@@ -160,7 +160,7 @@ def dram_rate(machine: Machine, *, outgoing: bool) -> float:
 @lru_cache(maxsize=16)
 def _usable_rates(machine: Machine) -> tuple[Fraction, ...]:
     """Return the bytes per cycle of each link that transfers from and to DRAMs can use."""
-    routes = Routes(machine)
+    routes = routes_of(machine)
     return usable_rates(
         machine,
         (

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from spmilp.machine.controllers import CONTROLLERS
+from spmilp.made_once import Made
 from spmilp.units import (
     Bytes,
     CoreIdx,
@@ -354,6 +355,7 @@ class Machine:
     events: int | None = None
     event_maximum: int | None = None
     unverified: tuple[str, ...] = ()
+    made: Made = field(default_factory=Made, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         indices_are_positions("memory", (memory.index for memory in self.memories))

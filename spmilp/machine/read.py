@@ -27,7 +27,7 @@ from spmilp.machine.expand import expand
 from spmilp.machine.fields import fields_of, what_is_wrong
 from spmilp.machine.machine import Machine
 from spmilp.machine.provenance import Provenance, provenance_of
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
@@ -261,7 +261,7 @@ def every_core_is_fed(machine: Machine) -> None:
     ValueError
         If no chain of engines fills or drains the memory of some core.
     """
-    routes = Routes(machine)
+    routes = routes_of(machine)
     for core in machine.cores:
         memory = machine.memories[core.memory]
         drams = ", ".join(dram.name for dram in machine.drams)

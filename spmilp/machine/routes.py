@@ -21,6 +21,7 @@ from heapq import heappop, heappush
 
 from spmilp.machine.machine import Engine, Machine, MemoryKind, Routing
 from spmilp.machine.paths import STAY, Path, ShortestPaths, XyPaths, as_graph
+from spmilp.made_once import made_once
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 __all__ = ["Route", "Routes", "as_graph", "multicast_route", "transfer_cycles", "transfer_rate"]
@@ -190,3 +191,9 @@ def transfer_cycles(engine: Engine, route: Route, count: Bytes) -> Cycles:
     rate = transfer_rate(engine, route)
     moving = -(-count * rate.denominator // rate.numerator)
     return engine.setup + route.latency + moving
+
+
+@made_once
+def routes_of(machine: Machine) -> Routes:
+    """Return the routes of a machine that all who ask for them share."""
+    return Routes(machine)

@@ -105,7 +105,7 @@ class Schedules:
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
-        self._runner = Runner(context.problem, context.routes, multicasts=False)
+        self._runner = Runner(context.problem, multicasts=False)
         self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
         self.reason = ""
@@ -141,7 +141,7 @@ class Schedules:
             return context.unknown(self.reason)
         try:
             bound = context.bound
-            plan = plan_of(context.problem, context.routes, made.state, bound, policy, options)
+            plan = plan_of(context.problem, made.state, bound, policy, options)
         except SpmilpError as error:
             return context.unknown(str(error))
         context.report(context.values(plan)[0], bound.value, policy)

@@ -1,6 +1,5 @@
 """The mapping problem: buffers, slices and tasks on a machine. Integers only, no ONNX."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
@@ -8,6 +7,7 @@ from math import prod
 from typing import TypeVar
 
 from spmilp.machine.machine import Machine, MemoryKind
+from spmilp.made_once import Made, made_once
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.units import (
@@ -251,9 +251,7 @@ class Problem:
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
     pins: Pins = NO_PINS
-    _before: tuple[tuple[TaskIdx, ...], ...] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    made: Made = field(default_factory=Made, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         indices_are_positions("tensor", (tensor.index for tensor in self.tensors))
@@ -268,22 +266,19 @@ class Problem:
         self._order_is_acyclic()
         self._pins_refer_to_what_exists()
 
+    @made_once
     def predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
         """For each task, the tasks that must end before it starts: sorted, each once."""
-        if self._before is None:
-            # Asked for again and again; what it is made from never changes.
-            object.__setattr__(self, "_before", self._find_predecessors())
-        return self._before or ()
-
-    def _find_predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
         writer = self.writers()
+        writer_of = [writer[slice_.buffer] for slice_ in self.slices]
         found = []
         for task in self.tasks:
-            writers = (writer[self.slices[read].buffer] for read in task.reads)
-            before = set(task.after) | {w for w in writers if w is not None}
+            writers = (writer_of[read] for read in task.reads)
+            before = {*task.after, *(one for one in writers if one is not None)}
             found.append(tuple(sorted(before)))
         return tuple(found)
 
+    @made_once
     def writers(self) -> tuple[TaskIdx | None, ...]:
         """For each buffer, the task that writes it; ``None`` when it is there at the start."""
         writer: list[TaskIdx | None] = [None] * len(self.buffers)
@@ -292,10 +287,11 @@ class Problem:
                 writer[buffer] = task.index
         return tuple(writer)
 
-    def topological_order(self) -> Iterator[TaskIdx]:
-        """Yield every task after all its predecessors; among several, the least index first.
+    @made_once
+    def topological_order(self) -> tuple[TaskIdx, ...]:
+        """Return every task after all its predecessors; among several, the least index first.
 
-        Yields fewer tasks than there are when the order is cyclic.
+        Fewer tasks than there are when the order is cyclic.
         """
         before = self.predecessors()
         followers: list[list[TaskIdx]] = [[] for _ in self.tasks]
@@ -305,13 +301,15 @@ class Problem:
                 followers[earlier].append(task)
         ready = [task for task, count in enumerate(waiting) if count == 0]
         heapify(ready)
+        order = []
         while ready:
             task = heappop(ready)
-            yield task
+            order.append(task)
             for later in followers[task]:
                 waiting[later] -= 1
                 if waiting[later] == 0:
                     heappush(ready, later)
+        return tuple(order)
 
     def _tensors_lie_in_dram(self) -> None:
         for tensor in self.tensors:
@@ -331,10 +329,12 @@ class Problem:
 
     def _boxes_lie_in_their_parents(self) -> None:
         for slice_ in self.slices:
-            parent = self._existing(slice_.buffer, self.buffers, f"slice {slice_.index}: buffer")
-            box_lies_inside(
-                f"slice {slice_.index} of {parent.name}", slice_.start, slice_.extent, parent.shape
-            )
+            if not 0 <= slice_.buffer < len(self.buffers):
+                self._existing(slice_.buffer, self.buffers, f"slice {slice_.index}: buffer")
+            parent = self.buffers[slice_.buffer]
+            outside = _why_outside(slice_.start, slice_.extent, parent.shape)
+            if outside:
+                raise ValueError(f"slice {slice_.index} of {parent.name}: {outside}")
             if slice_.bytes != prod(slice_.extent) * parent.item:
                 raise ValueError(
                     f"slice {slice_.index} of {parent.name}: {slice_.bytes} B, but its extent "
@@ -343,9 +343,9 @@ class Problem:
         for buffer in self.buffers:
             if buffer.place is not None:
                 tensor = self._existing(buffer.place.tensor, self.tensors, f"{buffer.name}: tensor")
-                box_lies_inside(
-                    f"place of {buffer.name}", buffer.place.start, buffer.shape, tensor.shape
-                )
+                outside = _why_outside(buffer.place.start, buffer.shape, tensor.shape)
+                if outside:
+                    raise ValueError(f"place of {buffer.name}: {outside}")
                 if tensor.item != buffer.item:
                     raise ValueError(
                         f"place of {buffer.name}: elements of {buffer.item} B in a tensor of "
@@ -354,23 +354,26 @@ class Problem:
 
     def _tasks_refer_to_what_exists(self) -> None:
         for task in self.tasks:
-            who = f"task {task.name}"
             if len(task.cycles) != len(self.machine.kinds):
                 raise ValueError(
-                    f"{who}: cycles for {len(task.cycles)} kinds of core, but the machine has "
-                    f"{len(self.machine.kinds)}"
+                    f"task {task.name}: cycles for {len(task.cycles)} kinds of core, but the "
+                    f"machine has {len(self.machine.kinds)}"
                 )
             if task.energy and len(task.energy) != len(self.machine.kinds):
                 raise ValueError(
-                    f"{who}: energy on {len(task.energy)} kinds of core, but the machine has "
-                    f"{len(self.machine.kinds)}"
+                    f"task {task.name}: energy on {len(task.energy)} kinds of core, but the "
+                    f"machine has {len(self.machine.kinds)}"
                 )
-            for read in task.reads:
-                self._existing(read, self.slices, f"{who}: slice")
-            for written in task.writes:
-                self._existing(written, self.buffers, f"{who}: buffer")
-            for earlier in task.after:
-                self._existing(earlier, self.tasks, f"{who}: task")
+            self._all_exist(task, task.reads, self.slices, "slice")
+            self._all_exist(task, task.writes, self.buffers, "buffer")
+            self._all_exist(task, task.after, self.tasks, "task")
+
+    def _all_exist(
+        self, task: Task, indices: tuple[int, ...], owner: tuple[object, ...], what: str
+    ) -> None:
+        if indices and (min(indices) < 0 or max(indices) >= len(owner)):
+            for index in indices:
+                self._existing(index, owner, f"task {task.name}: {what}")
 
     def _every_buffer_has_one_origin(self) -> None:
         writers = [0] * len(self.buffers)
@@ -425,10 +428,11 @@ class Problem:
         return owner[index]
 
 
-def box_lies_inside(who: str, start: Extents, extent: Extents, shape: Extents) -> None:
-    """Raise a ``ValueError`` unless the box of ``extent`` at ``start`` lies inside ``shape``."""
+def _why_outside(start: Extents, extent: Extents, shape: Extents) -> str:
+    """Say why a box does not lie inside a shape; empty where it does."""
     if not len(start) == len(extent) == len(shape):
-        raise ValueError(f"{who}: {len(extent)} axes in a parent of {len(shape)}")
+        return f"{len(extent)} axes in a parent of {len(shape)}"
     for first, count, length in zip(start, extent, shape, strict=True):
         if first < 0 or count <= 0 or first + count > length:
-            raise ValueError(f"{who}: [{first}, {first + count}) leaves an axis of {length}")
+            return f"[{first}, {first + count}) leaves an axis of {length}"
+    return ""

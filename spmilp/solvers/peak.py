@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 
 from spmilp.machine.machine import ByteRange, Memory, MemoryKind
-from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -80,10 +79,9 @@ def _plan_within(context: SearchContext, size: Bytes) -> Plan | None:
     problem = with_scratchpads_of(context.problem, size)
     if why_it_cannot_fit(problem):
         return None
-    routes = Routes(problem.machine)
-    for found in Portfolio(problem, Runner(problem, routes)):
+    for found in Portfolio(problem, Runner(problem)):
         if found is not None:
-            plan = plan_from(problem, routes, found, context.bound, NAME)
+            plan = plan_from(problem, found, context.bound, NAME)
             return plan if context.accepts(plan) else None
         if context.clock.is_over(SIZES):
             break

@@ -13,7 +13,7 @@ from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
-from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
@@ -73,7 +73,6 @@ class Evaluation:
         self, counts: PieceCounts, limits: "TileSearch", known: TiledProblem | None, clock: Clock
     ) -> None:
         self._counts = counts
-        self._evaluator = TilingEvaluator(counts.machine)
         self._limits = limits
         self._clock = clock
         self._left = limits.tasks
@@ -156,7 +155,7 @@ class Evaluation:
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
         until = SHARE_AT_MOST if self._least else SHARE_OF_FIRST
-        for schedule in self._evaluator.promising(problem, self._rules_worth_asking(), latest):
+        for schedule in promising_schedules(problem, self._rules_worth_asking(), latest):
             self._left -= len(problem.tasks)
             self._note(schedule.trial.rule, schedule.score)
             yield schedule

@@ -17,7 +17,7 @@ from typing import IO
 from spmilp.interruptible import Background
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import Tilings
@@ -202,12 +202,12 @@ class _Helper:
                     pipe.close()
 
 
-def values_of(subject: NetworkOnMachine, evaluator: TilingEvaluator, question: Question) -> Values:
+def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     """Evaluate tilings."""
     problem = subject.lower(question.tilings)
     if groups_that_do_not_fit(problem):
         return Values(tasks=0)
-    found = list(evaluator.promising(problem, question.rules, question.latest))
+    found = list(promising_schedules(problem, question.rules, question.latest))
     values = Values(
         tasks=len(problem.tasks),
         schedules=tuple((one.trial.rule, one.score) for one in found),
@@ -236,9 +236,8 @@ def serve(given: IO[bytes], answers: IO[bytes]) -> None:
     """Answer questions about the subject that comes first, until there are no more."""
     with suppress(EOFError):
         subject: NetworkOnMachine = pickle.load(given)
-        evaluator = TilingEvaluator(subject.machine)
         while True:
-            pickle.dump(values_of(subject, evaluator, pickle.load(given)), answers)
+            pickle.dump(values_of(subject, pickle.load(given)), answers)
             answers.flush()
 
 

@@ -9,7 +9,7 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import schedules_by
 from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse_too_many_pieces
 from spmilp.tile_selection.evaluation import SHARE_AT_MOST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
@@ -38,7 +38,7 @@ class TileSearch:
         Wall time from the first choice on; ``None`` without limit. It makes the result depend on
         the clock only where it ends before ``tasks`` does.
     tasks
-        Tasks of all problems that are evaluated, together, once for each of the evaluator's rules.
+        Tasks of all problems that are evaluated, together, once for each rule that evaluates them.
     problems
         So many are evaluated at most; ``None`` without limit.
     justifies
@@ -71,7 +71,7 @@ def fast_initial_problem(subject: NetworkOnMachine, limits: TileSearch) -> Tiled
     problem = subject.lower(tilings)
     if groups_that_do_not_fit(problem):
         return None
-    schedules = TilingEvaluator(machine).schedules(problem, EVALUATION_RULES[:1])
+    schedules = schedules_by(problem, EVALUATION_RULES[:1])
     found = (TiledProblem(problem=problem, schedule=schedule) for schedule in schedules)
     tiled = next(found, None)
     if tiled is not None and tiled.value is not None:
@@ -146,7 +146,7 @@ def coarse_problem(
     """
     for problem in _coarse_problems(subject, quickest):
         for rule in EVALUATION_RULES:
-            for schedule in TilingEvaluator(subject.machine).schedules(problem, [rule]):
+            for schedule in schedules_by(problem, [rule]):
                 if limits is not None:
                     limits.on_better(schedule.score[0], len(problem.tasks))
                 return TiledProblem(problem=problem, schedule=schedule)
@@ -176,7 +176,7 @@ def search_tilings(
     clock: Clock | None = None,
     start: Tilings | None = None,
 ) -> TiledProblem:
-    """Return a problem with tilings that the evaluator finds at least as good as the first ones.
+    """Return a problem with tilings that are evaluated to be at least as good as the first ones.
 
     A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no schedule.
 

@@ -12,7 +12,7 @@ from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import plan_from
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 
 Worth: TypeAlias = tuple[int, ...]
@@ -87,7 +87,7 @@ class TiledProblem:
             return self.known
         try:
             bound = fast_bound(self.problem)
-            return TilingEvaluator(self.problem.machine).plan(self.problem, self.schedule, bound)
+            return plan_from(self.problem, self.schedule, bound, "list")
         except DoesNotFitError:
             return None
 

@@ -8,7 +8,6 @@ import pytest
 
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
-from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -39,7 +38,7 @@ def _problems(count: int) -> Iterator[Problem]:
 
 def _plans(problem: Problem) -> Iterator[Plan]:
     """Yield the list scheduler's plans with multicasts, one for each trial of its rules."""
-    schedules = Schedules(problem, Routes(problem.machine))
+    schedules = Schedules(problem)
     for found in schedules:
         if found is not None:
             plan = schedules.plan(found, NO_BOUND)

@@ -9,7 +9,7 @@ from spmilp.frontend.load import load_network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.tile_selection.initial import fast_initial_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -64,4 +64,4 @@ def test_networks_have_a_schedule_with_fast_initial_tilings(model: str, machine:
     tilings = fast_initial_tilings(network, target)
 
     assert tilings is not None
-    assert TilingEvaluator(target)(lower(network, target, tilings)) is not None
+    assert least_value(lower(network, target, tilings)) is not None

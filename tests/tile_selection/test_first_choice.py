@@ -13,7 +13,7 @@ from spmilp.machine.changed import Scale
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import schedules_by
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.candidates import Candidate, CandidateMaker
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
@@ -201,7 +201,7 @@ def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() ->
     network = builder.network(builder.matmul(builder.input((1, 64, 2048)), 2048))
     chosen = first_choice(network, machine)
     problem = chosen.lower(chosen.tilings)
-    found = TilingEvaluator(machine).schedules(problem)
+    found = schedules_by(problem)
     traffic = min(schedule.score[:2] for schedule in found)[1]
 
     tiling = chosen.tilings[0]

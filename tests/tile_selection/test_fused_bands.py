@@ -12,7 +12,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import load
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import least_value, schedules_by
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import FusedBands
@@ -87,7 +87,7 @@ def test_a_chain_whose_rows_fit_stores_nothing_but_its_output() -> None:
     bands = next(FusedBands(network, machine).bands())
     problem = first.lower({**first.tilings, **bands})
     rules = [("across_bands", "fused_bands")]
-    found = next(TilingEvaluator(machine).schedules(problem, rules)).state
+    found = next(schedules_by(problem, rules)).state
 
     residencies, transfers = found.residencies, found.made_transfers()
     is_dram = [memory.kind is MemoryKind.DRAM for memory in machine.memories]
@@ -108,18 +108,18 @@ def test_the_highest_bands_that_may_fit_are_tried_first() -> None:
 
 def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
     network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    first, evaluator = first_choice(network, machine), TilingEvaluator(machine)
+    first = first_choice(network, machine)
     bands = [{**first.tilings, **some} for some in FusedBands(network, machine).bands()]
-    values = [evaluator(lower(network, machine, tilings)) for tilings in (first.tilings, *bands)]
+    values = [least_value(lower(network, machine, tilings)) for tilings in (first.tilings, *bands)]
     known = [value for value in values if value is not None]
 
     def worth_of(problem: Problem) -> Worth | None:
-        value = evaluator(problem)
+        value = least_value(problem)
         return None if value is None else (value,)
 
     found = refine_tilings(first, worth_of, budget=1 + len(bands))
 
-    value = evaluator(lower(network, machine, found))
+    value = least_value(lower(network, machine, found))
     assert value is not None
     assert value <= min(known)
     assert min(known) < known[0]

@@ -10,7 +10,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import BufferKind
 from spmilp.solvers.list_scheduler.orders import banded_chains
 from spmilp.solvers.list_scheduler.rules import CHAINS_RULES
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import least_value, plan_from, schedules_by
 from spmilp.tile_selection.chains import ReductionChains
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.fused_reductions import FusedReductions
@@ -63,13 +63,13 @@ def test_blocks_of_results_and_parts_of_the_reduction_are_the_same() -> None:
 
 def test_a_chain_moves_only_what_is_compulsory_and_its_plan_is_valid() -> None:
     network, machine = feed_forward(), star_machine(4, ROOM)
-    first, evaluator = first_choice(network, machine), TilingEvaluator(machine)
+    first = first_choice(network, machine)
     chained = next(FusedReductions(network, machine).tilings())
     problem = first.lower({**first.tilings, **chained})
     assert groups_that_do_not_fit(problem) == {}
     assert len(banded_chains(problem)) == len(network.groups)
 
-    found = next(evaluator.schedules(problem, CHAINS_RULES))
+    found = next(schedules_by(problem, CHAINS_RULES))
 
     residencies, transfers = found.state.residencies, found.state.made_transfers()
     is_dram = [memory.kind is MemoryKind.DRAM for memory in machine.memories]
@@ -82,17 +82,17 @@ def test_a_chain_moves_only_what_is_compulsory_and_its_plan_is_valid() -> None:
     for tensor in problem.tensors:
         tensors[tensor.kind] += tensor.bytes
     assert moved == tensors
-    plan = evaluator.plan(problem, found, best_bound(problem))
+    plan = plan_from(problem, found, best_bound(problem), "list")
     assert not check(problem, plan)
 
 
 def test_the_search_for_tilings_tries_the_chain() -> None:
     network, machine = feed_forward(), star_machine(4, ROOM)
-    first, evaluator = first_choice(network, machine), TilingEvaluator(machine)
+    first = first_choice(network, machine)
     chained = next(FusedReductions(network, machine).tilings())
     problem = first.lower({**first.tilings, **chained})
-    value = next(evaluator.schedules(problem, CHAINS_RULES)).score[0]
-    unfused = evaluator(first.lower(first.tilings))
+    value = next(schedules_by(problem, CHAINS_RULES)).score[0]
+    unfused = least_value(first.lower(first.tilings))
     assert unfused is not None
     assert value < unfused
 

@@ -13,7 +13,6 @@ from spmilp.pipeline import load
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.helpers import Answer, Helpers, Question, Values, helpers_for, values_of
 from spmilp.tile_selection.initial import Tilings
@@ -47,9 +46,7 @@ def test_a_helper_says_what_the_search_would_find_and_its_end_is_no_answer(
         assert answer is not None
         assert helpers.ask(first.tilings) is None
         answer.wait(SECONDS)
-        expected = values_of(
-            first.subject, TilingEvaluator(first.subject.machine), about(first.tilings)
-        )
+        expected = values_of(first.subject, about(first.tilings))
         assert answer.values == expected
         assert expected.least == expected.justified
         helpers.end()

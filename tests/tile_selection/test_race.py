@@ -12,7 +12,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES
 from spmilp.tile_selection.evaluation import Evaluation
@@ -96,9 +96,9 @@ def test_what_is_better_than_the_winner_alone_is_kept_and_not_said(
     loaded: tuple[Network, MachineFile], seen: list[Problem]
 ) -> None:
     network, machine = loaded[0], loaded[1].machine
-    first, value_of = first_choice(network, machine), TilingEvaluator(machine)
+    first = first_choice(network, machine)
     choices = (first, *map(first.with_parameters, ALTERNATIVES))
-    problems = {value_of(p): p for p in (first.lower(one.tilings) for one in choices if one)}
+    problems = {least_value(p): p for p in (first.lower(one.tilings) for one in choices if one)}
     best, middle, *_, worst = (problems[value] for value in sorted(filter(None, problems)))
     said: list[int] = []
     limits = TileSearch(on_better=lambda value, _: said.append(value))

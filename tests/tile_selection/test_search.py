@@ -15,7 +15,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
-from spmilp.solvers.list_scheduler.schedules import Rule, TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import Rule, least_value, promising_schedules
+from spmilp.tile_selection import evaluation
 from spmilp.tile_selection import search as tile_search
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
@@ -50,11 +51,10 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 
     values = [value for value, _ in said]
     assert values == sorted(values, reverse=True)
-    evaluator = TilingEvaluator(machine)
-    assert evaluator(lower(network, machine, first.tilings)) in values
+    assert least_value(lower(network, machine, first.tilings)) in values
     assert values[-1] < values[0]
     assert (found.value, len(found.problem.tasks)) == said[-1]
-    assert (evaluator(found.problem) or 0) >= values[-1]
+    assert (least_value(found.problem) or 0) >= values[-1]
 
 
 def test_the_objective_is_what_is_evaluated(loaded: Loaded) -> None:
@@ -64,7 +64,7 @@ def test_the_objective_is_what_is_evaluated(loaded: Loaded) -> None:
 
     assert problem.objective.first is Quantity.DRAM_TRAFFIC
     assert said
-    assert min(said) == TilingEvaluator(problem.machine)(problem)
+    assert min(said) == least_value(problem)
 
 
 def test_without_time_the_first_tiles_stay(loaded: Loaded, first: FirstChoice) -> None:
@@ -112,7 +112,7 @@ def test_an_interrupt_before_the_first_schedule_passes_on(
     def interrupted(*_: object) -> Iterator[Found]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TilingEvaluator, "schedules", interrupted)
+    monkeypatch.setattr(evaluation, "promising_schedules", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search(loaded, first, TileSearch())
 
@@ -123,20 +123,17 @@ def test_rules_that_are_far_behind_and_tiles_without_promise_are_asked_no_more(
     asked: list[tuple[Rule, ...]] = []
     late: list[bool] = []
     least: dict[Rule, int] = {}
-    schedules = TilingEvaluator.schedules
 
-    def watched(
-        evaluator: TilingEvaluator, problem: Problem, rules: Sequence[Rule], latest: int
-    ) -> Iterator[Found]:
+    def watched(problem: Problem, rules: Sequence[Rule], latest: int) -> Iterator[Found]:
         asked.append(tuple(rules))
         late.append(True)
-        for found in schedules(evaluator, problem, rules, latest):
+        for found in promising_schedules(problem, rules, latest):
             late[-1] = False
             rule = found.trial.assignment, found.trial.order
             least[rule] = min(found.score[0], least.get(rule, found.score[0]))
             yield found
 
-    monkeypatch.setattr(TilingEvaluator, "schedules", watched)
+    monkeypatch.setattr(evaluation, "promising_schedules", watched)
     found = search(loaded, first, TileSearch(tasks=8_000))
     assert asked[0] == EVALUATION_RULES
     behind = {rule for rule, value in least.items() if value > 1.05 * min(least.values())}

@@ -17,7 +17,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import load
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.schedules import TilingEvaluator
+from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import Worth
@@ -125,13 +125,12 @@ def lowered(
     def adjusted(problem: Problem) -> Problem:
         return problem if costs is None else with_costs(problem, costs)
 
-    evaluate = TilingEvaluator(machine)
     left = MOST_TASKS_EVALUATED
 
     def worth_of(problem: Problem) -> Worth | None:
         nonlocal left
         left -= len(problem.tasks)
-        value = evaluate(adjusted(problem))
+        value = least_value(adjusted(problem))
         return None if value is None else (value,)
 
     first = first_choice(network, machine, sources=sources)

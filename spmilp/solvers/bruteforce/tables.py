@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import ceil, lcm
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
 from spmilp.problem.allowed import may_lie
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, Femtojoules, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
@@ -43,7 +43,7 @@ class ProblemTables:
         machine = problem.machine
         self.problem = problem
         self.machine = machine
-        self.routes = Routes(machine)
+        self.routes = routes_of(machine)
         self.capacity = tuple(
             memory.size
             if peak is None or memory.kind is not MemoryKind.SPM or memory.size is None

@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
-from spmilp.machine.routes import Routes
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
@@ -31,7 +30,7 @@ VERDICTS_KEPT = 3
 class SearchContext:
     """What a solver works with: the problem, its limits, a hint, and what is known already.
 
-    Bounds, routes, the fit test, the list scheduler's schedules and the checker's verdicts belong
+    Bounds, the fit test, the list scheduler's schedules and the checker's verdicts belong
     to the problem: they are computed when they are first asked for, and the contexts of all members
     of a portfolio (:meth:`member`) share them. All of it may be asked for by any thread.
 
@@ -93,11 +92,6 @@ class SearchContext:
     def shared(self, make: Callable[["SearchContext"], T]) -> T:
         """Return what ``make`` returned when a context of this solve was first passed to it."""
         return self._known.once(make, lambda: make(self))
-
-    @property
-    def routes(self) -> Routes:
-        """Of the problem's machine."""
-        return self._known.once("routes", lambda: Routes(self.problem.machine))
 
     @property
     def misfit(self) -> str:

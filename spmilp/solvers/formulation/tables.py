@@ -7,7 +7,7 @@ from functools import cached_property
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import Memory, MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.allowed import may_lie
 from spmilp.problem.problem import Problem, Task
@@ -62,7 +62,7 @@ class ProblemTables:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.machine = problem.machine
-        self.routes = Routes(problem.machine)
+        self.routes = routes_of(problem.machine)
         self.transfers = TransferOptions(problem, self.routes)
         self.pools = _pools(problem)
         self.writers = problem.writers()

@@ -11,7 +11,8 @@ import numpy as np
 
 from spmilp.machine.controllers import MOST_DIMENSIONS, shape_mask, unit_of
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
+from spmilp.made_once import made_once
 from spmilp.solvers.kernels.records import (
     NO_LIMIT,
     NONE,
@@ -42,16 +43,14 @@ class MachineTables:
     scale: int
 
 
-def machine_tables(
-    machine: Machine, routes: Routes, pairs: Iterable[tuple[MemoryIdx, MemoryIdx]]
-) -> MachineTables:
+def machine_tables(machine: Machine, pairs: Iterable[tuple[MemoryIdx, MemoryIdx]]) -> MachineTables:
     """Flatten a machine with the transfer options between the memory ``pairs`` in use."""
     rates = [link.rate for link in machine.links] + [engine.rate for engine in machine.engines]
     scale = lcm(*(rate.denominator for rate in rates)) if rates else 1
-    pair_at, row_of_pairs, options, links = _pair_tables(machine, routes, pairs, scale)
+    pair_at, row_of_pairs, options, links = _pair_tables(machine, pairs, scale)
     return MachineTables(
         _core_table(machine),
-        _memory_table(machine, routes),
+        _memory_table(machine),
         pair_at,
         row_of_pairs,
         options,
@@ -61,12 +60,17 @@ def machine_tables(
     )
 
 
+@made_once
+def tables_with_all_pairs(machine: Machine) -> MachineTables:
+    """Flatten a machine with the transfer options between all of its memories."""
+    pairs = ((a.index, b.index) for a in machine.memories for b in machine.memories if a is not b)
+    return machine_tables(machine, pairs)
+
+
 def _pair_tables(
-    machine: Machine,
-    routes: Routes,
-    pairs: Iterable[tuple[MemoryIdx, MemoryIdx]],
-    scale: int,
+    machine: Machine, pairs: Iterable[tuple[MemoryIdx, MemoryIdx]], scale: int
 ) -> tuple[Ints, Table, Table, Ints]:
+    routes = routes_of(machine)
     pair_at = np.full((len(machine.memories), len(machine.memories)), NONE, np.int64)
     rate_of_engines = [int(engine.rate * scale) for engine in machine.engines]
     rate_of_links = [int(link.rate * scale) for link in machine.links]
@@ -101,7 +105,7 @@ def _core_table(machine: Machine) -> Table:
     return cores
 
 
-def _memory_table(machine: Machine, routes: Routes) -> Table:
+def _memory_table(machine: Machine) -> Table:
     memories = table(
         len(machine.memories),
         *("alignment", "is_dram", "parent", "settled", "loads_saved", "counted_for"),
@@ -110,7 +114,7 @@ def _memory_table(machine: Machine, routes: Routes) -> Table:
         memories[memory.index] = (
             alignment_of(machine, memory.index),
             memory.kind is MemoryKind.DRAM,
-            next_towards_dram(machine, routes, memory.index),
+            next_towards_dram(machine, memory.index),
             0,
             0,
             0,
@@ -118,11 +122,11 @@ def _memory_table(machine: Machine, routes: Routes) -> Table:
     return memories
 
 
-def next_towards_dram(machine: Machine, routes: Routes, memory: MemoryIdx) -> MemoryIdx:
+def next_towards_dram(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
     """Return the next memory on the shortest path to a DRAM; -1 in a DRAM or without path."""
     if machine.memories[memory].kind is MemoryKind.DRAM:
         return NONE
-    paths = (routes.staging_path(memory, dram.index) for dram in machine.drams)
+    paths = (routes_of(machine).staging_path(memory, dram.index) for dram in machine.drams)
     found = [path for path in paths if path is not None]
     return min(found, key=len)[1] if found else NONE
 

@@ -6,6 +6,7 @@ from operator import add, mul
 import numpy as np
 
 from spmilp.machine.controllers import Block, shape_number
+from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import (
@@ -38,6 +39,7 @@ class ProblemTables:
     lists: Ints
 
 
+@made_once
 def problem_tables(problem: Problem) -> ProblemTables:
     """Flatten a problem."""
     lists = _Lists()
@@ -90,6 +92,7 @@ def _task_table(problem: Problem, reads: Rows, lists: _Lists) -> Table:
     return tasks
 
 
+@made_once
 def remaining_cycles(problem: Problem) -> list[int]:
     """For each task, the cycles of the longest chain of tasks that starts with it."""
     path = [min(c for c in task.cycles if c is not None) for task in problem.tasks]

@@ -9,14 +9,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 from math import gcd, inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.machine.machine import Machine
+from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.kernels.problem_tables import remaining_cycles
-from spmilp.solvers.kernels.records import Ints, numbered, numbers
+from spmilp.solvers.kernels.problem_tables import problem_tables, remaining_cycles
+from spmilp.solvers.kernels.records import NONE, Ints, numbered, numbers
 from spmilp.solvers.list_scheduler.blocks import (
     Block,
     blocks_of_reductions,
@@ -124,6 +126,7 @@ def _larger_operand(problem: Problem, operator: Sequence[Task]) -> frozenset[Sli
     )
 
 
+@made_once
 def operators_of(problem: Problem) -> Ints:
     """Number the operators of the tasks; tasks without origin are operators alone."""
     return numbered(map(operator_of, problem.tasks))
@@ -232,7 +235,7 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     """
     turns = round_robin(problem, cores)
     operators = operators_of(problem)
-    is_tight = _tight_operators(problem, operators)
+    is_tight = _tight_operators(problem)
     if not is_tight.any():
         return turns
     before = problem.predecessors()
@@ -249,6 +252,7 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     return by_priority(before, keys.tolist())
 
 
+@made_once
 def banded_chains(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     """Return those of :func:`banded_operators` that add results up block by block or make them."""
     found = banded_operators(problem)
@@ -261,6 +265,7 @@ def banded_chains(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     return frozenset(name for name in found if numbers_of[name] in chained)
 
 
+@made_once
 def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     """Return the operators that are cut into bands, as :func:`operator_of` names them.
 
@@ -268,19 +273,14 @@ def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     for each operator from it to its last reader, and a band is a tile for each core.
     """
     operators = operators_of(problem)
-    is_tight = _tight_operators(problem, operators)
+    is_tight = _tight_operators(problem)
     if not is_tight.any():
         return frozenset()
     names = list(dict.fromkeys(map(operator_of, problem.tasks)))
-    last, result = np.arange(len(names)), np.zeros(len(names))
-    maker = {written: task.index for task in problem.tasks for written in task.writes}
-    for task in problem.tasks:
-        reader = operators[task.index]
-        result[reader] += sum(problem.buffers[written].bytes for written in task.writes)
-        for read in task.reads:
-            made = maker.get(problem.slices[read].buffer)
-            if made is not None:
-                last[operators[made]] = max(last[operators[made]], reader)
+    results, result = _results(problem), np.zeros(len(names))
+    last = np.arange(len(names))
+    np.maximum.at(last, results.operator, results.last)
+    np.add.at(result, results.operator, results.bytes)
     bands = np.maximum(1, np.bincount(operators) / len(problem.machine.cores))
     found: list[tuple[str, TaskIdx]] = []
     for tight, run in groupby(range(len(names)), key=is_tight.__getitem__):
@@ -291,6 +291,7 @@ def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     return frozenset(found)
 
 
+@made_once
 def _scratchpad_bytes(problem: Problem) -> float:
     """Return the usable bytes of all memories in which cores work; infinity without a limit."""
     homes = {core.memory for core in problem.machine.cores}
@@ -298,26 +299,45 @@ def _scratchpad_bytes(problem: Problem) -> float:
     return sum(inf if size is None else size for size in sizes)
 
 
-def _tight_operators(problem: Problem, operators: Ints) -> np.ndarray:
+@made_once
+def _tight_operators(problem: Problem) -> NDArray[np.bool_]:
     """Say for each operator whether the results that wait while it runs are too large."""
+    operators = operators_of(problem)
     count = int(operators.max(initial=-1)) + 1
     capacity = _scratchpad_bytes(problem)
     if capacity in {0, inf}:
         return np.zeros(count, bool)
-    last: dict[int, int] = {}
-    for task in problem.tasks:
-        for read in task.reads:
-            buffer = problem.slices[read].buffer
-            last[buffer] = max(last.get(buffer, 0), int(operators[task.index]))
+    results = _results(problem)
+    first, last = results.operator, results.last
+    read = last != NONE
     changes = np.zeros(count + 1)
-    for task in problem.tasks:
-        for written in task.writes:
-            if written in last:
-                size = problem.buffers[written].bytes
-                first = int(operators[task.index])
-                changes[first] += size
-                changes[max(first, last[written]) + 1] -= size
-    return np.cumsum(changes)[:-1] > TIGHT * capacity
+    np.add.at(changes, first[read], results.bytes[read])
+    np.subtract.at(changes, np.maximum(first, last)[read] + 1, results.bytes[read])
+    tight: NDArray[np.bool_] = np.cumsum(changes)[:-1] > TIGHT * capacity
+    return tight
+
+
+class _Results(NamedTuple):
+    """The buffers that tasks write: the operator, the last operator that reads it, its bytes.
+
+    An operator of -1 stands for none.
+    """
+
+    operator: Ints
+    last: Ints
+    bytes: Ints
+
+
+@made_once
+def _results(problem: Problem) -> _Results:
+    operators, tables = operators_of(problem), problem_tables(problem)
+    last = np.full(len(problem.buffers), NONE)
+    read = tables.slices["buffer"][tables.reads["slice"]]
+    np.maximum.at(last, read, operators[tables.reads["reader"]])
+    writers = numbers(NONE if writer is None else writer for writer in problem.writers())
+    made = np.flatnonzero(writers != NONE)
+    # The whole buffers are the first slices.
+    return _Results(operators[writers[made]], last[made], tables.slices["bytes"][made])
 
 
 def _runs(turns: Ints, operators: Ints, is_tight: np.ndarray) -> Iterator[list[TaskIdx]]:

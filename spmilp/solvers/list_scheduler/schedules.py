@@ -8,8 +8,6 @@ from threading import Lock
 
 from spmilp.bounds.best import Bound
 from spmilp.errors import Shortage
-from spmilp.machine.machine import Machine
-from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
@@ -39,12 +37,9 @@ class Schedules:
         one memory for each transfer.
     """
 
-    def __init__(
-        self, problem: Problem, routes: Routes, only: Sequence[tuple[str, str]] = ()
-    ) -> None:
+    def __init__(self, problem: Problem, only: Sequence[tuple[str, str]] = ()) -> None:
         self._problem = problem
-        self._routes = routes
-        self.runner = Runner(problem, routes, multicasts=not only)
+        self.runner = Runner(problem, multicasts=not only)
         self._portfolio = Portfolio(problem, self.runner, only)
         self._trials = iter(self._portfolio)
         self._made: list[Found | None] = []
@@ -79,7 +74,7 @@ class Schedules:
         """Return a schedule as :func:`plan_from` does; the best one's plan is made only once."""
         plan = self._plans.get(found)
         if plan is None or plan.claim.bound != bound.value:
-            plan = plan_from(self._problem, self._routes, found, bound, "list")
+            plan = plan_from(self._problem, found, bound, "list")
             if found in self.kept[:1]:
                 self._plans = {found: plan}
         return plan
@@ -118,7 +113,7 @@ class Schedules:
         return all(found.score < one.score for one in alike)
 
 
-def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solver: str) -> Plan:
+def plan_from(problem: Problem, found: Found, bound: Bound, solver: str) -> Plan:
     """Return a schedule as a plan that says by which rules it was made.
 
     Raises
@@ -130,60 +125,52 @@ def plan_from(problem: Problem, routes: Routes, found: Found, bound: Bound, solv
     settings = (("assignment", trial.assignment), ("order", trial.order))
     weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
     alone = () if trial.multicasts else (("multicasts", "no"),)
-    return plan_of(problem, routes, found.state, bound, solver, (*settings, *weights, *alone))
+    return plan_of(problem, found.state, bound, solver, (*settings, *weights, *alone))
 
 
 def _schedules(context: SearchContext) -> Schedules:
-    return Schedules(context.problem, context.routes)
+    return Schedules(context.problem)
 
 
 Rule = tuple[str, str]
 """An assignment and an order."""
 
 
-class TilingEvaluator:
-    """Values problems on one machine by the plans of a few rules of the list scheduler."""
+def least_value(problem: Problem) -> int | None:
+    """Return the least value of the first quantity in the schedules by which tiles are evaluated.
 
-    def __init__(self, machine: Machine) -> None:
-        self._routes = Routes(machine)
+    ``None`` without a schedule.
+    """
+    return min((found.score[0] for found in schedules_by(problem)), default=None)
 
-    def __call__(self, problem: Problem) -> int | None:
-        """Return the least value of the first quantity; ``None`` without a schedule."""
-        return min((found.score[0] for found in self.schedules(problem)), default=None)
 
-    def schedules(
-        self,
-        problem: Problem,
-        rules: Sequence[Rule] = EVALUATION_RULES,
-        latest: Cycles = NEVER,
-    ) -> Iterator[Found]:
-        """Yield what some of the rules find, one after another.
+def schedules_by(
+    problem: Problem, rules: Sequence[Rule] = EVALUATION_RULES, latest: Cycles = NEVER
+) -> Iterator[Found]:
+    """Yield what some of the rules find, one after another.
 
-        Parameters
-        ----------
-        latest
-            A schedule that is sure to take more cycles is given up, and no other is made.
-        """
-        portfolio = Portfolio(problem, Runner(problem, self._routes), rules, latest)
-        for found in portfolio:
-            if found is not None:
-                yield found
-            elif portfolio.was_late:
-                return
+    Parameters
+    ----------
+    latest
+        A schedule that is sure to take more cycles is given up, and no other is made.
+    """
+    portfolio = Portfolio(problem, Runner(problem), rules, latest)
+    for found in portfolio:
+        if found is not None:
+            yield found
+        elif portfolio.was_late:
+            return
 
-    def promising(self, problem: Problem, rules: Sequence[Rule], latest: Cycles) -> Iterator[Found]:
-        """Yield what :meth:`schedules` does; where there are bands or chains, by their rules first.
 
-        What these and others are worth for other tilings says nothing of them there, and either are
-        asked though the schedules of the others are given up.
-        """
-        if banded_operators(problem):
-            first = CHAINS_RULES if banded_chains(problem) else BANDS_RULES
-            yield from self.schedules(problem, first, latest)
-            rules = [rule for rule in rules if rule not in BANDS_RULES]
-        if rules:
-            yield from self.schedules(problem, rules, latest)
+def promising_schedules(problem: Problem, rules: Sequence[Rule], latest: Cycles) -> Iterator[Found]:
+    """Yield what :func:`schedules_by` does; where there are bands or chains, by their rules first.
 
-    def plan(self, problem: Problem, found: Found, bound: Bound) -> Plan:
-        """Return a schedule as a plan."""
-        return plan_from(problem, self._routes, found, bound, "list")
+    What these and others are worth for other tilings says nothing of them there, and either are
+    asked though the schedules of the others are given up.
+    """
+    if banded_operators(problem):
+        first = CHAINS_RULES if banded_chains(problem) else BANDS_RULES
+        yield from schedules_by(problem, first, latest)
+        rules = [rule for rule in rules if rule not in BANDS_RULES]
+    if rules:
+        yield from schedules_by(problem, rules, latest)

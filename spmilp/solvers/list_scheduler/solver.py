@@ -38,7 +38,7 @@ class ListScheduler(Solver):
             return context.infeasible(context.misfit)
         if self._greedy is None:
             return _Search(context, Schedules.of(context), "").result()
-        schedules = Schedules(context.problem, context.routes, (self._greedy,))
+        schedules = Schedules(context.problem, (self._greedy,))
         return _Search(context, schedules, self.name).result()
 
 

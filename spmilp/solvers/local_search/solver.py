@@ -267,9 +267,7 @@ class _Search:
         context, bound = self._context, self._incumbent.bound
         settings = (("found by", best.source), ("seed", str(context.options.seed)))
         try:
-            plan = plan_of(
-                context.problem, context.routes, best.state, bound, LocalSearch.name, settings
-            )
+            plan = plan_of(context.problem, best.state, bound, LocalSearch.name, settings)
         except DoesNotFitError as error:
             return context.unknown(str(error), bound)
         return context.found(plan, bound)

@@ -6,10 +6,16 @@ from typing import NamedTuple
 from numpy import concatenate, full
 
 from spmilp.compiled import part
-from spmilp.machine.routes import Routes, multicast_route, transfer_rate
+from spmilp.machine.machine import Machine
+from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
+from spmilp.made_once import made_once
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.machine_tables import MOST_MEMORIES_WITH_ALL_PAIRS, machine_tables
+from spmilp.solvers.kernels.machine_tables import (
+    MOST_MEMORIES_WITH_ALL_PAIRS,
+    MachineTables,
+    machine_tables,
+)
 from spmilp.solvers.kernels.problem_tables import problem_tables
 from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
@@ -57,16 +63,13 @@ class OptionTables(NamedTuple):
 def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
     """Return the options between scratchpads; in large machines, for the pairs a plan uses."""
     machine = problem.machine
-    drams = {dram.index for dram in machine.drams}
-    inner = [memory.index for memory in machine.memories if memory.index not in drams]
-    pairs: set[tuple[MemoryIdx, MemoryIdx]]
-    if len(inner) <= MOST_MEMORIES_WITH_ALL_PAIRS:
-        pairs = {(one, other) for one in inner for other in inner if one != other}
+    if len(machine.memories) - len(machine.drams) <= MOST_MEMORIES_WITH_ALL_PAIRS:
+        tables = _tables_between_scratchpads(machine)
     else:
+        drams = {dram.index for dram in machine.drams}
         memory = [residency.memory for residency in plan.residencies]
         moved = {(memory[m.source], memory[to]) for m in plan.transfers for to in m.destinations}
-        pairs = {pair for pair in moved if not drams.intersection(pair)}
-    tables = machine_tables(machine, Routes(machine), pairs)
+        tables = machine_tables(machine, (p for p in moved if not drams.intersection(p)))
     return OptionTables(
         pair_at=tables.pair_at,
         pairs=tables.pairs,
@@ -77,6 +80,13 @@ def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
         scale=tables.scale,
         first_engine=len(pools_of(machine)),
     )
+
+
+@made_once
+def _tables_between_scratchpads(machine: Machine) -> MachineTables:
+    drams = {dram.index for dram in machine.drams}
+    inner = [memory.index for memory in machine.memories if memory.index not in drams]
+    return machine_tables(machine, ((a, b) for a in inner for b in inner if a != b))
 
 
 class Copy(NamedTuple):
@@ -189,7 +199,7 @@ class TransferOptions:
         self._machine = problem.machine
         self._drams = {dram.index for dram in problem.machine.drams}
         self._tables = tables
-        self._routes = Routes(problem.machine)
+        self._routes = routes_of(problem.machine)
         self._shortest: dict[
             tuple[SliceIdx, MemoryIdx, tuple[MemoryIdx, ...], bool], TransferOption | None
         ] = {}

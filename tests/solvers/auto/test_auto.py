@@ -238,7 +238,7 @@ def test_what_several_members_need_is_computed_once(
     monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
     monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))
     problem = replace(PROBLEM, objective=Objective.of(quantity))
-    trials = sum(1 for _ in Schedules(problem, Routes(problem.machine)))
+    trials = sum(1 for _ in Schedules(problem))
     monkeypatch.setattr(Portfolio, "_run", counted("trial", Portfolio._run))
     calls.clear()
 

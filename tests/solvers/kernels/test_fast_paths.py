@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from spmilp.bench.generated import generated_problem
-from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NONE, Ints
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Weights
@@ -69,14 +68,14 @@ def test_pairs_lead_from_each_writer_to_its_readers_and_from_reader_to_reader(
         places = list(dict.fromkeys(memory_of[task] for task in users))
         expected |= {(places[0], other) for other in places[1:]} | set(pairwise(places))
 
-    runner = Runner(problem, Routes(problem.machine))
+    runner = Runner(problem)
 
     assert set(runner._pairs_between_readers(cores)) == expected
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_the_core_that_ends_first_is_found_as_by_asking_each_memory(problem: Problem) -> None:
-    runner = Runner(problem, Routes(problem.machine))
+    runner = Runner(problem)
     first_half, rest = np.array_split(layer_by_layer(problem), 2)
     _, state = runner.run(first_half, earliest_finish(problem), Weights())
 
@@ -103,9 +102,7 @@ def test_half_a_schedule_is_there_to_look_at() -> None:
     problem = PROBLEMS[0]
     half: Ints = layer_by_layer(problem)[:45]
 
-    _, state = Runner(problem, Routes(problem.machine)).run(
-        half, earliest_finish(problem), Weights()
-    )
+    _, state = Runner(problem).run(half, earliest_finish(problem), Weights())
 
     assert state.tasks["placed"].sum() == 45
     assert state.residencies["alive"].sum() > len(problem.tensors)

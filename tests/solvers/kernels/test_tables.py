@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from spmilp.machine.routes import Routes
 from spmilp.solvers.kernels.schedule_state import (
     ScheduleState,
     Stop,
@@ -25,7 +24,7 @@ def state_of(runner: Runner) -> ScheduleState:
 
 @pytest.mark.parametrize("table", ["rows", "steps", "blocks"])
 def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
-    runner = Runner(PROBLEM, Routes(PROBLEM.machine))
+    runner = Runner(PROBLEM)
     expected = state_of(runner)
     enough = getattr(runner.sizes, table)
     setattr(runner.sizes, table, 4)

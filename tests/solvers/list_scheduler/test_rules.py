@@ -10,7 +10,6 @@ from spmilp.bounds.best import best_bound
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.read import load_machine
-from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 from spmilp.solvers.kernels.schedule_state import Stop, Weights
 from spmilp.solvers.kernels.serial.run import Runner
@@ -115,7 +114,7 @@ def test_all_ports_of_a_dram_load_weights_that_cores_share() -> None:
     network = builder.network(builder.matmul(builder.input((1, 64, 4096)), 1024))
     problem = lower(network, machine, {0: Tiling(counts=(1, 4, 4), parts=32)})
     cores = ASSIGNMENTS["contiguous"](problem)
-    plans = Schedules(problem, Routes(machine), [("contiguous", "round_robin")])
+    plans = Schedules(problem, [("contiguous", "round_robin")])
     plan = next(plans.plan(found, best_bound(problem)) for found in plans if found is not None)
     sent = Counter[int]()
     for transfer in plan.transfers:
@@ -129,7 +128,7 @@ def test_all_ports_of_a_dram_load_weights_that_cores_share() -> None:
 
 def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least() -> None:
     problem = chain(star(2, 4096), layers=2, strips=4)
-    runner = Runner(problem, Routes(problem.machine))
+    runner = Runner(problem)
     order = layer_by_layer(problem)
     apart, together = np.array([0, 1] * 4), np.array([0] * 8)
     # Of either layer, one schedule has its tiles on two cores and the other one on the same core.
@@ -149,11 +148,7 @@ def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least(
 def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() -> None:
     problem = chain(star(3, 4096), layers=4, strips=7)
 
-    trials = [
-        found.trial
-        for found in Portfolio(problem, Runner(problem, Routes(problem.machine)))
-        if found
-    ]
+    trials = [found.trial for found in Portfolio(problem, Runner(problem)) if found]
 
     names = [str(trial) for trial in trials]
     mixed = names.index("mixed operand_stationary/operand_stationary")
@@ -164,7 +159,7 @@ def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() ->
 def test_the_portfolio_does_nothing_twice() -> None:
     problem = chain(star(2, 1400), layers=4, strips=12)
 
-    found = [one for one in Portfolio(problem, Runner(problem, Routes(problem.machine))) if one]
+    found = [one for one in Portfolio(problem, Runner(problem)) if one]
 
     decided = [
         (one.order.tobytes(), one.state.tasks["core"].tobytes(), one.trial.weights)
@@ -179,7 +174,7 @@ def test_only_the_rules_that_are_asked_for_are_tried() -> None:
     problem = chain(star(2, 1400), layers=4, strips=12)
     only = [("locality", "round_robin"), ("contiguous", "critical_path")]
 
-    found = Portfolio(problem, Runner(problem, Routes(problem.machine)), only)
+    found = Portfolio(problem, Runner(problem), only)
 
     assert [str(one.trial) for one in found if one] == [
         "locality/round_robin",

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from spmilp.bounds.best import Bound, all_bounds
 from spmilp.checker.check import check
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
-from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
@@ -193,7 +192,7 @@ def staged(l2: int, spm: int) -> Machine:
 def test_bytes_that_nothing_has_filled_yet_are_no_source(spm: int, l2: int) -> None:
     # Clearing bytes for a load moves a result to the shared memory, where the load's source lay.
     problem = chain(staged(l2, spm), layers=4, strips=3, weights=128)
-    schedules = Schedules(problem, Routes(problem.machine))
+    schedules = Schedules(problem)
     plans = [
         schedules.plan(found, Bound("zero", Quantity.MAKESPAN, 0)) for found in schedules if found
     ]

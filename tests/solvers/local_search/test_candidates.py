@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
-from spmilp.machine.routes import Routes
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.fit import why_it_cannot_fit
@@ -88,19 +87,19 @@ def test_a_share_of_the_memory_says_how_early_bytes_are_set_aside() -> None:
 def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.DataObject) -> None:
     if why_it_cannot_fit(problem):
         return
-    index, routes = problem_index(problem), Routes(problem.machine)
+    index = problem_index(problem)
     cores = [
         data.draw(st.sampled_from(index.able.row(task).tolist()))
         for task in range(len(problem.tasks))
     ]
     leads = {read: data.draw(st.integers(-4, 4)) for read in range(index.reads.items.size)}
 
-    evaluated = Evaluator(problem, Runner(problem, routes), index).evaluate(
+    evaluated = Evaluator(problem, Runner(problem), index).evaluate(
         candidate(index, cores, leads), "test"
     )
 
     if evaluated is not None:
-        plan = plan_of(problem, routes, evaluated.state, best_bound(problem), "test", ())
+        plan = plan_of(problem, evaluated.state, best_bound(problem), "test", ())
         assert check(problem, plan) == ()
         assert plan.claim.makespan == evaluated.score[0]
         assert plan.claim.peak_spm == evaluated.score[3]
@@ -109,7 +108,7 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
 def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() -> None:
     problem = chain(star(1, 3200), layers=4, strips=3, weights=1024)
     index = problem_index(problem)
-    evaluator = Evaluator(problem, Runner(problem, Routes(problem.machine)), index)
+    evaluator = Evaluator(problem, Runner(problem), index)
     usual = candidate(index, [0] * 12)
     prefetching = replace(usual, leads=leads_by_share(index, usual.order, usual.cores, 0.4))
 
@@ -123,7 +122,7 @@ def test_bytes_that_are_set_aside_let_weights_come_while_another_layer_runs() ->
 def test_a_run_that_is_sure_to_exceed_its_limit_is_given_up() -> None:
     problem = chain(star(2, 1000), layers=3, strips=4)
     index = problem_index(problem)
-    evaluator = Evaluator(problem, Runner(problem, Routes(problem.machine)), index)
+    evaluator = Evaluator(problem, Runner(problem), index)
     one = candidate(index, [0, 1] * 6)
     evaluated = evaluator.evaluate(one, "test")
 
@@ -146,19 +145,14 @@ def test_a_hint_gives_its_cores_and_the_order_of_its_starts() -> None:
     assert found.cores.tolist() == [by_task[task].core for task in range(len(by_task))]
     starts = [by_task[task].start for task in found.order.tolist()]
     assert starts == sorted(starts)
-    assert (
-        Evaluator(problem, Runner(problem, Routes(problem.machine)), index).evaluate(found, "hint")
-        is not None
-    )
+    assert Evaluator(problem, Runner(problem), index).evaluate(found, "hint") is not None
 
 
 @pytest.mark.parametrize("cores", [[0, 0, 0], [0, 1, 2]])
 def test_in_a_chain_every_task_is_critical(cores: list[int]) -> None:
     problem = chain(star(3, 4096), layers=3, strips=1)
     index = problem_index(problem)
-    evaluated = Evaluator(problem, Runner(problem, Routes(problem.machine)), index).evaluate(
-        candidate(index, cores), "test"
-    )
+    evaluated = Evaluator(problem, Runner(problem), index).evaluate(candidate(index, cores), "test")
 
     assert evaluated is not None
     assert critical_tasks(index, evaluated.state).tolist() == [2, 1, 0]

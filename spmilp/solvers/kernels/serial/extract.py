@@ -7,7 +7,7 @@ import numpy as np
 
 from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes, multicast_route
+from spmilp.machine.routes import Routes, multicast_route, routes_of
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.objective import Quantity
@@ -21,7 +21,6 @@ from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 def plan_of(
     problem: Problem,
-    routes: Routes,
     state: ScheduleState,
     bound: Bound,
     solver: str,
@@ -42,7 +41,7 @@ def plan_of(
         problem, list(_residencies(problem, rows[kept], state.makespan()))
     )
     placements = tuple(_placements(state, number))
-    transfers = tuple(_transfers(routes, state, number))
+    transfers = tuple(_transfers(routes_of(problem.machine), state, number))
     measures = measure(problem, placements, residencies, transfers)
     return Plan(
         placements=placements,

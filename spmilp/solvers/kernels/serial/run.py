@@ -7,7 +7,6 @@ import numpy as np
 
 from spmilp.errors import Shortage, SpmilpError
 from spmilp.interruptible import interruptibly
-from spmilp.machine.routes import Routes
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.address_space import new_address_space
@@ -16,6 +15,7 @@ from spmilp.solvers.kernels.machine_tables import (
     MachineTables,
     machine_tables,
     next_towards_dram,
+    tables_with_all_pairs,
 )
 from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of, table
@@ -74,8 +74,6 @@ class Runner:
     ----------
     problem
         What to schedule.
-    routes
-        Of its machine.
     multicasts
         Whether transfers may fill several memories, where engines can and the makespan counts.
 
@@ -90,9 +88,8 @@ class Runner:
         From ``run``, if more than one memory lies between a core's memory and DRAM.
     """
 
-    def __init__(self, problem: Problem, routes: Routes, *, multicasts: bool = True) -> None:
+    def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
         self._problem = problem
-        self._routes = routes
         self._tables: ProblemTables = problem_tables(problem)
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
@@ -189,23 +186,21 @@ class Runner:
 
     def _machine_for(self, cores: Ints) -> MachineTables:
         """Return the machine's tables with every pair of memories that this run may use."""
+        memories = self._problem.machine.memories
+        if len(memories) <= MOST_MEMORIES_WITH_ALL_PAIRS or (cores == NONE).any():
+            return self._usable(tables_with_all_pairs(self._problem.machine))
         wanted = set(self._pairs_for(cores))
         machine = self._machine
         if machine is None or not wanted <= self._pairs:
             pairs = self._pairs | wanted
-            machine = machine_tables(self._problem.machine, self._routes, pairs)
-            self._refuse_deep_hierarchies(machine)
+            machine = self._usable(machine_tables(self._problem.machine, pairs))
             # In this order: another thread that sees the new pairs sees the new tables, too.
             self._machine, self._pairs = machine, pairs
         return machine
 
     def _pairs_for(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
-        memories = self._problem.machine.memories
-        if len(memories) <= MOST_MEMORIES_WITH_ALL_PAIRS or (cores == NONE).any():
-            yield from ((a.index, b.index) for a in memories for b in memories if a is not b)
-            return
-        for memory in memories:
-            parent = next_towards_dram(self._problem.machine, self._routes, memory.index)
+        for memory in self._problem.machine.memories:
+            parent = next_towards_dram(self._problem.machine, memory.index)
             if parent != NONE:
                 yield memory.index, parent
                 yield parent, memory.index
@@ -232,7 +227,8 @@ class Runner:
         pairs = np.unique(np.stack([sources, np.tile(memory[again], 2)]), axis=1)
         yield from zip(*pairs.tolist(), strict=True)
 
-    def _refuse_deep_hierarchies(self, machine: MachineTables) -> None:
+    def _usable(self, machine: MachineTables) -> MachineTables:
+        """Return the tables of a machine whose scratchpads are near enough to DRAM."""
         parents, is_dram = machine.memories["parent"], machine.memories["is_dram"]
         for core in self._problem.machine.cores:
             above = parents[core.memory]
@@ -245,6 +241,7 @@ class Runner:
                     f"memory {name}: more than one memory lies between it and DRAM; the list "
                     "scheduler stages through one at most"
                 )
+        return machine
 
 
 def _by_position(tables: ProblemTables, position: Ints) -> Ints:
