@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
-from spmilp.solvers.common.context import reads_of, rows_of
+from spmilp.solvers.common.context import reads_of
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
-from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
@@ -168,19 +167,15 @@ class Evaluation:
     def _value_once_justified(self, tiled: TiledProblem) -> Worth | None:
         if not self._is_worth_justifying(tiled):
             return tiled.worth
-        pace, began = self._clock.pace, self._clock.now()
-        plan = tiled.plan()
-        if plan is None:
+        with self._clock.pace.measured(Step.JUSTIFY, self._rows(tiled.problem)):
+            shorter = tiled.once_justified()
+        if shorter.justified is None:
             return tiled.worth
-        rows = rows_of(plan)
-        pace.note(Step.PLAN, rows, self._clock.now() - began)
-        with pace.measured(Step.JUSTIFY, rows):
-            found = JustifiedPlan(tiled.problem, plan)
         if self._justifies is None:
-            self._justifies = found.makespan <= (1 - LEAST_GAIN) * (tiled.value or 0)
+            makespan = shorter.justified.makespan
+            self._justifies = makespan <= (1 - LEAST_GAIN) * (tiled.value or 0)
             if not self._justifies:
                 return tiled.worth
-        shorter = replace(tiled, justified=found)
         if _is_better(shorter, self.best):
             self._keep_if_better(shorter)
         return shorter.worth
@@ -194,9 +189,11 @@ class Evaluation:
         return is_near and self._clock.has_seconds(needed, SHARE_AT_MOST)
 
     def _seconds_to_justify(self, problem: Problem) -> float:
-        rows = len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
-        pace = self._clock.pace
-        return pace.seconds(Step.PLAN, rows) + pace.seconds(Step.JUSTIFY, rows)
+        return self._clock.pace.seconds(Step.JUSTIFY, self._rows(problem))
+
+    def _rows(self, problem: Problem) -> int:
+        """Return about how many rows a plan of a problem has."""
+        return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
 
     def winner_of(self, problems: Sequence[Problem]) -> int | None:
         """Return which problem's plan search makes the shortest in a moment, and go on with it.

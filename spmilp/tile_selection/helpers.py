@@ -18,7 +18,6 @@ from spmilp.interruptible import Background
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
-from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
@@ -216,11 +215,8 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     is_makespan = problem.objective.first is Quantity.MAKESPAN
     if best is None or not question.justifies or not is_makespan or best.score[0] > question.latest:
         return values
-    tiled = TiledProblem(problem=problem, schedule=best)
-    plan = tiled.plan()
-    if plan is None:
-        return values
-    return replace(values, justified=replace(tiled, justified=JustifiedPlan(problem, plan)).worth)
+    tiled = TiledProblem(problem=problem, schedule=best).once_justified()
+    return values if tiled.justified is None else replace(values, justified=tiled.worth)
 
 
 def _without_search(subject: NetworkOnMachine) -> NetworkOnMachine:

@@ -1,6 +1,6 @@
 """A problem together with the schedule that its tile sizes were evaluated by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from spmilp.bounds.best import fast_bound
@@ -11,6 +11,9 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.solvers.kernels.dram import needs_no_dram_addresses
+from spmilp.solvers.kernels.plan_columns import PlanColumns
+from spmilp.solvers.kernels.serial.extract import columns_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import plan_from
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
@@ -76,9 +79,22 @@ class TiledProblem:
 
         ``None`` where there is no such plan, or the checker has something against it.
         """
-        plan = None if self.justified is None else self.justified.plan()
+        origin = None if self.justified is None else self.plan()
+        plan = None if self.justified is None or origin is None else self.justified.plan(origin)
         verdict = None if plan is None else Verdict.on(self.problem, plan)
         return None if verdict is None or verdict.violations else verdict
+
+    @collector_paused()
+    def once_justified(self) -> "TiledProblem":
+        """Return it with the plan at justified times; as it is where there is none."""
+        decisions: Plan | PlanColumns | None
+        if self.schedule is not None and needs_no_dram_addresses(self.problem.machine):
+            decisions = columns_of(self.problem, self.schedule.state)
+        else:
+            decisions = self.plan()
+        if decisions is None:
+            return self
+        return replace(self, justified=JustifiedPlan(self.problem, decisions))
 
     @collector_paused()
     def plan(self) -> Plan | None:

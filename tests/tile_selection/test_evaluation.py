@@ -10,11 +10,11 @@ from spmilp.checker.check import check
 from spmilp.frontend.graph import Network
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import load, lower_network, solve
-from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.list_scheduler.schedules import least_value
-from spmilp.tile_selection import evaluation
+from spmilp.tile_selection import tiled_problem
 from spmilp.tile_selection.search import TileSearch
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
@@ -46,10 +46,12 @@ def test_where_the_checker_rejects_a_justified_plan_the_schedule_is_the_answer(
 ) -> None:
     found = lower_network(*loaded, tile_search=TileSearch(problems=1))
     assert found.justified is not None
-    wrong = found.justified.plan()
+    origin = found.plan()
+    assert origin is not None
+    wrong = found.justified.plan(origin)
     assert wrong is not None
     cut = replace(wrong, transfers=wrong.transfers[:-1])
-    monkeypatch.setattr(type(found.justified), "plan", lambda self: cut)
+    monkeypatch.setattr(type(found.justified), "plan", lambda self, origin: cut)
     assert found.verdict() is None
     plan = found.plan()
     assert plan is not None
@@ -61,9 +63,9 @@ class Unchanged:
 
     asked = 0
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
+    def __init__(self, problem: Problem, decisions: PlanColumns) -> None:
         Unchanged.asked += 1
-        self.makespan = plan.claim.makespan
+        self.makespan = int(decisions.end.max())
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_what_gains_nothing_is_asked_no_more(
     quantity: Quantity,
     asked: int,
 ) -> None:
-    monkeypatch.setattr(evaluation, "JustifiedPlan", Unchanged)
+    monkeypatch.setattr(tiled_problem, "JustifiedPlan", Unchanged)
     Unchanged.asked = 0
     found = lower_network(*loaded, quantity, TileSearch(problems=4))
     assert Unchanged.asked == asked

@@ -5,7 +5,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 
 from spmilp.errors import DoesNotFitError, Shortage
-from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.plan.plan import Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
@@ -90,6 +90,13 @@ def dram_addresses(
             home = allocators[one.memory].take(one.bytes, one.start, one.end)
         placed[one.index] = replace(one, offset=home)
     return tensors, placed
+
+
+def needs_no_dram_addresses(machine: Machine) -> bool:
+    """Say whether addresses in DRAM say nothing of times: no DRAM has a limit, or a core in it."""
+    drams = {dram.index for dram in machine.drams}
+    is_worked_in = any(core.memory in drams for core in machine.cores)
+    return not is_worked_in and all(dram.size is None for dram in machine.drams)
 
 
 def _address_at_place(

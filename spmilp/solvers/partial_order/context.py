@@ -7,13 +7,13 @@ import numpy as np
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.plan_columns import PlanColumns, columns_of_plan
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Rows, numbers
 from spmilp.solvers.partial_order.from_plan import (
     followers_at_places,
     home_tensors,
     partial_order_of,
     reuse_order_of,
-    starts_of,
 )
 from spmilp.solvers.partial_order.schedule import (
     FREE,
@@ -38,6 +38,8 @@ class ScheduleContext:
 
     Parameters
     ----------
+    origin
+        The plan; ``None`` for one that is known by its columns alone.
     packed
         Memories in which offsets are chosen anew: all but DRAMs.
     usable
@@ -61,7 +63,7 @@ class ScheduleContext:
     """
 
     problem: Problem
-    plan: Plan
+    origin: Plan | None
     packed: tuple[MemoryIdx, ...]
     usable: Ints
     is_dram: Flags
@@ -72,6 +74,13 @@ class ScheduleContext:
     dram_is_free: bool
     drops_transfers: bool
     bypasses_dram: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that all schedules are made from."""
+        if self.origin is None:
+            raise ValueError("only the columns of the plan are known")
+        return self.origin
 
     def with_capacity(self, limit: Ints) -> Memories:
         """Return the memories with open addresses: so many bytes of each may be in use."""
@@ -100,7 +109,7 @@ class ScheduleContext:
 
 def context_of(
     problem: Problem,
-    plan: Plan,
+    plan: Plan | PlanColumns,
     options: OptionTables | None = None,
     *,
     drops_transfers: bool = True,
@@ -111,12 +120,15 @@ def context_of(
 
     Parameters
     ----------
+    plan
+        Its columns do where nothing is asked but times, and no DRAM has a limit.
     changes_cores
         Whether tasks may change cores; the schedule then has free slots for more transfers.
     """
+    columns = plan if isinstance(plan, PlanColumns) else columns_of_plan(plan)
     slots = min(MOST_FREE_SLOTS, len(problem.tasks)) if changes_cores else 0
-    schedule = _with_free_slots(partial_order_of(problem, plan), slots)
-    start = np.concatenate((starts_of(plan), np.zeros(slots, np.int64)))
+    schedule = _with_free_slots(partial_order_of(problem, columns), slots)
+    start = np.concatenate((columns.start, np.zeros(slots, np.int64)))
     first = timed(schedule, start)
     memories = problem.machine.memories
     dram_is_free = all(memory.size is None for memory in problem.machine.drams)
@@ -126,14 +138,14 @@ def context_of(
     kept = is_dram[schedule.memory] & (homes == NONE) & (not dram_is_free)
     context = ScheduleContext(
         problem=problem,
-        plan=plan,
+        origin=plan if isinstance(plan, Plan) else None,
         packed=tuple(np.flatnonzero(~is_dram).tolist()),
         usable=numbers(
             NEVER if memory.kind is MemoryKind.DRAM else memory.usable or 0 for memory in memories
         ),
         is_dram=is_dram,
         homes=homes,
-        options=option_tables_of(problem, plan) if options is None else options,
+        options=option_tables_of(problem, columns) if options is None else options,
         placed=placed,
         kept_reuse=reuse_order_of(schedule, start, kept, placed),
         dram_is_free=dram_is_free,

@@ -9,28 +9,21 @@ import numpy as np
 
 from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
-from spmilp.plan.plan import Placement, Plan, Transfer
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.plan_columns import PlanColumns, buffer_columns
+from spmilp.solvers.kernels.problem_tables import problem_tables
 from spmilp.solvers.kernels.records import (
     NONE,
     Ints,
     Rows,
     inverted,
     numbers,
+    owners_of,
     rows_from_pairs,
     rows_of,
 )
 from spmilp.solvers.partial_order.schedule import FREE, Flags, PartialOrderSchedule, ReuseOrder
 from spmilp.units import Box, CoreIdx, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
-
-
-def starts_of(plan: Plan) -> Ints:
-    """Return the cycle at which each task, then each transfer starts."""
-    return numbers(one.start for one in _activities(plan))
-
-
-def _activities(plan: Plan) -> list[Placement | Transfer]:
-    return [*plan.placements, *plan.transfers]
 
 
 def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
@@ -41,38 +34,31 @@ def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
     return tuple(tuple(cores) for cores in pools.values())
 
 
-def partial_order_of(problem: Problem, plan: Plan) -> PartialOrderSchedule:
+def partial_order_of(problem: Problem, columns: PlanColumns) -> PartialOrderSchedule:
     """Return the decisions of a valid plan."""
-    placements, transfers = plan.placements, plan.transfers
-    activities, residencies = len(placements) + len(transfers), len(plan.residencies)
-    reads = rows_of([*(one.reads for one in placements), *((one.source,) for one in transfers)])
-    fills = rows_of([*map(_filled_by, placements), *(one.destinations for one in transfers)])
-    before = rows_of([*(task.after for task in problem.tasks), *((),) * len(transfers)])
-    filler = np.full(residencies, NONE, np.int64)
-    filler[fills.items] = np.repeat(np.arange(activities), np.diff(fills.begin))
-    memory, offset, size = (
-        numbers(getattr(one, name) for one in plan.residencies)
-        for name in ("memory", "offset", "bytes")
-    )
-    overwrites, overwritten_by = _in_place(reads, fills, memory, offset, size)
-    demands, amounts, capacity = _resources(problem, plan)
+    activities, residencies = columns.start.size, columns.slice.size
+    transfers = columns.moved.size
+    before = rows_of([*(task.after for task in problem.tasks), *((),) * transfers])
+    memory, offset, size = columns.memory, columns.offset, columns.bytes
+    overwrites, overwritten_by = _in_place(columns.reads, columns.fills, memory, offset, size)
+    demands, amounts, capacity = _resources(problem, columns)
     return PartialOrderSchedule(
-        cycles=numbers(one.end - one.start for one in _activities(plan)),
+        cycles=columns.end - columns.start,
         demands=demands,
         amounts=amounts,
         capacity=capacity,
-        reads=reads,
-        fills=fills,
+        reads=columns.reads,
+        fills=columns.fills,
         before=before,
         after=inverted(before, activities),
-        readers=inverted(reads, residencies),
-        filler=filler,
+        readers=inverted(columns.reads, residencies),
+        filler=columns.fillers(),
         memory=memory,
         offset=offset,
         bytes=size,
-        lasting=numbers(_lasting(problem, plan)),
-        slice=numbers(NONE if one.slice is None else one.slice for one in plan.residencies),
-        moved_slice=numbers([*[NONE] * len(placements), *(one.slice for one in transfers)]),
+        lasting=_lasting(problem, columns),
+        slice=columns.slice,
+        moved_slice=np.concatenate((np.full(columns.tasks, NONE), columns.moved)),
         overwrites=overwrites,
         overwritten_by=overwritten_by,
         head=np.zeros(activities, np.int64),
@@ -81,49 +67,51 @@ def partial_order_of(problem: Problem, plan: Plan) -> PartialOrderSchedule:
     )
 
 
-def _filled_by(placement: Placement) -> tuple[ResidencyIdx, ...]:
-    scratch = () if placement.scratch is None else (placement.scratch,)
-    return (*placement.writes, *scratch)
-
-
-def _lasting(problem: Problem, plan: Plan) -> Iterator[bool]:
+def _lasting(problem: Problem, columns: PlanColumns) -> Ints:
     """Say of each residency whether it is an output, or lies in a DRAM from the start, to the end.
 
     A copy that happens to be there at the end need not stay.
     """
-    last = max((one.end for one in _activities(plan)), default=0)
-    for residency in plan.residencies:
-        if residency.slice is None or residency.end < last:
-            yield False
-            continue
-        buffer = problem.buffers[problem.slices[residency.slice].buffer]
-        is_output = residency.slice == buffer.index and buffer.ends_in == residency.memory
-        is_initial = residency.filled_by_task is None and residency.filled_by_transfer is None
-        yield is_output or (is_initial and buffer.place is not None)
+    buffers, is_slice = buffer_columns(problem), columns.slice != NONE
+    of_slices = problem_tables(problem).slices["buffer"]
+    buffer = of_slices[np.where(is_slice, columns.slice, 0)]
+    is_output = (columns.slice == buffer) & (buffers.ends_in[buffer] == columns.memory)
+    is_initial = (columns.fillers() == NONE) & (buffers.tensor[buffer] != NONE)
+    to_the_end = columns.last >= columns.end.max(initial=0)
+    found: Ints = (is_slice & to_the_end & (is_output | is_initial)).astype(np.int64)
+    return found
 
 
-def _resources(problem: Problem, plan: Plan) -> tuple[Rows, Ints, Ints]:
+def _resources(problem: Problem, columns: PlanColumns) -> tuple[Rows, Ints, Ints]:
     """Return what each activity holds, how much of it, and the capacity of each resource."""
     machine = problem.machine
     rates = [*(engine.rate for engine in machine.engines), *(link.rate for link in machine.links)]
     scale = lcm(*(rate.denominator for rate in rates))
-    whole = [int(rate * scale) for rate in rates]
+    whole = numbers(int(rate * scale) for rate in rates)
     of_engines, of_links = whole[: len(machine.engines)], whole[len(machine.engines) :]
     pools = pools_of(machine)
-    pool_of = {core: pool for pool, cores in enumerate(pools) for core in cores}
+    pool_of = np.zeros(len(machine.cores), np.int64)
+    for pool, cores in enumerate(pools):
+        pool_of[[*cores]] = pool
     engines, links = len(pools), len(pools) + len(machine.engines)
-    demands: list[tuple[int, ...]] = [(pool_of[one.core],) for one in plan.placements]
-    amounts = [1] * len(demands)
-    for move in plan.transfers:
-        demands.append((engines + move.engine, *(links + link for link in move.route)))
-        held = min([of_engines[move.engine], *(of_links[link] for link in move.route)])
-        amounts += [1, *[held] * len(move.route)]
+    moves, tasks = np.arange(columns.moved.size), np.arange(columns.tasks)
+    crossing = owners_of(columns.routes)
+    held = of_engines[columns.engine]
+    np.minimum.at(held, crossing, of_links[columns.routes.items])
+    owners = np.concatenate((tasks, tasks.size + moves, tasks.size + crossing))
+    resources = (pool_of[columns.core], engines + columns.engine, links + columns.routes.items)
+    amounts = (np.ones(owners.size - crossing.size, np.int64), held[crossing])
+    count = columns.start.size
     capacity = [
         *(len(cores) for cores in pools),
         *(engine.channels for engine in machine.engines),
-        *of_links,
+        *of_links.tolist(),
     ]
-    return rows_of(demands), numbers(amounts), numbers(capacity)
+    return (
+        rows_from_pairs(owners, np.concatenate(resources), count),
+        rows_from_pairs(owners, np.concatenate(amounts), count).items,
+        numbers(capacity),
+    )
 
 
 @compiled
@@ -224,12 +212,13 @@ def _follow(counted: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[Ints
 
 def home_tensors(problem: Problem, schedule: PartialOrderSchedule) -> Ints:
     """Return the tensor in which each residency lies at its buffer's place; -1 for the others."""
-    homes = []
-    for what, memory in zip(schedule.slice.tolist(), schedule.memory.tolist(), strict=True):
-        place = None if what == NONE else problem.buffers[problem.slices[what].buffer].place
-        at_home = place is not None and problem.tensors[place.tensor].memory == memory
-        homes.append(place.tensor if place is not None and at_home else NONE)
-    return numbers(homes)
+    is_slice = schedule.slice != NONE
+    buffer = problem_tables(problem).slices["buffer"][np.where(is_slice, schedule.slice, 0)]
+    tensor = buffer_columns(problem).tensor[buffer]
+    has_place = is_slice & (tensor != NONE)
+    memory_of = numbers([*(tensor.memory for tensor in problem.tensors), NONE])
+    homes: Ints = np.where(has_place & (memory_of[tensor] == schedule.memory), tensor, NONE)
+    return homes
 
 
 def followers_at_places(

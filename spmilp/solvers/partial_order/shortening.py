@@ -1,12 +1,14 @@
 """Shorter times for a plan whose decisions stay, whatever solver has made it."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
 from spmilp.solvers.partial_order.schedule import TimedSchedule
@@ -19,12 +21,17 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    found = JustifiedPlan(context.problem, plan).plan()
+    found = JustifiedPlan(context.problem, plan).plan(plan)
     return found if found is not None and context.accepts(found) else plan
 
 
 class JustifiedPlan:
     """A valid plan with the same decisions and addresses, and times as short as they allow.
+
+    Parameters
+    ----------
+    decisions
+        The plan, or its columns where no DRAM has a limit.
 
     Attributes
     ----------
@@ -32,14 +39,14 @@ class JustifiedPlan:
         At most the plan's.
     """
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self._context, first = context_of(problem, plan, changes_cores=False)
+    def __init__(self, problem: Problem, decisions: Plan | PlanColumns) -> None:
+        self._context, first = context_of(problem, decisions, changes_cores=False)
         self._timed = justified(self._context, first)
         self.makespan: Cycles = self._timed.makespan
 
-    def plan(self) -> Plan | None:
-        """Return it; ``None`` where a DRAM is too small."""
-        return _plan_at(self._context, self._timed)
+    def plan(self, origin: Plan) -> Plan | None:
+        """Return it, given the plan that it was made of; ``None`` where a DRAM is too small."""
+        return _plan_at(replace(self._context, origin=origin), self._timed)
 
 
 def repacked_plan(

@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from numpy import concatenate, full
 
 from spmilp.compiled import part
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.made_once import made_once
-from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.machine_tables import (
     MOST_MEMORIES_WITH_ALL_PAIRS,
     MachineTables,
     machine_tables,
 )
+from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.problem_tables import problem_tables
 from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
@@ -60,16 +61,19 @@ class OptionTables(NamedTuple):
         return resources, concatenate(([1], full(links.size, taken.rate)))
 
 
-def option_tables_of(problem: Problem, plan: Plan) -> OptionTables:
+def option_tables_of(problem: Problem, columns: PlanColumns) -> OptionTables:
     """Return the options between scratchpads; in large machines, for the pairs a plan uses."""
     machine = problem.machine
     if len(machine.memories) - len(machine.drams) <= MOST_MEMORIES_WITH_ALL_PAIRS:
         tables = _tables_between_scratchpads(machine)
     else:
         drams = {dram.index for dram in machine.drams}
-        memory = [residency.memory for residency in plan.residencies]
-        moved = {(memory[m.source], memory[to]) for m in plan.transfers for to in m.destinations}
-        tables = machine_tables(machine, (p for p in moved if not drams.intersection(p)))
+        filler = columns.fillers()
+        moved = np.flatnonzero(filler >= columns.tasks)
+        sources = columns.reads.items[columns.reads.begin[filler[moved]]]
+        ends = (columns.memory[sources].tolist(), columns.memory[moved].tolist())
+        pairs = (pair for pair in zip(*ends, strict=True) if not drams.intersection(pair))
+        tables = machine_tables(machine, pairs)
     return OptionTables(
         pair_at=tables.pair_at,
         pairs=tables.pairs,

@@ -1,22 +1,35 @@
 """From the scheduler's tables to the parts of a plan, and to the quantities of the schedule."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import Routes, multicast_route, routes_of
+from spmilp.machine.routes import multicast_route, routes_of
 from spmilp.plan.measures import claim_of, measure
-from spmilp.plan.plan import Placement, Plan, Residency, Transfer
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.intervals import least_free_numbers
 from spmilp.solvers.kernels.dram import dram_addresses
-from spmilp.solvers.kernels.records import NONE, SET_ASIDE, Ints, Table
+from spmilp.solvers.kernels.plan_columns import (
+    PlanColumns,
+    buffer_columns,
+    lists_in,
+    placements_of,
+    residencies_of,
+    transfers_of,
+)
+from spmilp.solvers.kernels.records import (
+    NONE,
+    SET_ASIDE,
+    Ints,
+    Rows,
+    Table,
+    rows_from_pairs,
+    rows_of,
+)
 from spmilp.solvers.kernels.schedule_state import ScheduleState
-from spmilp.units import Cycles, MemoryIdx, SliceIdx
+from spmilp.units import Cycles, MemoryIdx
 
 
 def plan_of(
@@ -33,15 +46,9 @@ def plan_of(
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    rows = state.made_residencies()
-    kept = np.flatnonzero(_was_filled(problem, rows))
-    number = np.full(len(rows) + 1, NONE, np.int64)
-    number[kept] = np.arange(len(kept))
-    tensors, residencies = dram_addresses(
-        problem, list(_residencies(problem, rows[kept], state.makespan()))
-    )
-    placements = tuple(_placements(state, number))
-    transfers = tuple(_transfers(routes_of(problem.machine), state, number))
+    columns = columns_of(problem, state)
+    tensors, residencies = dram_addresses(problem, residencies_of(columns))
+    placements, transfers = placements_of(columns), transfers_of(columns)
     measures = measure(problem, placements, residencies, transfers)
     return Plan(
         placements=placements,
@@ -54,108 +61,99 @@ def plan_of(
     )
 
 
-def _was_filled(problem: Problem, rows: Any) -> Any:
-    """Say which residencies held something: a task that began again left some that did not."""
-    starts = np.array([buffer.starts_in is not None for buffer in problem.buffers] + [False])
-    whole = np.where(
-        (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers)), rows["slice"], -1
+def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
+    """Return what a finished schedule decides. Offsets in DRAM are yet to be given out."""
+    tasks, moves = state.tasks, state.made_transfers()
+    rows = state.made_residencies()
+    kept = np.flatnonzero(_was_filled(problem, rows))
+    number = np.full(len(rows) + 1, NONE, np.int64)
+    number[kept] = np.arange(len(kept))
+    rows = rows[kept]
+    return PlanColumns(
+        core=tasks["core"].copy(),
+        scratch=number[tasks["scratch"]],
+        start=np.concatenate((tasks["start"], moves["start"])),
+        end=np.concatenate((tasks["end"], moves["end"])),
+        reads=_reads(state, number),
+        fills=_fills(state, number),
+        moved=moves["slice"].copy(),
+        engine=moves["engine"].copy(),
+        routes=_routes(problem, state),
+        slice=rows["slice"].copy(),
+        memory=rows["memory"].copy(),
+        offset=rows["offset"].copy(),
+        bytes=rows["bytes"].copy(),
+        first=rows["start"].copy(),
+        last=_ends(problem, rows, state.makespan()),
     )
-    initial = starts[whole] & (rows["start"] == 0) & (rows["valid"] == 0)
+
+
+def _was_filled(problem: Problem, rows: Table) -> NDArray[np.bool_]:
+    """Say which residencies held something: a task that began again left some that did not."""
+    is_whole = (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers))
+    starts = buffer_columns(problem).starts_in[np.where(is_whole, rows["slice"], 0)] != NONE
+    initial = is_whole & starts & (rows["start"] == 0) & (rows["valid"] == 0)
     filled = (rows["filled_by_task"] != NONE) | (rows["filled_by_transfer"] != NONE)
-    return filled | initial | (rows["slice"] == NONE)
+    held: NDArray[np.bool_] = filled | initial | (rows["slice"] == NONE)
+    return held
 
 
-def _residencies(problem: Problem, rows: Table, makespan: Cycles) -> Iterator[Residency]:
-    names = ("slice", "memory", "offset", "bytes", "start", "end")
-    fillers = ("filled_by_task", "filled_by_transfer")
-    for index, row in enumerate(_values(rows, *names, *fillers)):
-        held, memory, offset, size, start, end, task, transfer = row
-        slice_ = _optional(held)
-        yield Residency(
-            index=index,
-            slice=slice_,
-            memory=memory,
-            offset=offset,
-            bytes=size,
-            start=start,
-            end=max(makespan if _stays(problem, slice_, memory) else end, start + 1),
-            filled_by_task=_optional(task),
-            filled_by_transfer=_optional(transfer),
-        )
+def _ends(problem: Problem, rows: Table, makespan: Cycles) -> Ints:
+    """Return the end of each residency; outputs, and what DRAM holds, last until all ends."""
+    buffers = buffer_columns(problem)
+    is_whole = (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers))
+    buffer = np.where(is_whole, rows["slice"], 0)
+    at_home = (buffers.starts_in[buffer] == rows["memory"]) & (buffers.tensor[buffer] != NONE)
+    stays = is_whole & (at_home | (buffers.ends_in[buffer] == rows["memory"]))
+    ends: Ints = np.maximum(np.where(stays, makespan, rows["end"]), rows["start"] + 1)
+    return ends
 
 
-def _stays(problem: Problem, slice_: SliceIdx | None, memory: MemoryIdx) -> bool:
-    """Say whether a residency lasts until all ends, whatever uses it last."""
-    if slice_ is None or slice_ >= len(problem.buffers):
-        return False
-    buffer = problem.buffers[slice_]
-    in_dram_from_the_start = buffer.starts_in == memory and buffer.place is not None
-    return buffer.ends_in == memory or in_dram_from_the_start
+def _reads(state: ScheduleState, number: Ints) -> Rows:
+    """Return what each task reads, then the source of each transfer."""
+    served, sources = number[state.reads["served_by"]], number[state.made_transfers()["source"]]
+    begin = np.concatenate((state.tasks["reads_from"], state.tasks["reads_to"][-1:]))
+    behind = served.size + np.arange(1, sources.size + 1)
+    return Rows(np.concatenate((begin, behind)), np.concatenate((served, sources)))
 
 
-def _placements(state: ScheduleState, number: Ints) -> Iterator[Placement]:
-    served = number[state.reads["served_by"]].tolist()
-    held = number[state.writes["held_by"]].tolist()
-    scratch = number[state.tasks["scratch"]].tolist()
-    names = ("core", "start", "end", "reads_from", "reads_to", "writes_from", "writes_to")
-    for index, row in enumerate(_values(state.tasks, *names)):
-        core, start, end, reads_from, reads_to, writes_from, writes_to = row
-        yield Placement(
-            task=index,
-            core=core,
-            start=start,
-            end=end,
-            reads=tuple(served[reads_from:reads_to]),
-            writes=tuple(held[writes_from:writes_to]),
-            scratch=_optional(scratch[index]),
-        )
+def _fills(state: ScheduleState, number: Ints) -> Rows:
+    """Return what each task writes, with its scratch, then what each transfer fills."""
+    tasks, count = state.tasks, len(state.tasks) + len(state.made_transfers())
+    writers = np.repeat(np.arange(len(tasks)), tasks["writes_to"] - tasks["writes_from"])
+    with_scratch = np.flatnonzero(tasks["scratch"] != NONE)
+    moves, filled = _filled_by_moves(state)
+    owners = np.concatenate((writers, with_scratch, len(tasks) + moves))
+    held = (state.writes["held_by"], tasks["scratch"][with_scratch], filled)
+    return rows_from_pairs(owners, number[np.concatenate(held)], count)
 
 
-def _transfers(routes: Routes, state: ScheduleState, number: Ints) -> Iterator[Transfer]:
-    names = ("slice", "source", "engine", "start", "end")
-    moves = list(_values(state.made_transfers(), *names))
-    destinations = _destinations(state)
-    # The engine never has more transfers at a time than channels.
-    channels = least_free_numbers((engine, start, end) for *_, engine, start, end in moves)
-    memory = state.residencies["memory"].tolist()
-    new_number = number.tolist()
-    for index, (slice_, source, engine, start, end) in enumerate(moves):
-        filled = destinations[index]
-        ends = [memory[one] for one in filled]
-        route = (
-            routes.between(memory[source], ends[0])
-            if len(ends) == 1
-            else multicast_route(routes, memory[source], ends)
-        )
-        yield Transfer(
-            index=index,
-            slice=slice_,
-            source=new_number[source],
-            destinations=tuple(new_number[one] for one in filled),
-            engine=engine,
-            channel=channels[index],
-            start=start,
-            end=end,
-            route=route.links if route else (),
-        )
+def _filled_by_moves(state: ScheduleState) -> tuple[Ints, Ints]:
+    """Return transfers and the residencies that they fill, by residency."""
+    filled_by = state.made_residencies()["filled_by_transfer"]
+    filled = np.flatnonzero(filled_by != NONE)
+    return filled_by[filled], filled
 
 
-def _destinations(state: ScheduleState) -> list[list[int]]:
-    """Return the residencies that each transfer fills."""
-    found: list[list[int]] = [[] for _ in range(len(state.made_transfers()))]
-    for residency, move in enumerate(state.made_residencies()["filled_by_transfer"].tolist()):
-        if move != NONE:
-            found[move].append(residency)
-    return found
-
-
-def _values(rows: Table, *fields: str) -> Iterator[tuple[int, ...]]:
-    """Yield the fields of each row as plain numbers, which are quicker to read than records."""
-    return zip(*(rows[field].tolist() for field in fields), strict=True)
-
-
-def _optional(value: int) -> int | None:
-    return None if value == NONE else value
+def _routes(problem: Problem, state: ScheduleState) -> Rows:
+    """Return the links of the route of each transfer."""
+    transfers, memory = state.made_transfers(), state.residencies["memory"]
+    source, first = memory[transfers["source"]], memory[transfers["destination"]]
+    pairs = state.pairs[state.pair_at[source, first]]
+    lengths = pairs["links_to"] - pairs["links_from"]
+    begin = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    entries = np.arange(begin[-1]) - np.repeat(begin[:-1] - pairs["links_from"], lengths)
+    single = Rows(begin, state.links[entries] - len(problem.machine.engines))
+    moves, filled = _filled_by_moves(state)
+    ends = rows_from_pairs(moves, memory[filled], len(transfers))
+    several = np.flatnonzero(np.diff(ends.begin) > 1)
+    if several.size == 0:
+        return single
+    found, routes = [*lists_in(single)], routes_of(problem.machine)
+    for move in several.tolist():
+        route = multicast_route(routes, int(source[move]), ends.values(move))
+        found[move] = () if route is None else route.links
+    return rows_of(found)
 
 
 class Scorer:
