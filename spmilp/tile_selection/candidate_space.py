@@ -6,8 +6,9 @@ from copy import copy
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import machine_rates, usable_bytes
+from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker
+from spmilp.tile_selection.candidates import SLACK_PIECES, Candidate, CandidateMaker
 from spmilp.tile_selection.cost_parameters import DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.estimate import Estimator, GroupTime, Source
 from spmilp.tile_selection.group_model import GroupModel
@@ -61,6 +62,8 @@ class CandidateSpace:
         self._cache: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
         # Shared by all estimates: of each class its model, and its candidates by their room.
         self._models: dict[Hashable, GroupModel] = {}
+        self._maker = CandidateMaker(machine, self._rates)
+        self._profile_of: dict[tuple[GroupModel, Tiling], Profile] = {}
         self._rooms: dict[float, dict[Hashable, tuple[Profile, ...]]] = {}
         self._all_profiles = self._in_room(DEFAULT_PARAMETERS.room)
         self._profiles = self._promising_of_all()
@@ -171,18 +174,22 @@ class CandidateSpace:
     def _in_room(self, room: float) -> dict[Hashable, tuple[Profile, ...]]:
         """Return all candidates of each class whose tiles take that part of a memory at most."""
         if room not in self._rooms:
-            maker = CandidateMaker(self._machine, self._rates, room)
             found: dict[Hashable, tuple[Profile, ...]] = {}
             for kind, group in self._group_of_each_class():
                 if kind not in self._models:
                     self._models[kind] = GroupModel(self.network, group, self._machine)
                 model = self._models[kind]
                 live = self._residence.live[group.index]
-                candidates = maker.candidates(model, live, self._go_on)
-                profiles = (profile_of(model, one, self._rates.homes) for one in candidates)
-                found[kind] = tuple(profiles)
+                candidates = self._maker.candidates(model, live, room, self._go_on)
+                found[kind] = tuple(self._profile(model, one) for one in candidates)
             self._rooms[room] = found
         return self._rooms[room]
+
+    def _profile(self, model: GroupModel, candidate: Candidate) -> Profile:
+        key = model, candidate.tiling
+        if key not in self._profile_of:
+            self._profile_of[key] = profile_of(model, candidate, self._rates.homes)
+        return self._profile_of[key]
 
     def _group_of_each_class(self) -> Iterable[tuple[Hashable, Group]]:
         first: dict[Hashable, Group] = {}

@@ -64,22 +64,24 @@ class CandidateMaker:
     further: until a tile fits, until one fits beside what lies there for each core that shares the
     memory, and until the next task's data can be fetched during a task.
 
-    Parameters
-    ----------
-    room
-        The part of each memory that a working set may take, where there are tiles as small.
+    What was found out about a group is remembered: other rooms lead to many of the same tilings.
     """
 
-    def __init__(self, machine: Machine, rates: MachineRates, room: float = 1.0) -> None:
+    def __init__(self, machine: Machine, rates: MachineRates) -> None:
         self._machine = machine
-        self._room = room
         self._slack = SLACK_PIECES * rates.alignment
         self._sharers = max(rates.sharers)
         self._aggregate = rates.aggregate
         self._dma = dma_limits(machine)
+        self._shrinkers: dict[GroupModel, tuple[tuple[TileShrinker, TileShrinker], ...]] = {}
+        self._known: dict[tuple[GroupModel, Tiling], Candidate] = {}
 
     def candidates(
-        self, model: GroupModel, live: Bytes, go_on: Callable[[], None] = lambda: None
+        self,
+        model: GroupModel,
+        live: Bytes,
+        room: float = 1.0,
+        go_on: Callable[[], None] = lambda: None,
     ) -> tuple[Candidate, ...]:
         """Return the candidates of one group, each grid once.
 
@@ -87,6 +89,8 @@ class CandidateMaker:
         ----------
         live
             Bytes that lie in scratchpads while the group runs.
+        room
+            The part of each memory that a working set may take, where there are tiles as small.
         go_on
             Called with each tiling; what it raises passes on.
 
@@ -103,8 +107,10 @@ class CandidateMaker:
         sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
         found: dict[TileGrid, Candidate] = {}
         seen: set[Tiling] = set()
-        limits = self._limits(sizes, live)
-        for shrinkers in _shrinkers(model):
+        limits = self._limits(sizes, live, room)
+        if model not in self._shrinkers:
+            self._shrinkers[model] = tuple(_shrinkers(model))
+        for shrinkers in self._shrinkers[model]:
             for limit, with_next in limits:
                 shrinker = shrinkers[with_next]
                 for counts in _base_counts(model, len(able)):
@@ -146,14 +152,14 @@ class CandidateMaker:
         untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
         return tuple(core.index for core in self._machine.cores if untiled[core.kind] is not None)
 
-    def _limits(self, sizes: Sequence[Bytes], live: Bytes) -> list[tuple[Bytes, bool]]:
+    def _limits(self, sizes: Sequence[Bytes], live: Bytes, room: float) -> list[tuple[Bytes, bool]]:
         """Return the bytes that a tile may take, and whether that includes what comes for the next.
 
         The room in a memory; a core's share of it without what lies there; the same for both.
         """
         left = 1 - min(0.9, live / self._aggregate)
         limits = set()
-        for size in {int(self._room * sizes[0]), int(self._room * sizes[-1])}:
+        for size in {int(room * sizes[0]), int(room * sizes[-1])}:
             share = int(size // self._sharers * left)
             limits |= {(self._less_padding(one), False) for one in (size, share)}
             limits.add((2 * self._less_padding(share // 2), True))
@@ -169,13 +175,18 @@ class CandidateMaker:
         able: Sequence[CoreIdx],
         found: dict[TileGrid, Candidate],
     ) -> None:
+        key = model, tiling
+        if key not in self._known:
+            self._known[key] = self._candidate(model, tiling, able)
+        candidate = self._known[key]
+        found.setdefault(candidate.grid, candidate)
+
+    def _candidate(self, model: GroupModel, tiling: Tiling, able: Sequence[CoreIdx]) -> Candidate:
         grid = model.grid(tiling)
-        if grid in found:
-            return
         footprint = model.footprint(tiling)
         sizes = footprint.bytes, model.least_bytes(tiling)
         cores = next(filter(None, (self._that_hold(size, able) for size in sizes)), ())
-        found[grid] = Candidate(
+        return Candidate(
             tiling=tiling,
             grid=grid,
             footprint=footprint,
