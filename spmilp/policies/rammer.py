@@ -62,7 +62,7 @@ def appended_tasks(problem: Problem) -> list[tuple[TaskIdx, CoreIdx]]:
     free: list[Cycles] = [0] * len(machine.cores)
     ends: list[Cycles] = [0] * len(problem.tasks)
     appended = []
-    for task in by_priority(before, list(map(float, waves_of(problem)))).tolist():
+    for task in by_priority(problem, waves_of(problem)).tolist():
         waits = max((ends[one] for one in before[task]), default=0)
         cycles = problem.tasks[task].cycles
         able = [

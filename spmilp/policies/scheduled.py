@@ -38,7 +38,6 @@ class Layers:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._before = problem.predecessors()
         machine, operators = problem.machine, operators_of(problem)
         self._kind_of = [core.kind for core in machine.cores]
         self._room = [machine.memories[core.memory].usable for core in machine.cores]
@@ -89,7 +88,7 @@ class Layers:
         rank, cores = [float(count)] * count, [NONE] * count
         for place, (task, core) in enumerate(tasks):
             rank[task], cores[task] = place, core
-        return by_priority(self._before, rank), numbers(cores)
+        return by_priority(self._problem, rank), numbers(cores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

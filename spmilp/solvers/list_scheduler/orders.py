@@ -14,11 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
 from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.problem_tables import problem_tables, remaining_cycles
-from spmilp.solvers.kernels.records import NONE, Ints, numbered, numbers
+from spmilp.solvers.kernels.records import (
+    NONE,
+    Ints,
+    Rows,
+    inverted,
+    numbered,
+    numbers,
+    rows_of,
+)
 from spmilp.solvers.list_scheduler.blocks import (
     Block,
     blocks_of_reductions,
@@ -40,7 +49,7 @@ def operand_stationary(problem: Problem) -> Ints:
     order of the tiles decides how often it is loaded (weight and input stationary dataflows: Sze et
     al., "Efficient processing of deep neural networks", Proceedings of the IEEE 105, 2017).
     """
-    return _one_after_another(problem, _stationary_operators(problem))
+    return _one_after_another(problem, numbers(chain.from_iterable(_stationary_operators(problem))))
 
 
 def round_robin(problem: Problem, cores: Ints) -> Ints:
@@ -58,21 +67,23 @@ def round_robin(problem: Problem, cores: Ints) -> Ints:
     cores
         The core of each task; those of which it is open, -1, count as one core.
     """
-
-    count = len(problem.machine.cores)
+    operators = _stationary_operators(problem)
+    tasks = numbers(chain.from_iterable(operators))
+    operator = np.repeat(np.arange(len(operators)), [len(some) for some in operators])
+    core, count = cores[tasks], len(problem.machine.cores)
+    placed = _turns_of_pairs(operator * (count + 1) + core + 1)
     step = _rotation(count) if _most_ports(problem.machine) > 1 else 0
+    turn = np.where(core >= 0, (core + (placed + 1) * step) % count, core)
+    return _one_after_another(problem, tasks[np.lexsort((tasks, turn, placed, operator))])
 
-    def interleaved(operator: Iterable[TaskIdx]) -> list[TaskIdx]:
-        placed = Counter[int]()
-        rounds = []
-        for task in operator:
-            core = int(cores[task])
-            placed[core] += 1
-            turn = (core + placed[core] * step) % count if core >= 0 else core
-            rounds.append((placed[core], turn, task))
-        return [task for _, _, task in sorted(rounds)]
 
-    return _one_after_another(problem, map(interleaved, _stationary_operators(problem)))
+def _turns_of_pairs(numbers_of_pairs: Ints) -> Ints:
+    """Return for each entry how many equal ones come before it."""
+    order = np.argsort(numbers_of_pairs, kind="stable")
+    ordered = numbers_of_pairs[order]
+    found = np.empty_like(order)
+    found[order] = np.arange(order.size) - np.searchsorted(ordered, ordered)
+    return found
 
 
 def _rotation(cores: int) -> int:
@@ -90,20 +101,29 @@ def _most_ports(machine: Machine) -> int:
     return max((leaving[dram.name] for dram in machine.drams), default=0)
 
 
-def _one_after_another(problem: Problem, operators: Iterable[Iterable[TaskIdx]]) -> Ints:
-    """Return the tasks of operators in this order, as far as tasks may stand so."""
-    rank = [0.0] * len(problem.tasks)
-    for place, task in enumerate(chain.from_iterable(operators)):
-        rank[task] = place
-    return by_priority(problem.predecessors(), rank)
+def _one_after_another(problem: Problem, order: Ints) -> Ints:
+    """Return the tasks in this order, as far as they may stand so."""
+    rank = np.zeros(len(problem.tasks))
+    rank[order] = np.arange(order.size)
+    return by_priority(problem, rank)
 
 
-def _stationary_operators(problem: Problem) -> Iterator[list[TaskIdx]]:
-    """Yield the tasks of each operator; the first reader of a slice of the larger operand leads."""
+@made_once
+def _stationary_operators(problem: Problem) -> tuple[tuple[TaskIdx, ...], ...]:
+    """Return the tasks of each operator; the first reader of a slice of the larger operand leads.
+
+    In each they are sorted by that reader.
+    """
     sizes = [slice_.bytes for slice_ in problem.slices]
+    is_given = [problem.buffers[one.buffer].starts_in is not None for one in problem.slices]
+    found = []
     for _, tasks in groupby(problem.tasks, operator_of):
         operator = list(tasks)
-        larger = _larger_operand(problem, operator)
+        parts: dict[bool, set[SliceIdx]] = {True: set(), False: set()}
+        for task in operator:
+            for read in task.reads:
+                parts[is_given[read]].add(read)
+        larger = max(parts.values(), key=lambda some: sum(map(sizes.__getitem__, some)))
         first_reader: dict[SliceIdx, TaskIdx] = {}
         places = []
         for task in operator:
@@ -111,19 +131,8 @@ def _stationary_operators(problem: Problem) -> Iterator[list[TaskIdx]]:
             widest = max(reads, key=sizes.__getitem__, default=None)
             first = task.index if widest is None else first_reader.setdefault(widest, task.index)
             places.append((first, task.index))
-        yield [task for _, task in sorted(places)]
-
-
-def _larger_operand(problem: Problem, operator: Sequence[Task]) -> frozenset[SliceIdx]:
-    """Return the slices that an operator reads: those there at cycle 0, or the others."""
-    parts: dict[bool, set[SliceIdx]] = {True: set(), False: set()}
-    for task in operator:
-        for read in task.reads:
-            buffer = problem.buffers[problem.slices[read].buffer]
-            parts[buffer.starts_in is not None].add(read)
-    return frozenset(
-        max(parts.values(), key=lambda some: sum(problem.slices[read].bytes for read in some))
-    )
+        found.append(tuple(task for _, task in sorted(places)))
+    return tuple(found)
 
 
 @made_once
@@ -166,27 +175,38 @@ def critical_path(problem: Problem, noise: NDArray[np.float64] | None = None) ->
     keys: list[float] = [-length for length in path]
     if noise is not None:
         keys = [key * float(factor) for key, factor in zip(keys, noise, strict=True)]
-    return by_priority(problem.predecessors(), keys)
+    return by_priority(problem, keys)
 
 
-def by_priority(before: Sequence[Sequence[TaskIdx]], keys: Sequence[float]) -> Ints:
+def by_priority(problem: Problem, keys: Sequence[float] | Ints | NDArray[np.float64]) -> Ints:
     """Return the tasks in topological order; among those that are ready, the least key first."""
-    followers: list[list[TaskIdx]] = [[] for _ in before]
-    waiting = [len(some) for some in before]
-    for task, some in enumerate(before):
-        for earlier in some:
-            followers[earlier].append(task)
-    ready = [(keys[task], task) for task, count in enumerate(waiting) if count == 0]
+    before, after = _precedence(problem)
+    return _least_first(before, after, np.asarray(keys, np.float64))
+
+
+@made_once
+def _precedence(problem: Problem) -> tuple[Rows, Rows]:
+    """Return what each task follows, and what follows it."""
+    before = rows_of(problem.predecessors())
+    return before, inverted(before, len(problem.tasks))
+
+
+@compiled
+def _least_first(before: Rows, after: Rows, keys: NDArray[np.float64]) -> Ints:
+    waiting = np.diff(before.begin)
+    ready = [(keys[task], task) for task in range(keys.size) if waiting[task] == 0]
     heapify(ready)
-    order = []
+    order = np.empty(keys.size, np.int64)
+    placed = 0
     while ready:
         task = heappop(ready)[1]
-        order.append(task)
-        for later in followers[task]:
+        order[placed] = task
+        placed += 1
+        for later in after.items[after.begin[task] : after.begin[task + 1]]:
             waiting[later] -= 1
             if waiting[later] == 0:
                 heappush(ready, (keys[later], later))
-    return numbers(order)
+    return order
 
 
 def _append_with_predecessors(
@@ -249,7 +269,7 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
         order = _banded(tasks, before, cores, operators, rank, blocks) if fused else tasks
         keys[order] = np.arange(placed, placed + len(order))
         placed += len(order)
-    return by_priority(before, keys.tolist())
+    return by_priority(problem, keys)
 
 
 @made_once

@@ -199,9 +199,7 @@ class Portfolio:
             mixture = self._mixtures.get(orders)
             if not missing and mixture is not None:
                 name = "+".join(orders)
-                self._orders[name, f"mixed {name}"] = by_priority(
-                    self._problem.predecessors(), mixture.position.tolist()
-                )
+                self._orders[name, f"mixed {name}"] = by_priority(self._problem, mixture.position)
                 self._assignments[f"mixed {name}"] = mixture.cores
                 yield Trial(f"mixed {name}", name, weights)
 

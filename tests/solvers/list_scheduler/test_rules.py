@@ -141,7 +141,7 @@ def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least(
         assert stop is Stop.DONE
         mixture.add(order, cores, state)
 
-    assert by_priority(problem.predecessors(), mixture.position.tolist()).tolist() == order.tolist()
+    assert by_priority(problem, mixture.position).tolist() == order.tolist()
     assert mixture.cores.tolist() == apart.tolist()
 
 
