@@ -16,6 +16,7 @@ from typing import IO
 
 from spmilp.interruptible import Background
 from spmilp.lowering.limits import groups_that_do_not_fit
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.first_choice import NetworkOnMachine
@@ -201,6 +202,7 @@ class _Helper:
                     pipe.close()
 
 
+@collector_paused()
 def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     """Evaluate tilings."""
     problem = subject.lower(question.tilings)

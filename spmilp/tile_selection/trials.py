@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling
+from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.operator_selection import ByCredit
 from spmilp.tile_selection.helpers import Answer, Helpers
@@ -136,11 +137,12 @@ class Trials:
         self._values[key] = None
         if self.least is not None and not self._affords(tilings):
             return False
-        problem = self._lower(tilings)
-        if groups_that_do_not_fit(problem):
-            return False
-        self._left -= 1
-        found = self._values[key] = self._evaluate(problem)
+        with collector_paused():
+            problem = self._lower(tilings)
+            if groups_that_do_not_fit(problem):
+                return False
+            self._left -= 1
+            found = self._values[key] = self._evaluate(problem)
         if found is None or (self.least is not None and found >= self.least):
             return False
         self.best, self.least = tilings, found

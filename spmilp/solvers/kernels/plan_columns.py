@@ -170,11 +170,20 @@ def lists_in(rows: Rows) -> Iterator[tuple[int, ...]]:
 
 
 class BufferColumns(NamedTuple):
-    """Of each buffer the memory it starts and ends in, and the tensor of its place; -1 for none."""
+    """What is fixed of buffers; -1 stands for none, and at the end of each column for no buffer.
+
+    Attributes
+    ----------
+    starts_in, ends_in, tensor
+        Of each buffer the memory that it starts in and ends in, and the tensor of its place.
+    of_slices
+        Of each slice its buffer.
+    """
 
     starts_in: Ints
     ends_in: Ints
     tensor: Ints
+    of_slices: Ints
 
 
 @made_once
@@ -182,11 +191,9 @@ def buffer_columns(problem: Problem) -> BufferColumns:
     """Return what is fixed of the buffers of a problem."""
     tables = problem_tables(problem)
     places = (buffer.place for buffer in problem.buffers)
-    return BufferColumns(
-        starts_in=tables.buffers["begins"],
-        ends_in=tables.buffers["ends"],
-        tensor=_or_none(None if place is None else place.tensor for place in places),
-    )
+    tensors = _or_none(None if place is None else place.tensor for place in places)
+    columns = (tables.buffers["begins"], tables.buffers["ends"], tensors, tables.slices["buffer"])
+    return BufferColumns(*(np.append(column, NONE) for column in columns))
 
 
 def _or_none(values: Iterable[int | None]) -> Ints:

@@ -1,13 +1,13 @@
 """The problem's part of the schedule state."""
 
 from dataclasses import dataclass
-from operator import add, mul
+from operator import add
 
 import numpy as np
 
 from spmilp.machine.controllers import Block, shape_number
 from spmilp.made_once import made_once
-from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.problem import Problem
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import (
     NONE,
@@ -128,54 +128,58 @@ def _write_table(problem: Problem, lists: _Lists) -> Table:
 
 
 def _slice_table(problem: Problem, readers: Rows) -> Table:
-    copies = ("packed", "from_parent", "offset_in_parent", "at_place", "offset_at_place")
     slices = table(
         len(problem.slices),
-        *("buffer", "bytes", *copies, "readers_from", "readers_to", "first", "next_reader"),
+        *("buffer", "bytes", "packed", "from_parent", "offset_in_parent", "at_place"),
+        *("offset_at_place", "readers_from", "readers_to", "first", "next_reader"),
     )
     slices["buffer"] = [slice_.buffer for slice_ in problem.slices]
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
-    known = _Copies()
-    rows = [
-        (known.packed(s.bytes), *known.from_parent(problem, s), *known.at_place(problem, s))
-        for s in problem.slices
-    ]
-    for name, column in zip(copies, zip(*rows, strict=True), strict=bool(rows)):
-        slices[name] = column
+    shapes = {size: _packed_shape(size) for size in {slice_.bytes for slice_ in problem.slices}}
+    slices["packed"] = [shapes[slice_.bytes] for slice_ in problem.slices]
+    copies = _Copies()
+    parents = [problem.buffers[slice_.buffer] for slice_ in problem.slices]
+    for slice_, parent in zip(problem.slices, parents, strict=True):
+        copies.add(slice_.extent, parent.shape, parent.item, slice_.start)
+    slices["from_parent"], slices["offset_in_parent"] = copies.columns()
+    copies.clear()
+    for slice_, parent in zip(problem.slices, parents, strict=True):
+        if parent.place is None:
+            copies.add(slice_.extent, parent.shape, parent.item, slice_.start)
+        else:
+            shape = problem.tensors[parent.place.tensor].shape
+            start = tuple(map(add, parent.place.start, slice_.start))
+            copies.add(slice_.extent, shape, parent.item, start)
+    slices["at_place"], slices["offset_at_place"] = copies.columns()
     set_ranges(slices, "readers", readers.begin)
     slices["first"] = NONE
     slices["next_reader"] = readers.begin[:-1]
     return slices
 
 
+def _packed_shape(size: Bytes) -> int:
+    """Return the shape of a copy between residencies of the same slice."""
+    return shape_number(Block(source=0, destination=0, run=size))
+
+
 class _Copies:
-    """The shapes of copies and where they begin; boxes of one shape are looked at once."""
+    """The shapes of copies out of larger boxes, and where these copies begin.
+
+    Boxes of one shape are looked at once.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[Extents, Extents, Bytes], tuple[int, Extents]] = {}
+        self.clear()
 
-    def packed(self, size: Bytes) -> int:
-        """Return the shape of a copy between residencies of the same slice."""
-        return shape_number(Block(source=0, destination=0, run=size))
+    def clear(self) -> None:
+        """Begin anew with other copies."""
+        self._shapes: list[int] = []
+        self._strides: list[Extents] = []
+        self._starts: list[Extents] = []
 
-    def from_parent(self, problem: Problem, box: Slice) -> tuple[int, Bytes]:
-        """Return the shape of a copy out of the whole buffer, and where in it the copy begins."""
-        parent = problem.buffers[box.buffer]
-        shape_of_copy, strides = self._copy(box.extent, parent.shape, parent.item)
-        return shape_of_copy, sum(map(mul, box.start, strides))
-
-    def at_place(self, problem: Problem, box: Slice) -> tuple[int, Bytes]:
-        """Return the same for a copy to or from DRAM: of its tensor, where it has one."""
-        parent = problem.buffers[box.buffer]
-        if parent.place is None:
-            return self.from_parent(problem, box)
-        shape = problem.tensors[parent.place.tensor].shape
-        shape_of_copy, strides = self._copy(box.extent, shape, parent.item)
-        start = map(add, parent.place.start, box.start)
-        return shape_of_copy, sum(map(mul, start, strides))
-
-    def _copy(self, extent: Extents, whole: Extents, item: Bytes) -> tuple[int, Extents]:
-        """Return the shape of a copy out of a larger box, and that one's strides."""
+    def add(self, extent: Extents, whole: Extents, item: Bytes, start: Extents) -> None:
+        """Add a copy of a box of ``extent`` at ``start`` of a ``whole`` one."""
         key = (extent, whole, item)
         if key not in self._known:
             strides = row_major_strides(whole, item)
@@ -183,7 +187,17 @@ class _Copies:
             copy = strided_copy(extent, item, Layout(0, strides), packed)
             block = Block(source=0, destination=0, run=copy.run, loops=copy.loops)
             self._known[key] = (shape_number(block), strides)
-        return self._known[key]
+        shape, strides = self._known[key]
+        self._shapes.append(shape)
+        self._strides.append(strides)
+        self._starts.append(start)
+
+    def columns(self) -> tuple[Ints, Ints]:
+        """Return the shapes, and the bytes before each copy in its larger box."""
+        starts, strides = (rows_of(some) for some in (self._starts, self._strides))
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(starts.items * strides.items)))
+        offsets = before[starts.begin[1:]] - before[starts.begin[:-1]]
+        return numbers(self._shapes), offsets
 
 
 def _buffer_table(problem: Problem, lists: _Lists) -> Table:

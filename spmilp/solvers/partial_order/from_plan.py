@@ -11,7 +11,6 @@ from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.plan_columns import PlanColumns, buffer_columns
-from spmilp.solvers.kernels.problem_tables import problem_tables
 from spmilp.solvers.kernels.records import (
     NONE,
     Ints,
@@ -73,8 +72,7 @@ def _lasting(problem: Problem, columns: PlanColumns) -> Ints:
     A copy that happens to be there at the end need not stay.
     """
     buffers, is_slice = buffer_columns(problem), columns.slice != NONE
-    of_slices = problem_tables(problem).slices["buffer"]
-    buffer = of_slices[np.where(is_slice, columns.slice, 0)]
+    buffer = buffers.of_slices[columns.slice]
     is_output = (columns.slice == buffer) & (buffers.ends_in[buffer] == columns.memory)
     is_initial = (columns.fillers() == NONE) & (buffers.tensor[buffer] != NONE)
     to_the_end = columns.last >= columns.end.max(initial=0)
@@ -212,12 +210,10 @@ def _follow(counted: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[Ints
 
 def home_tensors(problem: Problem, schedule: PartialOrderSchedule) -> Ints:
     """Return the tensor in which each residency lies at its buffer's place; -1 for the others."""
-    is_slice = schedule.slice != NONE
-    buffer = problem_tables(problem).slices["buffer"][np.where(is_slice, schedule.slice, 0)]
-    tensor = buffer_columns(problem).tensor[buffer]
-    has_place = is_slice & (tensor != NONE)
+    buffers = buffer_columns(problem)
+    tensor = buffers.tensor[buffers.of_slices[schedule.slice]]
     memory_of = numbers([*(tensor.memory for tensor in problem.tensors), NONE])
-    homes: Ints = np.where(has_place & (memory_of[tensor] == schedule.memory), tensor, NONE)
+    homes: Ints = np.where(memory_of[tensor] == schedule.memory, tensor, NONE)
     return homes
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from spmilp.bounds.best import bounds_in_turn
 from spmilp.checker.check import check
+from spmilp.machine import routes as routes_module
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
@@ -234,13 +235,15 @@ def test_what_several_members_need_is_computed_once(
 
     monkeypatch.setattr(known_bounds, "bounds_in_turn", counted("bound", bounds_in_turn))
     monkeypatch.setattr(context_module, "why_it_cannot_fit", counted("fit", why_it_cannot_fit))
-    monkeypatch.setattr(context_module, "Routes", counted("routes", Routes))
+    monkeypatch.setattr(routes_module, "Routes", counted("routes", Routes))
     monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
     monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))
-    problem = replace(PROBLEM, objective=Objective.of(quantity))
-    trials = sum(1 for _ in Schedules(problem))
+    trials = sum(1 for _ in Schedules(replace(PROBLEM, objective=Objective.of(quantity))))
     monkeypatch.setattr(Portfolio, "_run", counted("trial", Portfolio._run))
     calls.clear()
+    # Another machine, as nothing is known of it yet.
+    machine = replace(PROBLEM.machine)
+    problem = replace(PROBLEM, machine=machine, objective=Objective.of(quantity))
 
     result = Auto().solve(problem, SolveOptions(time_limit=3.0))
 

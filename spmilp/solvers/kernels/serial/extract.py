@@ -91,7 +91,7 @@ def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
 def _was_filled(problem: Problem, rows: Table) -> NDArray[np.bool_]:
     """Say which residencies held something: a task that began again left some that did not."""
     is_whole = (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers))
-    starts = buffer_columns(problem).starts_in[np.where(is_whole, rows["slice"], 0)] != NONE
+    starts = buffer_columns(problem).starts_in[np.where(is_whole, rows["slice"], NONE)] != NONE
     initial = is_whole & starts & (rows["start"] == 0) & (rows["valid"] == 0)
     filled = (rows["filled_by_task"] != NONE) | (rows["filled_by_transfer"] != NONE)
     held: NDArray[np.bool_] = filled | initial | (rows["slice"] == NONE)
@@ -102,7 +102,7 @@ def _ends(problem: Problem, rows: Table, makespan: Cycles) -> Ints:
     """Return the end of each residency; outputs, and what DRAM holds, last until all ends."""
     buffers = buffer_columns(problem)
     is_whole = (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers))
-    buffer = np.where(is_whole, rows["slice"], 0)
+    buffer = np.where(is_whole, rows["slice"], NONE)
     at_home = (buffers.starts_in[buffer] == rows["memory"]) & (buffers.tensor[buffer] != NONE)
     stays = is_whole & (at_home | (buffers.ends_in[buffer] == rows["memory"]))
     ends: Ints = np.maximum(np.where(stays, makespan, rows["end"]), rows["start"] + 1)
@@ -171,16 +171,17 @@ class Scorer:
         )
         self._per_byte: dict[tuple[int, int], int] = {}
         self._per_byte_further: dict[tuple[MemoryIdx, tuple[MemoryIdx, ...]], int] = {}
-        self._measures = {
-            Quantity.MAKESPAN: ScheduleState.makespan,
-            Quantity.DRAM_TRAFFIC: self._dram_traffic,
-            Quantity.ENERGY: self._energy,
-            Quantity.PEAK_SPM: self._peak_spm,
-        }
 
     def __call__(self, state: ScheduleState) -> tuple[int, ...]:
         """Return the schedule's quantities in the problem's order; less is better."""
-        return tuple(self._measures[quantity](state) for quantity in self._problem.objective.order)
+        return tuple(self._measure(quantity, state) for quantity in self._problem.objective.order)
+
+    def _measure(self, quantity: Quantity, state: ScheduleState) -> int:
+        if quantity is Quantity.MAKESPAN:
+            return state.makespan()
+        if quantity is Quantity.DRAM_TRAFFIC:
+            return self._dram_traffic(state)
+        return self._energy(state) if quantity is Quantity.ENERGY else self._peak_spm(state)
 
     def _dram_traffic(self, state: ScheduleState) -> int:
         is_dram = state.memories["is_dram"] == 1
