@@ -19,13 +19,21 @@ from spmilp.solvers.kernels.serial.transfers import (
 from spmilp.solvers.list_scheduler.assignments import (
     _able,
     along_the_chip,
+    contiguous,
     earliest_finish,
     in_shares,
     locality,
     round_robin,
     units_of_operators,
 )
-from spmilp.solvers.list_scheduler.orders import layer_by_layer
+from spmilp.solvers.list_scheduler.orders import (
+    _most_ports,
+    _rotation,
+    _stationary_operators,
+    by_priority,
+    layer_by_layer,
+)
+from spmilp.solvers.list_scheduler.orders import round_robin as placed_in_turn
 
 PROBLEMS = [generated_problem(90, 4, 1), generated_problem(150, 9, 2), generated_problem(70, 12)]
 
@@ -106,3 +114,39 @@ def test_half_a_schedule_is_there_to_look_at() -> None:
 
     assert state.tasks["placed"].sum() == 45
     assert state.residencies["alive"].sum() > len(problem.tensors)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_tasks_stand_by_priority_as_far_as_they_may(problem: Problem) -> None:
+    keys = np.random.default_rng(0).permutation(len(problem.tasks)) // 3
+    left, expected = dict.fromkeys(range(len(problem.tasks))), list[int]()
+    before = problem.predecessors()
+    while left:
+        ready = [task for task in left if not any(earlier in left for earlier in before[task])]
+        expected.append(min(ready, key=lambda task: (keys[task], task)))
+        del left[expected[-1]]
+
+    assert by_priority(problem, keys).tolist() == expected
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_tiles_of_an_operator_are_placed_on_each_core_in_turn(problem: Problem) -> None:
+    cores = contiguous(problem)
+    # Of every seventh task the core is open.
+    cores[::7] = NONE
+    count = len(problem.machine.cores)
+    step = _rotation(count) if _most_ports(problem.machine) > 1 else 0
+    expected: list[int] = []
+    for operator in _stationary_operators(problem):
+        placed: dict[int, int] = {}
+        rounds = []
+        for task in operator:
+            core = int(cores[task])
+            placed[core] = placed.get(core, 0) + 1
+            turn = (core + placed[core] * step) % count if core >= 0 else core
+            rounds.append((placed[core], turn, task))
+        expected += [task for _, _, task in sorted(rounds)]
+    rank = np.empty(len(problem.tasks))
+    rank[expected] = np.arange(len(expected))
+
+    assert placed_in_turn(problem, cores).tolist() == by_priority(problem, rank).tolist()
