@@ -23,7 +23,6 @@ from typing import Any
 from unittest.mock import patch
 
 HERE = Path(__file__).parent
-ROWS = HERE / "parts.yaml"
 
 ALL = "(all)"
 EQUAL = 1e-4
@@ -99,20 +98,21 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--without", nargs="*", choices=PARTS, default=[*PARTS])
     parser.add_argument("--only", nargs="*", default=[""], help="rows whose names begin so")
+    parser.add_argument("--suite", default=str(HERE / "parts.yaml"), help="of other rows")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(makespan_without(*given.one, given.seconds)))
+        print(json.dumps(makespan_without(*given.one, given.suite, given.seconds)))
         return
     from spmilp.bench.read import load_suite
 
-    names = [row.name for row in load_suite(str(ROWS)).rows]
+    names = [row.name for row in load_suite(given.suite).rows]
     names = [name for name in names if name.startswith(tuple(given.only))]
     parts = list(dict.fromkeys([ALL, *given.without]))
     found: dict[tuple[str, str], int] = {}
 
     def run(pair: tuple[str, str]) -> None:
-        found[pair] = in_a_process(*pair, given.seconds)
+        found[pair] = in_a_process(*pair, given.suite, given.seconds)
         print(*pair, found[pair], flush=True)
 
     with ThreadPoolExecutor(given.jobs) as pool:
@@ -120,19 +120,18 @@ def main() -> None:
     print_table(names, parts, found)
 
 
-def in_a_process(row: str, part: str, seconds: float) -> int:
+def in_a_process(row: str, part: str, suite: str, seconds: float) -> int:
     """Return the makespan that a process of its own finds."""
-    command = [sys.executable, "-m", "benchmarks.tiles.parts", "--seconds", str(seconds)]
-    ran = subprocess.run(
-        [*command, "--one", row, part], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "benchmarks.tiles.parts", "--one", row, part]
+    limits = ["--suite", suite, "--seconds", str(seconds)]
+    ran = subprocess.run([*command, *limits], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{row} without {part}: {ran.stderr[-2000:]}")
     makespan: int = json.loads(ran.stdout.splitlines()[-1])
     return makespan
 
 
-def makespan_without(row: str, part: str, seconds: float) -> int:
+def makespan_without(row: str, part: str, suite: str, seconds: float) -> int:
     """Return the makespan of a checked plan for a row, found without a part of the search."""
     # Before anything of the package binds them.
     time.monotonic = time.perf_counter = time.process_time
@@ -144,7 +143,7 @@ def makespan_without(row: str, part: str, seconds: float) -> int:
     from spmilp.pipeline import DEFAULT_SOLVER, solve
 
     count_processor_time()
-    source = next(one.source for one in load_suite(str(ROWS)).rows if one.name == row)
+    source = next(one.source for one in load_suite(suite).rows if one.name == row)
     if not isinstance(source, ModelOnMachine):
         raise SystemExit(f"{row}: only networks have tiles to search for")
     machine = load_machine(source.machine, source.scale)

@@ -335,6 +335,11 @@ class Machine:
     unverified
         The parameters that no source confirms; shown to the user.
 
+    Attributes
+    ----------
+    made
+        What was made of it; see :mod:`spmilp.made_once`.
+
     Raises
     ------
     ValueError

@@ -234,6 +234,11 @@ class Problem:
     pins
         What a plan has to keep to besides.
 
+    Attributes
+    ----------
+    made
+        What was made of it; see :mod:`spmilp.made_once`.
+
     Raises
     ------
     ValueError
