@@ -41,6 +41,10 @@ PROMISING = 1.1
 """Schedules that take more than so many times as long as the best one are given up: other rules
 make no better ones of these tiles, and they are not justified."""
 
+TIMES_AS_LONG, LEAST_SECONDS = 5.0, 1.0
+"""Schedules that take so many times as long to make as the best one are given up, but none within a
+second: the search after this one would have few steps for plans that take so long."""
+
 LEAST_FOR_RACE = 40.0
 """Seconds left, without which no plans are compared by what search makes of them."""
 
@@ -75,6 +79,7 @@ class Evaluation:
         self._limits = limits
         self._clock = clock
         self._left = limits.tasks
+        self._seconds_of_last = self._seconds_of_best = 0.0
         self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
         self.interrupted = False
         self._least: dict[Rule, int] = {}
@@ -119,6 +124,7 @@ class Evaluation:
             rules=tuple(self._rules_worth_asking()),
             latest=self._latest(),
             justifies=self._justifies is True,
+            seconds=self._seconds_at_most(),
         )
 
     def learn(self, values: Values) -> None:
@@ -154,15 +160,16 @@ class Evaluation:
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
         until = SHARE_AT_MOST if self._least else SHARE_OF_FIRST
-        for schedule in promising_schedules(problem, self._rules_worth_asking(), latest):
+        rules, most = self._rules_worth_asking(), self._seconds_at_most()
+        for schedule in promising_schedules(problem, rules, latest, most):
             self._left -= len(problem.tasks)
             self._note(schedule.trial.rule, schedule.score)
+            self._seconds_of_last = self._clock.now() - began
+            self._clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield schedule
-            ended = self._clock.now()
-            self._clock.pace.note(Step.SCHEDULE, reads, ended - began)
-            if not self._clock.has_seconds(ended - began, until):
+            if not self._clock.has_seconds(self._seconds_of_last, until):
                 return
-            began = ended
+            began = self._clock.now()
 
     def _value_once_justified(self, tiled: TiledProblem) -> Worth | None:
         if not self._is_worth_justifying(tiled):
@@ -241,6 +248,12 @@ class Evaluation:
         advances = advances_of(operators_of(best.problem), best.schedule.state)
         return dict(zip(groups, advances.tolist(), strict=True))
 
+    def _seconds_at_most(self) -> float | None:
+        """Return for how long a schedule may be made; ``None`` without a limit of time."""
+        if self.best is None or not self._clock.is_limited:
+            return None
+        return max(LEAST_SECONDS, TIMES_AS_LONG * self._seconds_of_best)
+
     def _rules_worth_asking(self) -> list[Rule]:
         """Return the rules, the best first, without those that were always far behind others."""
         least = min(self._least.values(), default=0)
@@ -260,6 +273,7 @@ class Evaluation:
             self._scheduled = tiled
         if tiled.value is not None and _is_better(tiled, self.best):
             self.best = tiled
+            self._seconds_of_best = self._seconds_of_last
             # Behind a race and among ties, what is better than the best is not shorter than all.
             if self._said is None or tiled.value < self._said:
                 self._said = tiled.value

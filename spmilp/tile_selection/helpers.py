@@ -50,12 +50,15 @@ class Question:
         Schedules that are sure to take more cycles are given up.
     justifies
         Whether the best schedule is justified unless it takes more cycles than that.
+    seconds
+        Schedules that take longer to make are given up, too; ``None`` for no limit.
     """
 
     tilings: Tilings
     rules: tuple[Rule, ...]
     latest: Cycles
     justifies: bool
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +211,7 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     problem = subject.lower(question.tilings)
     if groups_that_do_not_fit(problem):
         return Values(tasks=0)
-    found = list(promising_schedules(problem, question.rules, question.latest))
+    found = list(promising_schedules(problem, question.rules, question.latest, question.seconds))
     values = Values(
         tasks=len(problem.tasks),
         schedules=tuple((one.trial.rule, one.score) for one in found),

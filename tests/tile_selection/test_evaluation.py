@@ -1,8 +1,10 @@
 """Tilings are worth what becomes of their schedules once these are justified."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,14 @@ from spmilp.machine.read import MachineFile
 from spmilp.pipeline import load, lower_network, solve
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.plan_columns import PlanColumns
+from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import least_value
-from spmilp.tile_selection import tiled_problem
+from spmilp.tile_selection import evaluation, tiled_problem
+from spmilp.tile_selection.evaluation import Evaluation
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.search import TileSearch
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
@@ -88,3 +95,27 @@ def test_a_solve_ends_no_worse_than_all_that_was_said() -> None:
     result = solve(MODEL, "xdna1", time_limit=3)
     said = [entry.incumbent for entry in result.log if entry.incumbent is not None]
     assert result.makespan == min(said)
+
+
+def test_with_a_time_limit_schedules_that_take_too_long_to_make_are_given_up(
+    loaded: tuple[Network, MachineFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, machine = loaded[0], loaded[1].machine
+    problem = first_choice(network, machine).lower(first_choice(network, machine).tilings)
+    allowed: list[float | None] = []
+    promising = evaluation.promising_schedules
+
+    def watched(problem: Problem, *limits: Any) -> Iterator[Found]:
+        allowed.append(limits[-1])
+        return promising(problem, *limits)
+
+    monkeypatch.setattr(evaluation, "promising_schedules", watched)
+    for seconds in (None, 1000.0):
+        clock = Clock(seconds)
+        evaluated = Evaluation(PieceCounts(network, machine), TileSearch(), None, clock)
+        evaluated.value_of(problem)
+        evaluated.value_of(problem)
+    # Of the first problem of all nothing is known yet.
+    assert allowed[:3] == [None, None, None]
+    assert allowed[3] is not None
+    assert allowed[3] >= evaluation.LEAST_SECONDS

@@ -124,10 +124,12 @@ def test_rules_that_are_far_behind_and_tiles_without_promise_are_asked_no_more(
     late: list[bool] = []
     least: dict[Rule, int] = {}
 
-    def watched(problem: Problem, rules: Sequence[Rule], latest: int) -> Iterator[Found]:
+    def watched(
+        problem: Problem, rules: Sequence[Rule], latest: int, seconds: float | None
+    ) -> Iterator[Found]:
         asked.append(tuple(rules))
         late.append(True)
-        for found in promising_schedules(problem, rules, latest):
+        for found in promising_schedules(problem, rules, latest, seconds):
             late[-1] = False
             rule = found.trial.assignment, found.trial.order
             least[rule] = min(found.score[0], least.get(rule, found.score[0]))

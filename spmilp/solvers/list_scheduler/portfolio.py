@@ -124,6 +124,8 @@ class Portfolio:
         Assignments and orders to be tried instead, nothing else.
     latest
         A trial that is sure to take more cycles is given up.
+    seconds
+        A trial that takes longer to make is given up; ``None`` for no limit.
     """
 
     def __init__(
@@ -132,9 +134,11 @@ class Portfolio:
         runner: Runner,
         only: Sequence[tuple[str, str]] = (),
         latest: Cycles = NEVER,
+        seconds: float | None = None,
     ) -> None:
         self._problem = problem
         self._runner = runner
+        self._seconds = seconds
         self._score = Scorer(problem)
         self._only = only
         self._latest = latest
@@ -151,7 +155,7 @@ class Portfolio:
         self.shortage: Shortage | None = None
         """The same as data, where it was for want of room."""
         self.was_late = False
-        """Whether it was given up because it took too many cycles."""
+        """Whether it was given up because it took too many cycles, or too long."""
 
     def __iter__(self) -> Iterator[Found | None]:
         """Run the trials one by one, and yield what each finds."""
@@ -228,7 +232,9 @@ class Portfolio:
     def _run(self, trial: Trial) -> Found | None:
         order, cores = self._decided(trial)
         weights, casts = trial.weights, trial.multicasts
-        stop, state = self._runner.run(order, cores, weights, self._latest, multicasts=casts)
+        stop, state = self._runner.run(
+            order, cores, weights, self._latest, multicasts=casts, seconds=self._seconds
+        )
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, state)
             self.shortage = self._runner.shortage(stop, state)

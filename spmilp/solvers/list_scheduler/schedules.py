@@ -145,7 +145,10 @@ def least_value(problem: Problem) -> int | None:
 
 
 def schedules_by(
-    problem: Problem, rules: Sequence[Rule] = EVALUATION_RULES, latest: Cycles = NEVER
+    problem: Problem,
+    rules: Sequence[Rule] = EVALUATION_RULES,
+    latest: Cycles = NEVER,
+    seconds: float | None = None,
 ) -> Iterator[Found]:
     """Yield what some of the rules find, one after another.
 
@@ -153,8 +156,10 @@ def schedules_by(
     ----------
     latest
         A schedule that is sure to take more cycles is given up, and no other is made.
+    seconds
+        The same for one that takes longer to make; ``None`` for no limit.
     """
-    portfolio = Portfolio(problem, Runner(problem), rules, latest)
+    portfolio = Portfolio(problem, Runner(problem), rules, latest, seconds)
     for found in portfolio:
         if found is not None:
             yield found
@@ -162,7 +167,9 @@ def schedules_by(
             return
 
 
-def promising_schedules(problem: Problem, rules: Sequence[Rule], latest: Cycles) -> Iterator[Found]:
+def promising_schedules(
+    problem: Problem, rules: Sequence[Rule], latest: Cycles, seconds: float | None = None
+) -> Iterator[Found]:
     """Yield what :func:`schedules_by` does; where there are bands or chains, by their rules first.
 
     What these and others are worth for other tilings says nothing of them there, and either are
@@ -170,7 +177,7 @@ def promising_schedules(problem: Problem, rules: Sequence[Rule], latest: Cycles)
     """
     if banded_operators(problem):
         first = CHAINS_RULES if banded_chains(problem) else BANDS_RULES
-        yield from schedules_by(problem, first, latest)
+        yield from schedules_by(problem, first, latest, seconds)
         rules = [rule for rule in rules if rule not in BANDS_RULES]
     if rules:
-        yield from schedules_by(problem, rules, latest)
+        yield from schedules_by(problem, rules, latest, seconds)

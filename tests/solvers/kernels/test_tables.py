@@ -1,13 +1,10 @@
-"""The scheduler's tables grow until a schedule fits in them."""
+"""The scheduler's tables grow until a schedule fits in them, and its runs end in time."""
 
 import numpy as np
 import pytest
 
-from spmilp.solvers.kernels.schedule_state import (
-    ScheduleState,
-    Stop,
-    Weights,
-)
+from spmilp.bench.generated import generated_problem
+from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import locality
 from spmilp.solvers.list_scheduler.orders import depth_first
@@ -33,4 +30,21 @@ def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
     np.testing.assert_array_equal(found.tasks, expected.tasks)
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_array_equal(found.made_residencies(), expected.made_residencies())
+    np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())
+
+
+def test_a_run_is_given_up_when_its_seconds_are_over() -> None:
+    problem = generated_problem(20_000, 16)
+    order, cores = depth_first(problem), locality(problem)
+    runner = Runner(problem)
+
+    assert runner.run(order, cores, Weights(), seconds=0.0)[0] is Stop.TOO_LATE
+    assert runner.run(order, cores, Weights(), seconds=1000.0)[0] is Stop.DONE
+
+
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    order, cores = depth_first(PROBLEM), locality(PROBLEM)
+    _, expected = Runner(PROBLEM).run(order, cores, Weights())
+    _, found = Runner(PROBLEM).run(order, cores, Weights(), seconds=1000.0)
+    np.testing.assert_array_equal(found.tasks, expected.tasks)
     np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())

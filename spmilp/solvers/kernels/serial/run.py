@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Timer
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from spmilp.solvers.kernels.machine_tables import (
 )
 from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of, table
-from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.kernels.schedule_state import COUNT_LATEST, ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.generate import generate_schedule
 from spmilp.solvers.kernels.serial.stopped import shortage_of, why_it_stopped
 from spmilp.solvers.kernels.timeline import new_timeline
@@ -67,6 +68,39 @@ class TableSizes:
             self.rows *= 2
 
 
+class _TimeLimit:
+    """Makes runs of compiled code end after some seconds: they may take no more cycles then.
+
+    They look at that limit for each task, and do not hold the interpreter lock.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._timer = None if seconds is None else Timer(seconds, self._end)
+        self._is_over = False
+        self._state: ScheduleState | None = None
+
+    def __enter__(self) -> "_TimeLimit":
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def is_for(self, state: ScheduleState) -> None:
+        """Let the limit be that of a run that is about to begin."""
+        self._state = state
+        if self._is_over:
+            self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
+        if self._state is not None:
+            self._state.counts[COUNT_LATEST] = NONE
+
+
 class Runner:
     """Runs the scheduler on one problem as often as asked, by any number of threads.
 
@@ -109,6 +143,7 @@ class Runner:
         latest: int = NEVER,
         *,
         multicasts: bool = True,
+        seconds: float | None = None,
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
@@ -123,18 +158,23 @@ class Runner:
             Stop with ``TOO_LATE`` when the makespan is sure to exceed this.
         multicasts
             Whether transfers may fill several memories, where ``can_multicast``.
+        seconds
+            Stop with ``TOO_LATE`` after so many seconds; ``None`` for no limit.
         """
         machine = self._machine_for(cores)
         reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
-        while True:
-            state = self._new_state(machine, order, cores, weights, latest)._replace(reach=reach)
-            if len(self._problem.tasks) < MANY_TASKS:
-                stop = Stop(generate_schedule(state, order))
-            else:
-                stop = Stop(interruptibly(generate_schedule, state, order))
-            if stop not in FULL:
-                return stop, state
-            self.sizes.grow(stop)
+        with _TimeLimit(seconds) as limit:
+            while True:
+                state = self._new_state(machine, order, cores, weights, latest)
+                state = state._replace(reach=reach)
+                limit.is_for(state)
+                if len(self._problem.tasks) < MANY_TASKS:
+                    stop = Stop(generate_schedule(state, order))
+                else:
+                    stop = Stop(interruptibly(generate_schedule, state, order))
+                if stop not in FULL:
+                    return stop, state
+                self.sizes.grow(stop)
 
     def prepare(self, cores: Ints) -> None:
         """Find the routes that runs with these cores may use; ``run`` does it where need be."""
