@@ -71,6 +71,13 @@ def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
     return Rows(begin, numbers(item for some in kept for item in some))
 
 
+def ranges_of(items: Ints, first: Ints, lengths: Ints) -> Rows:
+    """Return, as rows, ranges of items that begin and are as long as given."""
+    begin = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    places = np.arange(begin[-1]) + np.repeat(first - begin[:-1], lengths)
+    return Rows(begin, items[places])
+
+
 def rows_from_pairs(owners: Ints, items: Ints, count: int) -> Rows:
     """Return the items of each of ``count`` owners, in the order given."""
     order = np.argsort(owners, kind="stable")

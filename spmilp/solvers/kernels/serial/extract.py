@@ -25,6 +25,7 @@ from spmilp.solvers.kernels.records import (
     Ints,
     Rows,
     Table,
+    ranges_of,
     rows_from_pairs,
     rows_of,
 )
@@ -140,10 +141,8 @@ def _routes(problem: Problem, state: ScheduleState) -> Rows:
     transfers, memory = state.made_transfers(), state.residencies["memory"]
     source, first = memory[transfers["source"]], memory[transfers["destination"]]
     pairs = state.pairs[state.pair_at[source, first]]
-    lengths = pairs["links_to"] - pairs["links_from"]
-    begin = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-    entries = np.arange(begin[-1]) - np.repeat(begin[:-1] - pairs["links_from"], lengths)
-    single = Rows(begin, state.links[entries] - len(problem.machine.engines))
+    links = state.links - len(problem.machine.engines)
+    single = ranges_of(links, pairs["links_from"], pairs["links_to"] - pairs["links_from"])
     moves, filled = _filled_by_moves(state)
     ends = rows_from_pairs(moves, memory[filled], len(transfers))
     several = np.flatnonzero(np.diff(ends.begin) > 1)
