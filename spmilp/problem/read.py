@@ -6,7 +6,7 @@ from spmilp.errors import FileError
 from spmilp.files import read_bytes
 from spmilp.machine.convert import machine_of
 from spmilp.machine.fields import LARGEST
-from spmilp.machine.routes import Routes
+from spmilp.machine.routes import routes_of
 from spmilp.problem.documents import (
     collector_paused,
     read_document,
@@ -65,7 +65,7 @@ def _problem(model: ProblemModel) -> Problem:
     if model.pins is not None and model.format_version == VERSION_WITHOUT_PINS:
         raise ValueError(f"pins: in a file of version {model.format_version}, expected {VERSION}")
     machine = machine_of(model.machine)
-    Routes(machine)  # says so when the machine's routes are not well defined
+    routes_of(machine)  # says so when the machine's routes are not well defined
     buffers = tuple(_buffer(buffer) for buffer in model.buffers)
     return Problem(
         name=model.name,

@@ -174,7 +174,7 @@ class Evaluation:
     def _value_once_justified(self, tiled: TiledProblem) -> Worth | None:
         if not self._is_worth_justifying(tiled):
             return tiled.worth
-        with self._clock.pace.measured(Step.JUSTIFY, self._rows(tiled.problem)):
+        with self._clock.pace.measured(Step.JUSTIFY, _rows_of_a_plan(tiled.problem)):
             shorter = tiled.once_justified()
         if shorter.justified is None:
             return tiled.worth
@@ -196,11 +196,7 @@ class Evaluation:
         return is_near and self._clock.has_seconds(needed, SHARE_AT_MOST)
 
     def _seconds_to_justify(self, problem: Problem) -> float:
-        return self._clock.pace.seconds(Step.JUSTIFY, self._rows(problem))
-
-    def _rows(self, problem: Problem) -> int:
-        """Return about how many rows a plan of a problem has."""
-        return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
+        return self._clock.pace.seconds(Step.JUSTIFY, _rows_of_a_plan(problem))
 
     def winner_of(self, problems: Sequence[Problem]) -> int | None:
         """Return which problem's plan search makes the shortest in a moment, and go on with it.
@@ -278,6 +274,11 @@ class Evaluation:
             if self._said is None or tiled.value < self._said:
                 self._said = tiled.value
                 self._limits.on_better(tiled.value, len(tiled.problem.tasks))
+
+
+def _rows_of_a_plan(problem: Problem) -> int:
+    """Return about how many rows a plan of a problem has."""
+    return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
 
 
 def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:

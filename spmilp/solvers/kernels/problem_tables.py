@@ -1,5 +1,6 @@
 """The problem's part of the schedule state."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import add
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from spmilp.machine.controllers import Block, shape_number
 from spmilp.made_once import made_once
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Buffer, Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import (
     NONE,
@@ -58,6 +59,19 @@ def problem_tables(problem: Problem) -> ProblemTables:
     )
 
 
+@made_once
+def precedence(problem: Problem) -> tuple[Rows, Rows]:
+    """Return what each task follows, and what follows it."""
+    before = rows_of(problem.predecessors())
+    return before, inverted(before, len(problem.tasks))
+
+
+@made_once
+def writers_of_buffers(problem: Problem) -> Ints:
+    """Return the task that writes each buffer; -1 for what is there at the start."""
+    return numbers(NONE if writer is None else writer for writer in problem.writers())
+
+
 class _Lists:
     """Collects lists of integers in one array."""
 
@@ -84,7 +98,7 @@ def _task_table(problem: Problem, reads: Rows, lists: _Lists) -> Table:
     )
     set_ranges(tasks, "reads", reads.begin)
     set_ranges(tasks, "writes", rows_of(task.writes for task in problem.tasks).begin)
-    set_ranges(tasks, "before", lists.add(rows_of(problem.predecessors())))
+    set_ranges(tasks, "before", lists.add(precedence(problem)[0]))
     tasks["scratch_bytes"] = [task.scratch for task in problem.tasks]
     tasks["scratch"] = NONE
     least = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
@@ -93,7 +107,7 @@ def _task_table(problem: Problem, reads: Rows, lists: _Lists) -> Table:
 
 
 @made_once
-def remaining_cycles(problem: Problem) -> list[int]:
+def remaining_cycles(problem: Problem) -> tuple[int, ...]:
     """For each task, the cycles of the longest chain of tasks that starts with it."""
     path = [min(c for c in task.cycles if c is not None) for task in problem.tasks]
     before = problem.predecessors()
@@ -102,7 +116,7 @@ def remaining_cycles(problem: Problem) -> list[int]:
         path[task] += longest[task]
         for earlier in before[task]:
             longest[earlier] = max(longest[earlier], path[task])
-    return path
+    return tuple(path)
 
 
 def _read_table(reads: Rows) -> Table:
@@ -137,20 +151,13 @@ def _slice_table(problem: Problem, readers: Rows) -> Table:
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
     shapes = {size: _packed_shape(size) for size in {slice_.bytes for slice_ in problem.slices}}
     slices["packed"] = [shapes[slice_.bytes] for slice_ in problem.slices]
-    copies = _Copies()
-    parents = [problem.buffers[slice_.buffer] for slice_ in problem.slices]
-    for slice_, parent in zip(problem.slices, parents, strict=True):
-        copies.add(slice_.extent, parent.shape, parent.item, slice_.start)
-    slices["from_parent"], slices["offset_in_parent"] = copies.columns()
-    copies.clear()
-    for slice_, parent in zip(problem.slices, parents, strict=True):
-        if parent.place is None:
-            copies.add(slice_.extent, parent.shape, parent.item, slice_.start)
-        else:
-            shape = problem.tensors[parent.place.tensor].shape
-            start = tuple(map(add, parent.place.start, slice_.start))
-            copies.add(slice_.extent, shape, parent.item, start)
-    slices["at_place"], slices["offset_at_place"] = copies.columns()
+    boxes = [(slice_, problem.buffers[slice_.buffer]) for slice_ in problem.slices]
+    slices["from_parent"], slices["offset_in_parent"] = _shapes_and_offsets(
+        (slice_.extent, parent.shape, parent.item, slice_.start) for slice_, parent in boxes
+    )
+    slices["at_place"], slices["offset_at_place"] = _shapes_and_offsets(
+        (slice_.extent, *_place_of(problem, slice_, parent)) for slice_, parent in boxes
+    )
     set_ranges(slices, "readers", readers.begin)
     slices["first"] = NONE
     slices["next_reader"] = readers.begin[:-1]
@@ -162,42 +169,40 @@ def _packed_shape(size: Bytes) -> int:
     return shape_number(Block(source=0, destination=0, run=size))
 
 
-class _Copies:
-    """The shapes of copies out of larger boxes, and where these copies begin.
+def _place_of(problem: Problem, box: Slice, parent: Buffer) -> tuple[Extents, Bytes, Extents]:
+    """Return what a slice is part of in DRAM, its tensor where it has one, and where it begins."""
+    if parent.place is None:
+        return parent.shape, parent.item, box.start
+    whole = problem.tensors[parent.place.tensor].shape
+    return whole, parent.item, tuple(map(add, parent.place.start, box.start))
 
-    Boxes of one shape are looked at once.
+
+def _shapes_and_offsets(
+    copies: Iterable[tuple[Extents, Extents, Bytes, Extents]],
+) -> tuple[Ints, Ints]:
+    """Return the shapes of copies out of larger boxes, and the bytes before each copy in these.
+
+    Parameters
+    ----------
+    copies
+        Of each the extents of the box that is copied, those of the larger one, the bytes of an
+        element, and where it begins. Boxes of one shape are looked at once.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Extents, Extents, Bytes], tuple[int, Extents]] = {}
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin anew with other copies."""
-        self._shapes: list[int] = []
-        self._strides: list[Extents] = []
-        self._starts: list[Extents] = []
-
-    def add(self, extent: Extents, whole: Extents, item: Bytes, start: Extents) -> None:
-        """Add a copy of a box of ``extent`` at ``start`` of a ``whole`` one."""
-        key = (extent, whole, item)
-        if key not in self._known:
-            strides = row_major_strides(whole, item)
-            packed = Layout(0, row_major_strides(extent, item))
-            copy = strided_copy(extent, item, Layout(0, strides), packed)
+    known: dict[tuple[Extents, Extents, Bytes], tuple[int, Extents]] = {}
+    shapes, strides, starts = [], [], []
+    for extent, whole, item, start in copies:
+        key = extent, whole, item
+        if key not in known:
+            outer, packed = row_major_strides(whole, item), row_major_strides(extent, item)
+            copy = strided_copy(extent, item, Layout(0, outer), Layout(0, packed))
             block = Block(source=0, destination=0, run=copy.run, loops=copy.loops)
-            self._known[key] = (shape_number(block), strides)
-        shape, strides = self._known[key]
-        self._shapes.append(shape)
-        self._strides.append(strides)
-        self._starts.append(start)
-
-    def columns(self) -> tuple[Ints, Ints]:
-        """Return the shapes, and the bytes before each copy in its larger box."""
-        starts, strides = (rows_of(some) for some in (self._starts, self._strides))
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(starts.items * strides.items)))
-        offsets = before[starts.begin[1:]] - before[starts.begin[:-1]]
-        return numbers(self._shapes), offsets
+            known[key] = shape_number(block), outer
+        shapes.append(known[key][0])
+        strides.append(known[key][1])
+        starts.append(start)
+    begins = rows_of(starts)
+    before = np.concatenate(([0], np.cumsum(begins.items * rows_of(strides).items)))
+    return numbers(shapes), before[begins.begin[1:]] - before[begins.begin[:-1]]
 
 
 def _buffer_table(problem: Problem, lists: _Lists) -> Table:

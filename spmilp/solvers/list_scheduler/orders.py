@@ -18,15 +18,18 @@ from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
 from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.kernels.problem_tables import problem_tables, remaining_cycles
+from spmilp.solvers.kernels.problem_tables import (
+    precedence,
+    problem_tables,
+    remaining_cycles,
+    writers_of_buffers,
+)
 from spmilp.solvers.kernels.records import (
     NONE,
     Ints,
     Rows,
-    inverted,
     numbered,
     numbers,
-    rows_of,
 )
 from spmilp.solvers.list_scheduler.blocks import (
     Block,
@@ -180,15 +183,8 @@ def critical_path(problem: Problem, noise: NDArray[np.float64] | None = None) ->
 
 def by_priority(problem: Problem, keys: Sequence[float] | Ints | NDArray[np.float64]) -> Ints:
     """Return the tasks in topological order; among those that are ready, the least key first."""
-    before, after = _precedence(problem)
+    before, after = precedence(problem)
     return _least_first(before, after, np.asarray(keys, np.float64))
-
-
-@made_once
-def _precedence(problem: Problem) -> tuple[Rows, Rows]:
-    """Return what each task follows, and what follows it."""
-    before = rows_of(problem.predecessors())
-    return before, inverted(before, len(problem.tasks))
 
 
 @compiled
@@ -354,7 +350,7 @@ def _results(problem: Problem) -> _Results:
     last = np.full(len(problem.buffers), NONE)
     read = tables.slices["buffer"][tables.reads["slice"]]
     np.maximum.at(last, read, operators[tables.reads["reader"]])
-    writers = numbers(NONE if writer is None else writer for writer in problem.writers())
+    writers = writers_of_buffers(problem)
     made = np.flatnonzero(writers != NONE)
     # The whole buffers are the first slices.
     return _Results(operators[writers[made]], last[made], tables.slices["bytes"][made])

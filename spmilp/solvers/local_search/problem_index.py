@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.problem_tables import precedence, writers_of_buffers
 from spmilp.solvers.kernels.records import (
-    NONE,
     Ints,
     Rows,
-    inverted,
     numbered,
     numbers,
     owners_of,
@@ -66,7 +65,7 @@ class ProblemIndex:
 
 def problem_index(problem: Problem) -> ProblemIndex:
     """Look everything up once."""
-    before = rows_of(problem.predecessors())
+    before, followers = precedence(problem)
     reads = rows_of(task.reads for task in problem.tasks)
     buffer_of = numbers(slice_.buffer for slice_ in problem.slices)
     buffers_read = buffer_of[reads.items]
@@ -79,11 +78,11 @@ def problem_index(problem: Problem) -> ProblemIndex:
     kind_of = [core.kind for core in problem.machine.cores]
     return ProblemIndex(
         before=before,
-        followers=inverted(before, len(problem.tasks)),
+        followers=followers,
         reads=reads,
         buffer_of=buffer_of,
         readers=rows_from_pairs(buffers_read, owners_of(reads), len(problem.buffers)),
-        writers=numbers(NONE if writer is None else writer for writer in problem.writers()),
+        writers=writers_of_buffers(problem),
         operators=_members(operator_of),
         operator_of=operator_of,
         units=_members(unit_of),

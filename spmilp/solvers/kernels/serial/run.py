@@ -18,8 +18,12 @@ from spmilp.solvers.kernels.machine_tables import (
     next_towards_dram,
     tables_with_all_pairs,
 )
-from spmilp.solvers.kernels.problem_tables import ProblemTables, problem_tables
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of, table
+from spmilp.solvers.kernels.problem_tables import (
+    ProblemTables,
+    problem_tables,
+    writers_of_buffers,
+)
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, owners_of, table
 from spmilp.solvers.kernels.schedule_state import COUNT_LATEST, ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.generate import generate_schedule
 from spmilp.solvers.kernels.serial.stopped import shortage_of, why_it_stopped
@@ -250,8 +254,7 @@ class Runner:
         """Yield the pairs from the writer of each slice to its readers, and between these."""
         machine = self._problem.machine
         memory_of = np.array([core.memory for core in machine.cores])
-        writers = numbers(NONE if w is None else w for w in self._problem.writers())
-        writer = writers[self._tables.slices["buffer"]]
+        writer = writers_of_buffers(self._problem)[self._tables.slices["buffer"]]
         written = np.flatnonzero(writer != NONE)
         readers = self._tables.readers
         users = np.concatenate([writer[written], readers.items])
