@@ -144,7 +144,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Store:
-    """Buffers that end in a DRAM: written in stage ``first`` or later, ``last`` or sooner."""
+    """Buffers that end in a DRAM.
+
+    Parameters
+    ----------
+    first
+        The stage in which they are written, or later.
+    last
+        The first stage at whose end they lie on the chip for nothing else than to be stored: they
+        have been written, and all tasks that read them may have begun (:class:`Kept`).
+    """
 
     dram: MemoryIdx
     first: int
@@ -155,12 +164,13 @@ class Store:
 class Kept:
     """Buffers that tasks write in stage ``first`` at the soonest and ``written`` at the latest,
     and that are read in ``read`` or later, ``last`` at the latest: between, their bytes are on the
-    chip, or they are stored to a DRAM and loaded again."""
+    chip, or they are stored to a DRAM, as those that end there are anyway, and loaded again."""
 
     first: int
     written: int
     read: int
     last: int
+    ends_in_dram: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +250,15 @@ class _Buffers:
             writer, dram = self._writers[buffer.index], buffer.ends_in
             if writer is None or dram is None or not self._distances.ends_in_dram(buffer.index):
                 continue
-            store = Store(dram, self._stages.first[writer], self._stages.last[writer])
+            reads = (self._stages.first[task] for task, _ in self._readers.get(buffer.index, ()))
+            last = max(self._stages.last[writer], *reads, 0)
+            store = Store(dram, self._stages.first[writer], last)
             yield store, buffer.bytes, self._movement.least_store_use(dram, buffer.bytes)
 
     def kept(self) -> dict[Kept, Bytes]:
         """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
         found: dict[Kept, Bytes] = defaultdict(int)
+        memories = self._problem.machine.memories
         for buffer, readers in sorted(self._readers.items()):
             writer = self._writers[buffer]
             if writer is None:
@@ -255,7 +268,9 @@ class _Buffers:
             )
             if self._stages.last[writer] < read:
                 first, written = self._stages.first[writer], self._stages.last[writer]
-                found[Kept(first, written, read, last)] += size
+                ends_in = self._problem.buffers[buffer].ends_in
+                is_stored = ends_in is not None and memories[ends_in].kind is MemoryKind.DRAM
+                found[Kept(first, written, read, last, is_stored)] += size
         return dict(found)
 
 

@@ -51,7 +51,8 @@ def stages_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     - at the end of stage ``s`` the memories on the chip hold side by side: what has been loaded and
       is only read later (a slice has its bytes from the start of its transfer), outputs that have
       been written and not been stored, and what tasks have written and others read later, unless
-      it has been stored to DRAM, which costs its bytes twice.
+      it has been stored to DRAM, which costs its bytes twice; but once if it has to end there, and
+      it counts as an output only when it is read no more.
 
     So the least sum of ``x_s`` under these conditions, a linear program, is a bound. Unlike the
     bounds on work and traffic alone it sees that a network may be bound by its work first and by
@@ -172,7 +173,10 @@ class _Program:
             self._on_chip[stage].append((stored[stage - store.first], -1.0))
 
     def _keep(self, kept: Kept, size: Bytes) -> None:
-        """Let a part of what outlives a stage be stored and loaded again, through any DRAM."""
+        """Let a part of what outlives a stage be stored and loaded again, through any DRAM.
+
+        What ends in a DRAM is stored there anyway.
+        """
         for stage in range(kept.written, kept.read):
             self._fixed[stage] += size
         if not self._problem.machine.drams:
@@ -180,7 +184,7 @@ class _Program:
         spilled = self._program.variable(float(size))
         for stage in range(kept.written, kept.read):
             self._on_chip[stage].append((spilled, -1.0))
-        for side in (self._out, self._in):
+        for side in (self._out,) if kept.ends_in_dram else (self._out, self._in):
             parts = [self._program.variable(float(size)) for _ in range(kept.first, kept.last + 1)]
             self._program.at_least(0.0, [*((part, 1.0) for part in parts), (spilled, -1.0)])
             for stage, part in enumerate(parts, start=kept.first):

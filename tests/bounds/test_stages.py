@@ -98,6 +98,54 @@ def test_in_ample_scratchpads_all_of_it_comes_before() -> None:
     assert bounds_of(long_then_hungry(spm=4000))["stages"] < 1000 + 400 // 8
 
 
+def written_first_and_read_last(spm: int) -> Problem:
+    """Return a task that writes an output of 800 bytes, forty that load 40 each, and its reader."""
+    sizes = (800, *[40] * 40)
+    kinds = (BufferKind.OUTPUT, *[BufferKind.WEIGHT] * 40)
+    return Problem(
+        name="written first and read last",
+        machine=star(1, spm, setup=0),
+        tensors=tuple(
+            DramTensor(index=n, name=f"t{n}", kind=kind, memory=0, shape=(size,), item=1)
+            for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
+        ),
+        buffers=tuple(
+            Buffer(
+                index=n,
+                name=f"b{n}",
+                kind=kind,
+                shape=(size,),
+                starts_in=None if kind is BufferKind.OUTPUT else 0,
+                ends_in=0 if kind is BufferKind.OUTPUT else None,
+                place=Place(n, (0,)),
+            )
+            for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
+        ),
+        slices=tuple(
+            Slice(index=n, buffer=n, start=(0,), extent=(size,), bytes=size)
+            for n, size in enumerate(sizes)
+        ),
+        tasks=(
+            Task(index=0, name="writes", cycles=(1,), writes=(0,)),
+            *(
+                Task(index=n, name=f"loads{n}", cycles=(1,), reads=(n,), after=(n - 1,))
+                for n in range(1, 41)
+            ),
+            Task(index=41, name="reads", cycles=(1,), reads=(0,), after=(40,)),
+        ),
+    )
+
+
+@pytest.mark.parametrize("spm", [1000, 1300, 2600])
+def test_an_output_that_is_read_lies_on_the_chip_once_and_is_stored_once(spm: int) -> None:
+    """The plan keeps it and loads the rest beside it; a bound above that would refuse the plan."""
+    problem = written_first_and_read_last(spm)
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+
+    assert plan is not None
+    assert bounds_of(problem)["stages"] <= plan.claim.makespan
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_the_dual_proves_is_at_most_the_minimum_and_near_it(seed: int) -> None:
     """Rows ``sum of distinct variables >= least``, minimised exactly by enumeration of vertices:
