@@ -11,6 +11,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import parser
 
+from spmilp.checker.values.exact_products import with_unsigned_weights
 from spmilp.checker.values.kernels.registry import compute
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.graph import Network, Operator
@@ -67,7 +68,8 @@ def onnxruntime_outputs(
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
-    source = str(model) if isinstance(model, Path) else model.SerializeToString()
+    loaded = onnx.load(model) if isinstance(model, Path) else model
+    source = with_unsigned_weights(loaded).SerializeToString()
     session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(inputs)), strict=True))

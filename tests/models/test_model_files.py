@@ -188,7 +188,10 @@ def _run(path: Path, seed: int) -> list[NDArray[np.generic]]:
 
 @cache
 def _session(path: Path) -> "onnxruntime.InferenceSession":
-    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    # Without VNNI, products of unsigned and signed bytes are cut off at 16 bits otherwise.
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 def _feed(session: "onnxruntime.InferenceSession", seed: int) -> dict[str, NDArray[np.generic]]:

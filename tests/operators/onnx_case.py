@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from spmilp.checker.values.exact_products import with_unsigned_weights
 from spmilp.checker.values.kernels.registry import compute
 from spmilp.frontend.graph import Operator, Quantisation, Tensor
 from spmilp.frontend.operators.boxes import slices
@@ -128,6 +129,8 @@ def run(model: onnx.ModelProto, feeds: Mapping[str, Array], reference: bool = Fa
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        with_unsigned_weights(model).SerializeToString(),
+        options,
+        providers=["CPUExecutionProvider"],
     )
     return np.asarray(session.run(None, dict(feeds))[0])

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from spmilp.checker.values.errors import ValuesError
+from spmilp.checker.values.exact_products import has_products_of_bytes, with_unsigned_weights
 from spmilp.checker.values.inputs import random_inputs, read_inputs, read_reference
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.replay import replay, replay_with_delays
@@ -82,7 +84,7 @@ def compare(
 
 
 def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what onnxruntime computes, its graph optimisations off.
+    """Return what onnxruntime computes, its graph optimisations off and its products exact.
 
     Raises
     ------
@@ -101,9 +103,10 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
-        )
+        source: str | bytes = str(model)
+        if has_products_of_bytes(model):
+            source = with_unsigned_weights(onnx.load(model)).SerializeToString()
+        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         feeds = {one.name: _feed(one, inputs) for one in session.get_inputs()}
         results = session.run(None, feeds)
     # Every exception of onnxruntime's is a class of its own below Exception.
