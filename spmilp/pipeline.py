@@ -169,7 +169,7 @@ def solve(
         ``auto``, ``list``, ``search``, ``lns``, ``residency``, ``cpsat``, ``milp``, ``bruteforce``
         or another one that ``docs/cli.md`` names.
     tiles
-        ``first``: tile sizes by a first estimate; ``search``: by a search that takes up to 40 % of
+        ``first``: tile sizes by a first estimate; ``search``: by a search that takes 40 to 56 % of
         the time; ``smaug``: the largest that fit, as a published system has them. By default
         ``search`` with the solver ``auto``, else ``first``.
     objective

@@ -80,8 +80,19 @@ def multicasts() -> Iterable[Any]:
     yield patch.object(Runner, "__init__", without)
 
 
+def open_addresses() -> Iterable[Any]:
+    """Schedules of the search have addresses, and the solver behind it begins with such."""
+    from spmilp.solvers import auto
+    from spmilp.solvers.lns import solver
+    from spmilp.tile_selection import open_values
+
+    for module in (auto, solver, open_values):
+        yield patch.object(module, "can_be_open", lambda _: False)
+
+
 PARTS: dict[str, Callable[[], Iterable[Any]]] = {
     ALL: lambda: (),
+    "open addresses": open_addresses,
     "justified schedules": justified_schedules,
     "small working sets": small_working_sets,
     "race": race,

@@ -12,6 +12,7 @@ from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
+from spmilp.solvers.kernels.serial.run import can_be_open
 from spmilp.solvers.partial_order.less_traffic import excess_of, with_less_traffic
 
 SMALL = {True: 150, False: 400}
@@ -95,6 +96,8 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
         return (start, Member(name="peak", until=0.5, make=_peak), exact)
+    if makes_short and can_be_open(problem):
+        return (Member(name="lns", until=1.0, make=_lns),)
     if makes_short:
         # On nine whole networks plans were 0.5 % shorter, in the mean, than with 0.3 of the time.
         return (
@@ -213,7 +216,9 @@ class Auto(Solver):
         members = members_for(problem)
         if not self._starts or not is_for_starts(problem):
             return members
-        return (replace(members[0], until=UNTIL_STARTS), *self._starts, *members[1:])
+        first = Member(name="search", until=UNTIL_STARTS, make=_search)
+        rest = (member for member in members if member.name != "search")
+        return (first, *self._starts, *rest)
 
 
 def is_for_starts(problem: Problem) -> bool:

@@ -154,6 +154,7 @@ def turns_of(problem: Problem) -> tuple[list[Member], Member]:
     """
     members = list({member.name: member for member in members_for(problem)}.values())
     until = members_for(problem)[0].until
+    until = SHARE_OF_TURN if until == 1.0 else until
     improving = [member for member in members if member.name not in EXACT]
     first = [replace(member, until=until) for member in improving]
     first += [replace(member, until=1.0) for member in members if member.name in EXACT]

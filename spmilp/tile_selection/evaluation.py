@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
+from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import reads_of
-from spmilp.solvers.kernels.records import NEVER
+from spmilp.solvers.kernels.records import NEVER, Shares
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
+from spmilp.tile_selection.open_values import OpenValues, rows_of_a_plan, shares_of
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.race import cycles_after_a_moment
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
@@ -27,12 +28,21 @@ if TYPE_CHECKING:
 MARGIN = 1.05
 """A rule whose best schedule takes so many times as long as the best of all is asked no more."""
 
+RULES_WHEN_OPEN = 2
+"""Rules that are asked at most behind the first problem where schedules leave addresses open: once
+these are justified, by which rule they were made matters less than that there are more trials."""
+
 SHARE_AT_MOST = 0.55
 """Of the time limit, by which tile sizes are chosen, however long all before has taken."""
 
 SHARE_OF_FIRST = 0.25
 """Of the time limit, after which no further rule is asked about the first tilings: where one
 schedule takes seconds, justifying the best one gains more."""
+
+LARGE, LONGER = 1_000, 1.4
+"""Tasks from which on, where schedules with open addresses are soon justified, steps of
+large-neighbourhood search gain little, and how many times as long the search for tiles takes then.
+"""
 
 MOST_TASKS_OF_ONE = 120_000
 """Of a problem that is evaluated."""
@@ -48,8 +58,9 @@ second: the search after this one would have few steps for plans that take so lo
 LEAST_FOR_RACE = 40.0
 """Seconds left, without which no plans are compared by what search makes of them."""
 
-SHARE_OF_RACE = 0.05
-"""Of the seconds left, for each plan."""
+SHARE_OF_RACE, STEPS_OF_RACE = 0.05, 4
+"""Of the seconds left, for each plan; and justifications for which there must be time, or else
+plans are compared by what may become of them."""
 
 LEAST_GAIN = 0.03
 """Schedules are justified where that makes the first one shorter by this share; else none is, so
@@ -59,10 +70,11 @@ that all values are of one kind."""
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
-    A problem's value is that of its best schedule. Its makespan is first justified
-    (:func:`~spmilp.solvers.partial_order.repacking.justified`) where that makes the first schedule
-    shorter by a good part: how much is gained then differs from tiling to tiling, and the search
-    after this one begins with it.
+    A problem's value is that of its best schedule. Where schedules leave addresses open, it is that
+    of the plan that becomes of it (:mod:`spmilp.tile_selection.open_values`). Elsewhere a makespan
+    is justified (:func:`~spmilp.solvers.partial_order.repacking.justified`) where that makes the
+    first schedule shorter by a good part: how much is gained then differs from tiling to tiling,
+    and the search after this one begins with it.
 
     Attributes
     ----------
@@ -80,25 +92,29 @@ class Evaluation:
         self._clock = clock
         self._left = limits.tasks
         self._seconds_of_last = self._seconds_of_best = 0.0
-        self._deadline = None if limits.seconds is None else monotonic() + limits.seconds
+        self._began = monotonic()
         self.interrupted = False
         self._least: dict[Rule, int] = {}
         self._justifies = None if limits.justifies else False
         self.best = known
         self._shortest: TiledProblem | None = None
+        self._shares: Shares | None = None
+        self._open = OpenValues(clock)
         self._said = None if known is None else known.value
         self._scheduled = None if known is None or known.schedule is None else known
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        late = self._deadline is not None and monotonic() > self._deadline
-        late = late or self._clock.is_over(SHARE_AT_MOST)
+        longer = LONGER if self._is_large() else 1.0
+        seconds = self._limits.seconds
+        late = seconds is not None and monotonic() > self._began + longer * seconds
+        late = late or self._clock.is_over(self._share_at_most())
         return self.interrupted or self._left <= 0 or late
 
     def go_on(self) -> None:
         """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
         if self.best is not None:
-            self._clock.go_on(SHARE_AT_MOST)
+            self._clock.go_on(self._share_at_most())
 
     def affords(self, tilings: Tilings) -> bool:
         """Return whether there is time to evaluate tilings, and to write the plan they lead to.
@@ -112,7 +128,7 @@ class Evaluation:
             return True
         reads = self._counts.of_all(tilings)
         return self._clock.has_seconds(
-            pace.seconds_to_schedule(tasks, reads), SHARE_AT_MOST
+            pace.seconds_to_schedule(tasks, reads), self._share_at_most()
         ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
 
     def question(self, tilings: Tilings) -> Question | None:
@@ -123,8 +139,10 @@ class Evaluation:
             tilings=tilings,
             rules=tuple(self._rules_worth_asking()),
             latest=self._latest(),
-            justifies=self._justifies is True,
+            justifies=self._justifies is True or self._shares is not None,
             seconds=self._seconds_at_most(),
+            shares=self._shares,
+            packed_below=self._open.opened,
         )
 
     def learn(self, values: Values) -> None:
@@ -155,13 +173,14 @@ class Evaluation:
         Where that by the best rule so far is not promising, those by the others are not, either.
         """
         self._left -= len(problem.tasks)
+        self._shares = shares_of(problem) if self._limits.justifies else None
         reads = reads_of(problem)
         began = self._clock.now()
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
-        until = SHARE_AT_MOST if self._least else SHARE_OF_FIRST
+        until = self._share_at_most() if self._least else SHARE_OF_FIRST
         rules, most = self._rules_worth_asking(), self._seconds_at_most()
-        for schedule in promising_schedules(problem, rules, latest, most):
+        for schedule in promising_schedules(problem, rules, latest, most, self._shares):
             self._left -= len(problem.tasks)
             self._note(schedule.trial.rule, schedule.score)
             self._seconds_of_last = self._clock.now() - began
@@ -171,10 +190,34 @@ class Evaluation:
                 return
             began = self._clock.now()
 
+    def _value_once_packed(self, tiled: TiledProblem) -> Worth | None:
+        """Return what a schedule with open addresses is worth once it is justified.
+
+        Addresses are looked for where it is shorter then than the best one was before it had some;
+        what is not is worth no less than the best.
+        """
+        kept, share = self.best, self._share_at_most()
+        least = kept.worth if kept is not None and kept.has_plan else None
+        needed = self._open.seconds_to_have_plan(tiled.problem)
+        has_time = least is None or self._clock.has_seconds(needed, share)
+        if not has_time or not self._open.is_worth_opening(tiled):
+            return _greater(self._open.expected(tiled), least)
+        opened = self._open.once_opened(tiled, share)
+        cycles = opened.value or 0
+        if cycles >= self._open.opened:
+            return _greater(opened.worth, least)
+        packed = self._open.once_packed(opened, share)
+        if packed.worth is not None and (least is None or packed.worth < least):
+            self._open.note(packed, tiled.value or 0, cycles)
+        self._keep_if_better(packed)
+        return packed.worth
+
     def _value_once_justified(self, tiled: TiledProblem) -> Worth | None:
+        if tiled.is_open:
+            return self._value_once_packed(tiled)
         if not self._is_worth_justifying(tiled):
             return tiled.worth
-        with self._clock.pace.measured(Step.JUSTIFY, _rows_of_a_plan(tiled.problem)):
+        with self._clock.pace.measured(Step.JUSTIFY, rows_of_a_plan(tiled.problem)):
             shorter = tiled.once_justified()
         if shorter.justified is None:
             return tiled.worth
@@ -193,10 +236,10 @@ class Evaluation:
             return False
         is_near = (tiled.value or 0) <= self._latest()
         needed = self._seconds_to_justify(tiled.problem)
-        return is_near and self._clock.has_seconds(needed, SHARE_AT_MOST)
+        return is_near and self._clock.has_seconds(needed, self._share_at_most())
 
     def _seconds_to_justify(self, problem: Problem) -> float:
-        return self._clock.pace.seconds(Step.JUSTIFY, _rows_of_a_plan(problem))
+        return self._clock.pace.seconds(Step.JUSTIFY, rows_of_a_plan(problem))
 
     def winner_of(self, problems: Sequence[Problem]) -> int | None:
         """Return which problem's plan search makes the shortest in a moment, and go on with it.
@@ -210,20 +253,37 @@ class Evaluation:
         if left is None or left < LEAST_FOR_RACE or not may_race:
             return None
         moment = SHARE_OF_RACE * left
+        has_steps = all(
+            moment > STEPS_OF_RACE * self._open.seconds_to_open(one) for one in problems
+        )
         rivals: list[tuple[Cycles, int, TiledProblem]] = []
         for number, problem in enumerate(problems):
             some = (TiledProblem(problem=problem, schedule=one) for one in self._schedules(problem))
             tiled = min(some, key=lambda one: one.worth or (), default=None)
-            needed = (len(problems) - number) * (moment + self._seconds_to_justify(problem))
-            if tiled is None or not self._clock.has_seconds(needed, SHARE_AT_MOST):
+            if tiled is None:
                 return None
-            plan = tiled.plan()
+            needed = self._open.seconds_to_have_plan if tiled.is_open else self._seconds_to_justify
+            seconds = (len(problems) - number) * (moment + needed(problem))
+            if not self._clock.has_seconds(seconds, self._share_at_most()):
+                return None
+            cycles: Cycles | None = None
+            if tiled.is_open:
+                share, schedule = self._share_at_most(), tiled
+                tiled = self._open.once_packed(self._open.once_opened(schedule, share), share)
+                if not has_steps:
+                    cycles = self._open.once_overfull(schedule, share).value
+            plan = tiled.justified_plan() or tiled.plan()
             if plan is None:
                 return None
-            rivals.append((cycles_after_a_moment(problem, plan, moment), number, tiled))
+            if cycles is None:
+                cycles = cycles_after_a_moment(problem, plan, moment)
+            rivals.append((cycles, number, tiled))
         _, number, winner = min(rivals, key=lambda one: one[:2])
         self._shortest = self.best
         self.best = self._scheduled = winner
+        if winner.opened is not None and winner.schedule is not None:
+            self._open.note(winner, winner.schedule.score[0], winner.opened.makespan)
+        self._say_if_shorter(winner)
         return number
 
     @property
@@ -244,6 +304,19 @@ class Evaluation:
         advances = advances_of(operators_of(best.problem), best.schedule.state)
         return dict(zip(groups, advances.tolist(), strict=True))
 
+    def _is_large(self) -> bool:
+        """Return whether the search for tiles gains more than the one behind it.
+
+        Plans are large then, but soon justified.
+        """
+        best = self.best
+        if self._shares is None or best is None or len(best.problem.tasks) <= LARGE:
+            return False
+        return self._open.opens_soon(best.problem)
+
+    def _share_at_most(self) -> float:
+        return LONGER * SHARE_AT_MOST if self._is_large() else SHARE_AT_MOST
+
     def _seconds_at_most(self) -> float | None:
         """Return for how long a schedule may be made; ``None`` without a limit of time."""
         if self.best is None or not self._clock.is_limited:
@@ -254,7 +327,9 @@ class Evaluation:
         """Return the rules, the best first, without those that were always far behind others."""
         least = min(self._least.values(), default=0)
         known = {rule: self._least.get(rule, least) for rule in EVALUATION_RULES}
-        return sorted((one for one in known if known[one] <= MARGIN * least), key=known.__getitem__)
+        near = [one for one in known if known[one] <= MARGIN * least]
+        most = RULES_WHEN_OPEN if self._least and self._shares is not None else len(near)
+        return sorted(near, key=known.__getitem__)[:most]
 
     def _latest(self) -> int:
         """Return the cycles that a promising schedule takes at most."""
@@ -267,18 +342,29 @@ class Evaluation:
     def _keep_if_better(self, tiled: TiledProblem) -> None:
         if tiled.justified is None and _is_better(tiled, self._scheduled):
             self._scheduled = tiled
-        if tiled.value is not None and _is_better(tiled, self.best):
+        if tiled.value is None:
+            return
+        if not tiled.has_plan:
+            # What has no addresses yet is said to nobody; it is the answer to an early interrupt.
+            self.best = self.best or tiled
+            return
+        if self.best is None or not self.best.has_plan or _is_better(tiled, self.best):
             self.best = tiled
             self._seconds_of_best = self._seconds_of_last
-            # Behind a race and among ties, what is better than the best is not shorter than all.
-            if self._said is None or tiled.value < self._said:
-                self._said = tiled.value
-                self._limits.on_better(tiled.value, len(tiled.problem.tasks))
+            self._say_if_shorter(tiled)
+
+    def _say_if_shorter(self, tiled: TiledProblem) -> None:
+        """Tell of a plan unless one that is as short was told of.
+
+        Behind a race and among ties, what is better than the best is not shorter than all.
+        """
+        if tiled.value is not None and (self._said is None or tiled.value < self._said):
+            self._said = tiled.value
+            self._limits.on_better(tiled.value, len(tiled.problem.tasks))
 
 
-def _rows_of_a_plan(problem: Problem) -> int:
-    """Return about how many rows a plan of a problem has."""
-    return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
+def _greater(one: Worth | None, other: Worth | None) -> Worth | None:
+    return max((some for some in (one, other) if some is not None), default=None)
 
 
 def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:

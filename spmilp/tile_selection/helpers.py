@@ -18,6 +18,8 @@ from spmilp.interruptible import Background
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import Quantity
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.kernels.records import NEVER, Shares
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import Tilings
@@ -50,6 +52,10 @@ class Question:
         Schedules that are sure to take more cycles are given up.
     justifies
         Whether the best schedule is justified unless it takes more cycles than that.
+    shares
+        Schedules leave addresses open: the part of each memory that may be filled.
+    packed_below
+        Addresses are found for one that takes fewer cycles once it is justified.
     seconds
         Schedules that take longer to make are given up, too; ``None`` for no limit.
     """
@@ -59,6 +65,8 @@ class Question:
     latest: Cycles
     justifies: bool
     seconds: float | None = None
+    shares: Shares | None = None
+    packed_below: Cycles = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +219,8 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     problem = subject.lower(question.tilings)
     if groups_that_do_not_fit(problem):
         return Values(tasks=0)
-    found = list(promising_schedules(problem, question.rules, question.latest, question.seconds))
+    limits = question.latest, question.seconds, question.shares
+    found = list(promising_schedules(problem, question.rules, *limits))
     values = Values(
         tasks=len(problem.tasks),
         schedules=tuple((one.trial.rule, one.score) for one in found),
@@ -220,8 +229,14 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     is_makespan = problem.objective.first is Quantity.MAKESPAN
     if best is None or not question.justifies or not is_makespan or best.score[0] > question.latest:
         return values
-    tiled = TiledProblem(problem=problem, schedule=best).once_justified()
-    return values if tiled.justified is None else replace(values, justified=tiled.worth)
+    tiled = TiledProblem(problem=problem, schedule=best)
+    if question.shares is None:
+        tiled = tiled.once_justified()
+        return values if tiled.justified is None else replace(values, justified=tiled.worth)
+    tiled = tiled.once_opened(Clock(None))
+    if (tiled.value or 0) < question.packed_below:
+        tiled = tiled.once_packed(Clock(None))
+    return replace(values, justified=tiled.worth)
 
 
 def _without_search(subject: NetworkOnMachine) -> NetworkOnMachine:

@@ -20,7 +20,7 @@ from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
-MOST_TASKS_EVALUATED, MOST_WITHIN_TIME = 120_000, 400_000
+MOST_TASKS_EVALUATED, MOST_WITHIN_TIME = 120_000, 2_000_000
 """Tasks of all problems together, and where there is a limit of time besides."""
 
 SOON_COMPARED = 30

@@ -11,12 +11,14 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.dram import needs_no_dram_addresses
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.serial.extract import columns_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import plan_from
-from spmilp.solvers.partial_order.shortening import JustifiedPlan
+from spmilp.solvers.partial_order.repacking import FIRST_SHARE
+from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 
 Worth: TypeAlias = tuple[int, ...]
 """Quantities of a plan in the order of the problem's objective; of two the lesser is better, and
@@ -29,6 +31,10 @@ JUSTIFIED = "justified"
 """The source of a schedule's plan at other times."""
 
 
+LESS_FULL = 0.8
+"""Of each memory, where no addresses were found for a schedule that fills it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TiledProblem:
     """A problem, and what is known of its plans before a solver begins.
@@ -38,8 +44,11 @@ class TiledProblem:
     schedule
         The best one that its tile sizes were evaluated by; ``None`` where they were not searched
         for, and where there is no schedule.
+    opened
+        The schedule at justified times, where it leaves addresses open.
     justified
-        The schedule's plan at justified times, which is made when it is asked for.
+        The schedule's plan at justified times, which is made when it is asked for. Where the
+        schedule leaves addresses open, it has found some.
     known
         A plan from before, in place of a schedule.
     interrupted
@@ -48,6 +57,7 @@ class TiledProblem:
 
     problem: Problem
     schedule: Found | None = None
+    opened: OpenSchedule | None = None
     justified: JustifiedPlan | None = None
     known: Plan | None = None
     interrupted: bool = False
@@ -56,7 +66,8 @@ class TiledProblem:
     def worth(self) -> Worth | None:
         """All quantities of the schedule, or of the known plan; ``None`` without either."""
         if self.schedule is not None:
-            first = () if self.justified is None else (self.justified.makespan,)
+            shorter = self.justified or self.opened
+            first = () if shorter is None else (shorter.makespan,)
             return (*first, *self.schedule.score[len(first) :])
         if self.known is not None:
             claim, order = claimed(self.known.claim), self.problem.objective.order
@@ -73,16 +84,76 @@ class TiledProblem:
         """What the plan comes from, for people."""
         return HINT if self.justified is None else JUSTIFIED
 
+    @property
+    def is_open(self) -> bool:
+        """Whether its schedule leaves addresses open."""
+        return self.schedule is not None and self.schedule.shares is not None
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether its value is that of a plan: no addresses are yet to be found."""
+        return self.value is not None and (self.justified is not None or not self.is_open)
+
     @collector_paused()
     def verdict(self) -> Verdict | None:
         """Return the checker's verdict on the justified plan.
 
         ``None`` where there is no such plan, or the checker has something against it.
         """
-        origin = None if self.justified is None else self.plan()
-        plan = None if self.justified is None or origin is None else self.justified.plan(origin)
+        plan = self.justified_plan()
         verdict = None if plan is None else Verdict.on(self.problem, plan)
         return None if verdict is None or verdict.violations else verdict
+
+    @collector_paused()
+    def justified_plan(self) -> Plan | None:
+        """Return the plan at justified times; ``None`` where there is none."""
+        if self.schedule is None or self.justified is None:
+            return None
+        if self.is_open:
+            return self._as_plan(self.schedule, self.justified.columns())
+        origin = self.plan()
+        return None if origin is None else self.justified.plan(origin)
+
+    @collector_paused()
+    def once_opened(self, clock: Clock, share: float = FIRST_SHARE) -> "TiledProblem":
+        """Return it with the schedule, which leaves addresses open, at justified times.
+
+        Parameters
+        ----------
+        share
+            Of each memory, to be filled at most where something moves.
+        """
+        if self.schedule is None or self.opened is not None:
+            return self
+        columns = columns_of(self.problem, self.schedule.state)
+        return replace(self, opened=OpenSchedule(self.problem, columns, clock, share))
+
+    @collector_paused()
+    def once_packed(self, clock: Clock) -> "TiledProblem":
+        """Return it with addresses for its open schedule.
+
+        Where none are found, with the better of two others by the same rule: one that fills
+        memories less, and one with addresses from the beginning. When the time is over there is
+        none but that.
+        """
+        found = None if self.opened is None else self.opened.packed()
+        if found is not None:
+            return replace(self, justified=found)
+        if self.schedule is None or self.schedule.shares is None:
+            return self
+        addressed = self.schedule.filled(self.problem, None)
+        best = replace(self, schedule=addressed, opened=None)
+        if clock.is_over():
+            return best
+        best = best.once_justified()
+        roomy = self.schedule.filled(self.problem, LESS_FULL * self.schedule.shares)
+        if roomy is None:
+            return best
+        columns = columns_of(self.problem, roomy.state)
+        found = OpenSchedule(self.problem, columns, clock, LESS_FULL).packed()
+        if found is None or (best.value is not None and best.value <= found.makespan):
+            return best
+        return replace(self, schedule=roomy, justified=found)
 
     @collector_paused()
     def once_justified(self) -> "TiledProblem":
@@ -94,16 +165,25 @@ class TiledProblem:
             decisions = self.plan()
         if decisions is None:
             return self
-        return replace(self, justified=JustifiedPlan(self.problem, decisions))
+        return replace(self, justified=JustifiedPlan.of(self.problem, decisions))
 
     @collector_paused()
     def plan(self) -> Plan | None:
-        """Return the known plan, or the schedule as one, whose bound takes next to no time."""
+        """Return the known plan, or the schedule as one, whose bound takes next to no time.
+
+        Where the schedule leaves addresses open, it is that by the same rule with addresses.
+        """
         if self.schedule is None:
             return self.known
+        if self.is_open:
+            return self._as_plan(self.schedule.filled(self.problem, None))
+        return self._as_plan(self.schedule)
+
+    def _as_plan(self, found: Found | None, columns: PlanColumns | None = None) -> Plan | None:
+        if found is None:
+            return None
         try:
-            bound = fast_bound(self.problem)
-            return plan_from(self.problem, self.schedule, bound, "list")
+            return plan_from(self.problem, found, fast_bound(self.problem), "list", columns)
         except DoesNotFitError:
             return None
 

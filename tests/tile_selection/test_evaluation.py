@@ -23,6 +23,7 @@ from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.search import TileSearch
+from spmilp.tile_selection.tiled_problem import TiledProblem
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 
@@ -53,12 +54,10 @@ def test_where_the_checker_rejects_a_justified_plan_the_schedule_is_the_answer(
 ) -> None:
     found = lower_network(*loaded, tile_search=TileSearch(problems=1))
     assert found.justified is not None
-    origin = found.plan()
-    assert origin is not None
-    wrong = found.justified.plan(origin)
+    wrong = found.justified_plan()
     assert wrong is not None
     cut = replace(wrong, transfers=wrong.transfers[:-1])
-    monkeypatch.setattr(type(found.justified), "plan", lambda self, origin: cut)
+    monkeypatch.setattr(TiledProblem, "justified_plan", lambda self: cut)
     assert found.verdict() is None
     plan = found.plan()
     assert plan is not None
@@ -70,20 +69,23 @@ class Unchanged:
 
     asked = 0
 
-    def __init__(self, problem: Problem, decisions: PlanColumns) -> None:
-        Unchanged.asked += 1
-        self.makespan = int(decisions.end.max())
+    def __init__(self, makespan: int) -> None:
+        self.makespan = makespan
+
+    @classmethod
+    def of(cls, problem: Problem, decisions: PlanColumns) -> "Unchanged":
+        cls.asked += 1
+        return cls(int(decisions.end.max()))
 
 
 @pytest.mark.parametrize(
     ("quantity", "asked"), [(Quantity.MAKESPAN, 1), (Quantity.DRAM_TRAFFIC, 0)]
 )
 def test_what_gains_nothing_is_asked_no_more(
-    loaded: tuple[Network, MachineFile],
-    monkeypatch: pytest.MonkeyPatch,
-    quantity: Quantity,
-    asked: int,
+    monkeypatch: pytest.MonkeyPatch, quantity: Quantity, asked: int
 ) -> None:
+    """Where a memory lies between scratchpads and DRAM, schedules have addresses."""
+    loaded = load(MODEL, "gap9")
     monkeypatch.setattr(tiled_problem, "JustifiedPlan", Unchanged)
     Unchanged.asked = 0
     found = lower_network(*loaded, quantity, TileSearch(problems=4))
@@ -106,7 +108,7 @@ def test_with_a_time_limit_schedules_that_take_too_long_to_make_are_given_up(
     promising = evaluation.promising_schedules
 
     def watched(problem: Problem, *limits: Any) -> Iterator[Found]:
-        allowed.append(limits[-1])
+        allowed.append(limits[2])
         return promising(problem, *limits)
 
     monkeypatch.setattr(evaluation, "promising_schedules", watched)

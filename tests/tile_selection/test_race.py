@@ -12,7 +12,6 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES
 from spmilp.tile_selection.evaluation import Evaluation
@@ -28,7 +27,7 @@ MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
 
 @pytest.fixture(scope="module")
 def loaded() -> tuple[Network, MachineFile]:
-    return load(MODEL, "mesh4x4")
+    return load(MODEL, "xdna1")
 
 
 @pytest.fixture
@@ -98,11 +97,15 @@ def test_what_is_better_than_the_winner_alone_is_kept_and_not_said(
     network, machine = loaded[0], loaded[1].machine
     first = first_choice(network, machine)
     choices = (first, *map(first.with_parameters, ALTERNATIVES))
-    problems = {least_value(p): p for p in (first.lower(one.tilings) for one in choices if one)}
-    best, middle, *_, worst = (problems[value] for value in sorted(filter(None, problems)))
+    counts, clock = PieceCounts(network, machine), Clock(1000.0)
+    problems = {
+        Evaluation(counts, TileSearch(), None, clock).value_of(problem) or (0,): problem
+        for problem in (first.lower(one.tilings) for one in choices if one)
+    }
+    best, middle, worst = (problems[worth] for worth in sorted(problems)[:3])
     said: list[int] = []
     limits = TileSearch(on_better=lambda value, _: said.append(value))
-    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
+    evaluated = Evaluation(counts, limits, None, clock)
 
     evaluated.value_of(best)
     before = list(said)

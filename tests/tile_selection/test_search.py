@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -18,6 +18,7 @@ from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.schedules import Rule, least_value, promising_schedules
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection import search as tile_search
+from spmilp.tile_selection.evaluation import RULES_WHEN_OPEN
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
@@ -46,12 +47,12 @@ def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
 ) -> None:
     network, machine = loaded[0], loaded[1].machine
     said: list[tuple[int, int]] = []
-    limits = TileSearch(tasks=6_000, on_better=lambda *better: said.append(better))
+    limits = TileSearch(tasks=30_000, on_better=lambda *better: said.append(better))
     found = search(loaded, first, limits)
 
     values = [value for value, _ in said]
     assert values == sorted(values, reverse=True)
-    assert least_value(lower(network, machine, first.tilings)) in values
+    assert values[0] <= (least_value(lower(network, machine, first.tilings)) or 0)
     assert values[-1] < values[0]
     assert (found.value, len(found.problem.tasks)) == said[-1]
     assert (least_value(found.problem) or 0) >= values[-1]
@@ -124,12 +125,10 @@ def test_rules_that_are_far_behind_and_tiles_without_promise_are_asked_no_more(
     late: list[bool] = []
     least: dict[Rule, int] = {}
 
-    def watched(
-        problem: Problem, rules: Sequence[Rule], latest: int, seconds: float | None
-    ) -> Iterator[Found]:
+    def watched(problem: Problem, rules: Sequence[Rule], *limits: Any) -> Iterator[Found]:
         asked.append(tuple(rules))
         late.append(True)
-        for found in promising_schedules(problem, rules, latest, seconds):
+        for found in promising_schedules(problem, rules, *limits):
             late[-1] = False
             rule = found.trial.assignment, found.trial.order
             least[rule] = min(found.score[0], least.get(rule, found.score[0]))
@@ -140,7 +139,8 @@ def test_rules_that_are_far_behind_and_tiles_without_promise_are_asked_no_more(
     assert asked[0] == EVALUATION_RULES
     behind = {rule for rule, value in least.items() if value > 1.05 * min(least.values())}
     assert behind
-    assert set(asked[-1]) == set(EVALUATION_RULES) - behind
+    assert set(asked[-1]) <= set(EVALUATION_RULES) - behind
+    assert len(asked[-1]) == RULES_WHEN_OPEN
     assert asked[-1][0] == min(least, key=least.__getitem__)
     assert any(late)
     assert not all(late)

@@ -25,6 +25,10 @@ class Step(Enum):
     """For each row: a plan from the tables of a schedule."""
     JUSTIFY = 1.4e-5
     """For each row: a plan's double justification with its addresses, tables included."""
+    OPEN = 3.5e-6
+    """For each row: a schedule's double justification with open addresses."""
+    PACK = 1e-5
+    """For each row: addresses for such a schedule."""
     CHECK = 1.25e-5
     """For each row."""
     WRITE = 1.3e-5
@@ -40,7 +44,7 @@ class Step(Enum):
 ROWS_OF_A_READ = 2
 """Of the plan, about, where that is not there yet."""
 
-UNEVEN = frozenset({Step.BOUND, Step.STRUCTURE, Step.ROOFLINE})
+UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.STRUCTURE, Step.ROOFLINE})
 """Steps whose work for a unit differs from problem to problem, and says nothing of the machine."""
 
 SIGNIFICANT = 0.05

@@ -11,7 +11,7 @@ import numpy as np
 
 from spmilp.compiled import part
 from spmilp.machine.machine import Memory
-from spmilp.solvers.kernels.records import ONE, Ints, Table, tables
+from spmilp.solvers.kernels.records import ONE, Ints, Shares, Table, tables
 
 FREE = -1
 RESERVED = -2
@@ -29,18 +29,33 @@ class AddressSpace(NamedTuple):
     length: Ints
 
 
-def new_address_space(memories: tuple[Memory, ...], blocks: int) -> AddressSpace:
+def new_address_space(
+    memories: tuple[Memory, ...], blocks: int, shares: Shares | None = None
+) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
     A memory without limit has none: its addresses are given out in the end.
+
+    Parameters
+    ----------
+    shares
+        Where addresses are open: of each memory the part of its usable bytes that may be filled.
+        They are one block then, whatever is reserved between.
     """
     space = AddressSpace(
         blocks=tables((len(memories), blocks), "start", "holder", "free_from"),
         length=np.zeros(len(memories), np.int64),
     )
     for memory in memories:
-        if memory.size is not None:
+        if memory.usable is None or memory.size is None:
+            continue
+        if shares is None:
             _fill_row(space, memory, memory.size)
+        else:
+            row, filled = space.blocks[memory.index], int(memory.usable * shares[memory.index])
+            row[0] = (0, FREE, 0)
+            row[1] = (filled // memory.alignment * memory.alignment, RESERVED, 0)
+            space.length[memory.index] = 1
     return space
 
 

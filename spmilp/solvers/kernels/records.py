@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = NDArray[Any]
+Shares: TypeAlias = NDArray[np.float64]
 
 NONE = cast(int, np.int64(-1))
 SET_ASIDE = cast(int, np.int64(-2))

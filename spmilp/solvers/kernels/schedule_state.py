@@ -124,14 +124,17 @@ class ScheduleState(NamedTuple):
     ``residencies``
         ``slice`` held (-1 for scratch, -2 while set aside), ``memory``, ``offset``, ``bytes``,
         ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,
-        ``filled_by_task`` or ``filled_by_transfer``, whether it is ``alive``, the ``following``
+        ``filled_by_task`` or ``filled_by_transfer``, the residency whose bytes it ``overwrites`` in
+        place, whether it is ``alive``, the ``following``
         residency of the same slice, and the task by which it is ``pinned``.
     ``transfers``
         ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
     ``prices``
         of the blocks of the memory in which bytes are wanted: from when each could be free
         (``free_from``, ``NEVER`` if it must stay), what evicting its holder costs (``cost``), and
-        the end of the ``store`` that has to come before, once it was asked for.
+        the end of the ``store`` that has to come before, once it was asked for. With open
+        addresses, the ``next`` block that can be cleared, no sooner than this one, or -1; and a
+        ``mark`` of those that are.
     ``counts``
         of residencies and transfers, the task, slice and memory that failed, and the latest
         makespan wanted; see ``COUNT_...``.
@@ -142,6 +145,11 @@ class ScheduleState(NamedTuple):
         fill, too; 0 where no engine can.
     ``cast_links``
         room for the links of such a transfer.
+    ``is_open``
+        Whether addresses are open: bytes are taken in pieces, wherever they are free, and the
+        addresses of residencies mean nothing.
+    ``chosen``
+        room for the residencies that are to be evicted then.
     """
 
     tasks: Table
@@ -168,6 +176,8 @@ class ScheduleState(NamedTuple):
     scale: int
     reach: int
     cast_links: Ints
+    is_open: bool
+    chosen: Ints
     weights: Weights
 
     def made_residencies(self) -> Table:

@@ -8,7 +8,7 @@ from itertools import product
 from spmilp.errors import Shortage
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.records import NEVER, Ints
+from spmilp.solvers.kernels.records import NEVER, Ints, Shares
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.extract import Scorer
 from spmilp.solvers.kernels.serial.run import Runner
@@ -78,7 +78,10 @@ class Found:
     order
         In which the tasks were placed.
     again
-        Makes the same tables once more.
+        Makes the same tables once more; or with open addresses, when it is given the part of each
+        memory that may be filled, and ``None`` where there is no schedule then.
+    shares
+        With which it was made; ``None`` where it has addresses.
     """
 
     def __init__(
@@ -87,21 +90,33 @@ class Found:
         trial: Trial,
         order: Ints,
         state: ScheduleState,
-        again: Callable[[], ScheduleState],
+        again: Callable[[Shares | None], ScheduleState | None],
+        shares: Shares | None = None,
     ) -> None:
         self.score = score
         self.trial = trial
         self.order = order
         self._state: ScheduleState | None = state
         self._again = again
+        self.shares = shares
 
     @property
     def state(self) -> ScheduleState:
         """The schedule's tables."""
         state = self._state
         if state is None:
-            state = self._state = self._again()
+            state = self._state = self._again(self.shares)
+        if state is None:
+            raise RuntimeError(f"{self.trial}: no schedule, where there was one")
         return state
+
+    def filled(self, problem: Problem, shares: Shares | None) -> "Found | None":
+        """Return what the same trial finds for other shares, or with addresses; ``None`` without a
+        schedule."""
+        state = self._again(shares)
+        if state is None:
+            return None
+        return Found(Scorer(problem)(state), self.trial, self.order, state, self._again, shares)
 
     def release(self) -> None:
         """Let the tables go."""
@@ -126,6 +141,8 @@ class Portfolio:
         A trial that is sure to take more cycles is given up.
     seconds
         A trial that takes longer to make is given up; ``None`` for no limit.
+    shares
+        Schedules with open addresses: the part of each memory that may be filled.
     """
 
     def __init__(
@@ -135,8 +152,10 @@ class Portfolio:
         only: Sequence[tuple[str, str]] = (),
         latest: Cycles = NEVER,
         seconds: float | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self._problem = problem
+        self._shares = shares
         self._runner = runner
         self._seconds = seconds
         self._score = Scorer(problem)
@@ -233,7 +252,13 @@ class Portfolio:
         order, cores = self._decided(trial)
         weights, casts = trial.weights, trial.multicasts
         stop, state = self._runner.run(
-            order, cores, weights, self._latest, multicasts=casts, seconds=self._seconds
+            order,
+            cores,
+            weights,
+            self._latest,
+            multicasts=casts,
+            seconds=self._seconds,
+            shares=self._shares,
         )
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, state)
@@ -247,7 +272,8 @@ class Portfolio:
                 self._mixtures[orders].add(order, cores, state)
         self._scores[trial] = self._score(state)
 
-        def again() -> ScheduleState:
-            return self._runner.run(order, cores, weights, multicasts=casts)[1]
+        def again(shares: Shares | None) -> ScheduleState | None:
+            stop, state = self._runner.run(order, cores, weights, multicasts=casts, shares=shares)
+            return state if stop is Stop.DONE else None
 
-        return Found(self._scores[trial], trial, order, state, again)
+        return Found(self._scores[trial], trial, order, state, again, self._shares)

@@ -11,8 +11,9 @@ from spmilp.errors import Shortage
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.kernels.records import NEVER
-from spmilp.solvers.kernels.serial.extract import plan_of
+from spmilp.solvers.kernels.plan_columns import PlanColumns
+from spmilp.solvers.kernels.records import NEVER, Shares
+from spmilp.solvers.kernels.serial.extract import columns_of, plan_of_columns
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.orders import banded_chains, banded_operators
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
@@ -35,12 +36,19 @@ class Schedules:
     only
         Assignments and orders to be tried instead of the whole portfolio, each as it is known: with
         one memory for each transfer.
+    shares
+        Schedules with open addresses: the part of each memory that may be filled.
     """
 
-    def __init__(self, problem: Problem, only: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        only: Sequence[tuple[str, str]] = (),
+        shares: Shares | None = None,
+    ) -> None:
         self._problem = problem
         self.runner = Runner(problem, multicasts=not only)
-        self._portfolio = Portfolio(problem, self.runner, only)
+        self._portfolio = Portfolio(problem, self.runner, only, shares=shares)
         self._trials = iter(self._portfolio)
         self._made: list[Found | None] = []
         self._lock = Lock()
@@ -113,8 +121,15 @@ class Schedules:
         return all(found.score < one.score for one in alike)
 
 
-def plan_from(problem: Problem, found: Found, bound: Bound, solver: str) -> Plan:
+def plan_from(
+    problem: Problem, found: Found, bound: Bound, solver: str, columns: PlanColumns | None = None
+) -> Plan:
     """Return a schedule as a plan that says by which rules it was made.
+
+    Parameters
+    ----------
+    columns
+        What was made of it, in place of the schedule itself.
 
     Raises
     ------
@@ -125,7 +140,9 @@ def plan_from(problem: Problem, found: Found, bound: Bound, solver: str) -> Plan
     settings = (("assignment", trial.assignment), ("order", trial.order))
     weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
     alone = () if trial.multicasts else (("multicasts", "no"),)
-    return plan_of(problem, found.state, bound, solver, (*settings, *weights, *alone))
+    if columns is None:
+        columns = columns_of(problem, found.state)
+    return plan_of_columns(problem, columns, bound, solver, (*settings, *weights, *alone))
 
 
 def _schedules(context: SearchContext) -> Schedules:
@@ -149,6 +166,7 @@ def schedules_by(
     rules: Sequence[Rule] = EVALUATION_RULES,
     latest: Cycles = NEVER,
     seconds: float | None = None,
+    shares: Shares | None = None,
 ) -> Iterator[Found]:
     """Yield what some of the rules find, one after another.
 
@@ -158,8 +176,10 @@ def schedules_by(
         A schedule that is sure to take more cycles is given up, and no other is made.
     seconds
         The same for one that takes longer to make; ``None`` for no limit.
+    shares
+        Schedules with open addresses: the part of each memory that may be filled.
     """
-    portfolio = Portfolio(problem, Runner(problem), rules, latest, seconds)
+    portfolio = Portfolio(problem, Runner(problem), rules, latest, seconds, shares)
     for found in portfolio:
         if found is not None:
             yield found
@@ -168,7 +188,11 @@ def schedules_by(
 
 
 def promising_schedules(
-    problem: Problem, rules: Sequence[Rule], latest: Cycles, seconds: float | None = None
+    problem: Problem,
+    rules: Sequence[Rule],
+    latest: Cycles,
+    seconds: float | None = None,
+    shares: Shares | None = None,
 ) -> Iterator[Found]:
     """Yield what :func:`schedules_by` does; where there are bands or chains, by their rules first.
 
@@ -177,7 +201,7 @@ def promising_schedules(
     """
     if banded_operators(problem):
         first = CHAINS_RULES if banded_chains(problem) else BANDS_RULES
-        yield from schedules_by(problem, first, latest, seconds)
+        yield from schedules_by(problem, first, latest, seconds, shares)
         rules = [rule for rule in rules if rule not in BANDS_RULES]
     if rules:
-        yield from schedules_by(problem, rules, latest, seconds)
+        yield from schedules_by(problem, rules, latest, seconds, shares)

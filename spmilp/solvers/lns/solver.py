@@ -1,9 +1,11 @@
 """Large-neighbourhood search as a solver: initial solutions, then steps from the best of them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
@@ -11,6 +13,11 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.kernels.plan_columns import PlanColumns
+from spmilp.solvers.kernels.records import NEVER
+from spmilp.solvers.kernels.serial.extract import columns_of
+from spmilp.solvers.kernels.serial.run import can_be_open
+from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
@@ -41,6 +48,7 @@ class InitialSolutions:
     """
 
     def __init__(self, context: SearchContext) -> None:
+        self._context = context
         self._bound = context.bound
         self._clock = context.clock
         self._schedules = Schedules.of(context)
@@ -49,6 +57,15 @@ class InitialSolutions:
     def reason(self) -> str:
         """Why there is no schedule, where there is none."""
         return self._schedules.reason
+
+    def open_schedules(self) -> Iterator[PlanColumns]:
+        """Yield what the rules decide with open addresses, the best of each assignment first."""
+        schedules = self._context.shared(_open_schedules)
+        for _ in schedules:
+            if self._clock.is_over(SHARE_OF_OPEN):
+                break
+        for found in in_turn(schedules.kept):
+            yield columns_of(self._context.problem, found.state)
 
     def makespans(self) -> Iterator[int]:
         """Try the rules one after another; yield the makespan of each schedule."""
@@ -60,16 +77,26 @@ class InitialSolutions:
 
     def plans(self) -> Iterator[Plan]:
         """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
-        rank: Counter[tuple[str, bool]] = Counter()
-        order: list[tuple[int, int]] = []
-        kept = self._schedules.kept
-        for position, found in enumerate(kept):
-            family = found.trial.assignment.split()[0], found.trial.multicasts
-            order.append((rank[family], position))
-            rank[family] += 1
-        for _, position in sorted(order):
+        for found in in_turn(self._schedules.kept):
             with suppress(DoesNotFitError):
-                yield self._schedules.plan(kept[position], self._bound)
+                yield self._schedules.plan(found, self._bound)
+
+
+def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
+    """Yield the best schedule of each assignment, then the second of each, and so on."""
+    rank: Counter[tuple[str, bool]] = Counter()
+    order: list[tuple[int, int]] = []
+    for position, found in enumerate(kept):
+        family = found.trial.assignment.split()[0], found.trial.multicasts
+        order.append((rank[family], position))
+        rank[family] += 1
+    for _, position in sorted(order):
+        yield kept[position]
+
+
+def _open_schedules(context: SearchContext) -> Schedules:
+    problem = context.problem
+    return Schedules(problem, shares=np.ones(len(problem.machine.memories)))
 
 
 NAME = "lns"
@@ -77,8 +104,15 @@ NAME = "lns"
 FIRST_ROUNDS = 2
 """Double justifications of each initial solution, before one is chosen."""
 
-SHARE_OF_CHOICE = 0.45
-"""Of the time, at most, until an initial solution is chosen."""
+SMALL = 150
+"""Tasks up to which plans of the list scheduler are initial solutions besides."""
+
+SHARE_OF_OPEN = 0.1
+"""Of the time, at most, for its schedules with open addresses."""
+
+SHARE_OF_CHOICE, SHARE_OF_OPEN_CHOICE = 0.45, 0.2
+"""Of the time, at most, until an initial solution is chosen; where the plan to begin with has been
+justified with open addresses before, others are seldom better."""
 
 ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
 """Without a time limit there are so many steps that about so many activities are moved."""
@@ -92,11 +126,14 @@ PATIENCE = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A plan's schedule with addresses, and how short it becomes with all addresses open."""
+    """A plan's schedule with addresses, and how short it becomes with all addresses open.
+
+    A schedule of the list scheduler with open addresses has none yet: ``addressed`` is ``None``.
+    """
 
     context: ScheduleContext
     fill: FillLimits
-    addressed: TimedSchedule
+    addressed: TimedSchedule | None
     opened: TimedSchedule
 
     def with_addresses(self, found: TimedSchedule) -> "Candidate":
@@ -114,6 +151,9 @@ class Search:
         self._hint = context.valid_hint
         self._bound = context.bound
         self._initial = InitialSolutions(context)
+        self._begins_open = can_be_open(context.problem)
+        self._is_small = len(context.problem.tasks) <= SMALL
+        self._first: Plan | None = None
         self._reported: Cycles | None = None
         self._best: Candidate | None = None
 
@@ -126,10 +166,11 @@ class Search:
         """Choose between the initial solutions, and improve the best."""
         if self._hint is not None:
             self._report(self._hint.claim.makespan, "hint")
-        for makespan in self._initial.makespans():
-            self._report(makespan, "list")
-            if self._is_done():
-                return
+        if self._hint is None or not self._begins_open or self._is_small:
+            for makespan in self._initial.makespans():
+                self._report(makespan, "list")
+                if self._is_done():
+                    return
         candidates = self._candidates()
         if not self._settings.repacking:
             return
@@ -155,40 +196,60 @@ class Search:
         return self._context.found(plan, solver=NAME)
 
     def _plan_of(self, best: Candidate) -> Plan:
-        """Return the plan of a schedule; the one that it was made from where that is not valid."""
+        """Return the plan of a schedule; the one that it was made from where that is not valid.
+
+        Where that was a schedule with open addresses, it is the first plan.
+        """
+        context, timed = best.context, best.addressed
+        if context.origin is None:
+            context = replace(context, origin=self._first)
+        if timed is None:
+            return context.plan
         try:
-            plan = self._context.labelled(plan_of(best.context, best.addressed), solver=NAME)
+            plan = self._context.labelled(plan_of(context, timed), solver=NAME)
         except DoesNotFitError:
-            return best.context.plan
-        return plan if self._context.accepts(plan) else best.context.plan
+            return context.plan
+        return plan if self._context.accepts(plan) else context.plan
 
     def _candidates(self) -> list[Candidate]:
         """Return what the initial solutions promise; each is justified and offered."""
         found: list[Candidate] = []
+        share = SHARE_OF_OPEN_CHOICE if self._begins_open else SHARE_OF_CHOICE
         options: OptionTables | None = None
-        for plan in self._plans_to_begin_with():
-            if any(_are_alike(plan, one.context.plan) for one in found):
+        for decisions in self._decisions_to_begin_with():
+            if any(_are_alike(decisions, one.context.origin) for one in found):
                 continue
-            if found and (self._is_done() or self._clock.is_over(SHARE_OF_CHOICE)):
+            if found and (self._is_done() or self._clock.is_over(share)):
                 break
             if found and not self._settings.several_initial_solutions:
                 break
             context, first = context_of(
                 self._context.problem,
-                plan,
+                decisions,
                 options,
                 drops_transfers=self._settings.redundant_transfers,
                 bypasses_dram=self._settings.dram_bypass,
                 changes_cores=self._settings.reassignment or self._settings.joint_windows,
             )
             options, fill = context.options, FillLimits(context)
-            addressed = justified(context, first)
-            memories = fill.memories()
-            opened = justified_by_capacity(context, addressed, memories, self._clock, FIRST_ROUNDS)
+            addressed = justified(context, first) if isinstance(decisions, Plan) else None
+            opened = justified_by_capacity(
+                context, addressed or first, fill.memories(), self._clock, FIRST_ROUNDS
+            )
             candidate = Candidate(context, fill, addressed, opened)
             self._offer(candidate, "justified")
             found.append(candidate)
         return found
+
+    def _decisions_to_begin_with(self) -> Iterator[Plan | PlanColumns]:
+        """Yield plans, and schedules with open addresses; of a large problem only one plan then."""
+        for plan in self._plans_to_begin_with():
+            self._first = self._first or plan
+            yield plan
+            if self._begins_open and not self._is_small:
+                break
+        if self._begins_open:
+            yield from self._initial.open_schedules()
 
     def _plans_to_begin_with(self) -> Iterator[Plan]:
         """Yield the hint, and the list scheduler's plans; first the hint unless those are better.
@@ -204,7 +265,8 @@ class Search:
         yield from plans
 
     def _repack(self, one: Candidate) -> None:
-        for found in repacked(one.context, one.addressed, one.fill, self._clock, one.opened):
+        before, least = one.addressed or one.opened, self._makespan()
+        for found in repacked(one.context, before, one.fill, self._clock, one.opened, least):
             if found is not None:
                 self._offer(one.with_addresses(found), "repacked")
             if self._is_done():
@@ -217,7 +279,8 @@ class Search:
             Steps(context, fill, self._clock, self._settings, options.seed + helper)
             for helper in range(options.workers)
         )
-        current = justified_by_capacity(context, best.addressed, fill.memories(), self._clock)
+        start = best.addressed or best.opened
+        current = justified_by_capacity(context, start, fill.memories(), self._clock)
         steps = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = 0
         with Helpers(others, current) as helpers:
@@ -245,15 +308,18 @@ class Search:
             if self._is_done():
                 break
             current = justified_by_capacity(context, current, fill.memories(), self._clock)
-        return current if self._best is None else self._best.addressed
+        kept = None if self._best is None else self._best.addressed
+        return current if kept is None else kept
 
     def _offer(self, candidate: Candidate, source: str) -> None:
-        if candidate.addressed.makespan < self._makespan():
+        timed = candidate.addressed
+        if timed is not None and timed.makespan < self._makespan():
             self._best = candidate
-            self._report(candidate.addressed.makespan, source)
+            self._report(timed.makespan, source)
 
     def _makespan(self) -> Cycles:
-        return 2**62 if self._best is None else self._best.addressed.makespan
+        best = None if self._best is None else self._best.addressed
+        return NEVER if best is None else best.makespan
 
     def _report(self, makespan: Cycles, source: str) -> None:
         if self._reported is None or makespan < self._reported:
@@ -267,8 +333,10 @@ class Search:
         return reported is not None and self._context.is_enough(reported, self._bound.value)
 
 
-def _are_alike(one: Plan, other: Plan) -> bool:
+def _are_alike(one: Plan | PlanColumns, other: Plan | None) -> bool:
     """Say whether two plans do the same, whoever made them."""
+    if other is None or not isinstance(one, Plan):
+        return False
     return one.placements == other.placements and one.transfers == other.transfers
 
 

@@ -40,6 +40,8 @@ class ScheduleContext:
     ----------
     origin
         The plan; ``None`` for one that is known by its columns alone.
+    activities
+        Number of tasks and transfers of the plan; the free slots of schedules come behind them.
     packed
         Memories in which offsets are chosen anew: all but DRAMs.
     usable
@@ -64,6 +66,7 @@ class ScheduleContext:
 
     problem: Problem
     origin: Plan | None
+    activities: int
     packed: tuple[MemoryIdx, ...]
     usable: Ints
     is_dram: Flags
@@ -139,6 +142,7 @@ def context_of(
     context = ScheduleContext(
         problem=problem,
         origin=plan if isinstance(plan, Plan) else None,
+        activities=columns.start.size,
         packed=tuple(np.flatnonzero(~is_dram).tolist()),
         usable=numbers(
             NEVER if memory.kind is MemoryKind.DRAM else memory.usable or 0 for memory in memories

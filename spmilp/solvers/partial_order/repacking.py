@@ -19,7 +19,7 @@ from spmilp.solvers.partial_order.redundant_transfers import without_redundant_t
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 from spmilp.solvers.partial_order.shared_bytes import offsets_with_waits
 from spmilp.solvers.partial_order.waiting import WaitingOrder, after_all_waits
-from spmilp.units import MemoryIdx
+from spmilp.units import Cycles, MemoryIdx
 
 ROUNDS_WITH_ADDRESSES = 4
 ROUNDS = 6
@@ -61,9 +61,9 @@ class FillLimits:
         Of each memory.
     """
 
-    def __init__(self, context: ScheduleContext) -> None:
+    def __init__(self, context: ScheduleContext, share: float = FIRST_SHARE) -> None:
         self._context = context
-        self.share = np.full(context.usable.size, FIRST_SHARE)
+        self.share = np.full(context.usable.size, share)
 
     def memories(self) -> Memories:
         """Return what memories allow now, with open addresses."""
@@ -126,6 +126,7 @@ def repacked(
     fill: FillLimits,
     clock: Clock,
     first: TimedSchedule | None = None,
+    least: Cycles | None = None,
 ) -> Iterator[TimedSchedule | None]:
     """Yield better and better schedules with new addresses; ``None`` after each failed attempt.
 
@@ -133,20 +134,23 @@ def repacked(
     ----------
     first
         A schedule that ends no later than ``before``, perhaps without addresses, to try first.
+    least
+        A makespan, by default that of ``before``, below which schedules are better.
     """
     idle, is_packed = 0, False
+    least = before.makespan if least is None else least
     while idle < (TRIES_WITHOUT_GAIN if is_packed else TRIES_AT_FIRST) and not clock.is_over():
         opened = justified_by_capacity(context, first or before, fill.memories(), clock)
-        if is_packed and opened.makespan >= before.makespan:
+        if is_packed and opened.makespan >= least:
             idle, first = idle + 1, None
             fill.raise_all()
             continue
         found = with_addresses(context, opened, fill, clock)
         yield found
-        if found is not None and found.makespan < before.makespan:
+        if found is not None and found.makespan < least:
             idle, is_packed = 0, True
             waits = found.makespan > opened.makespan
-            before, first = found, opened if waits else None
+            least, before, first = found.makespan, found, opened if waits else None
             if not waits:
                 fill.raise_all()
         else:

@@ -10,9 +10,16 @@ from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
-from spmilp.solvers.partial_order.repacking import FillLimits, justified, repacked
+from spmilp.solvers.partial_order.repacking import (
+    FIRST_SHARE,
+    FillLimits,
+    justified,
+    justified_by_capacity,
+    repacked,
+    with_addresses,
+)
 from spmilp.solvers.partial_order.schedule import TimedSchedule
-from spmilp.solvers.partial_order.to_plan import plan_of
+from spmilp.solvers.partial_order.to_plan import columns_at, plan_of
 from spmilp.units import Cycles
 
 
@@ -21,32 +28,79 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
 
     The plan itself where the checker has something against that.
     """
-    found = JustifiedPlan(context.problem, plan).plan(plan)
+    found = JustifiedPlan.of(context.problem, plan).plan(plan)
     return found if found is not None and context.accepts(found) else plan
 
 
 class JustifiedPlan:
-    """A valid plan with the same decisions and addresses, and times as short as they allow.
-
-    Parameters
-    ----------
-    decisions
-        The plan, or its columns where no DRAM has a limit.
+    """Decisions and addresses, and times as short as they allow.
 
     Attributes
     ----------
     makespan
-        At most the plan's.
+        In cycles.
     """
 
-    def __init__(self, problem: Problem, decisions: Plan | PlanColumns) -> None:
-        self._context, first = context_of(problem, decisions, changes_cores=False)
-        self._timed = justified(self._context, first)
-        self.makespan: Cycles = self._timed.makespan
+    def __init__(self, context: ScheduleContext, timed: TimedSchedule) -> None:
+        self._context = context
+        self._timed = timed
+        self.makespan: Cycles = timed.makespan
+
+    @classmethod
+    def of(cls, problem: Problem, decisions: Plan | PlanColumns) -> "JustifiedPlan":
+        """Justify a valid plan: it ends no later.
+
+        Parameters
+        ----------
+        decisions
+            The plan, or its columns where no DRAM has a limit.
+        """
+        context, first = context_of(problem, decisions, changes_cores=False)
+        return cls(context, justified(context, first))
+
+    def columns(self) -> PlanColumns:
+        """Return what it decides."""
+        return columns_at(self._context.problem, self._timed)
 
     def plan(self, origin: Plan) -> Plan | None:
         """Return it, given the plan that it was made of; ``None`` where a DRAM is too small."""
         return _plan_at(replace(self._context, origin=origin), self._timed)
+
+
+class OpenSchedule:
+    """A schedule with open addresses, justified by the capacity of memories; and its plan.
+
+    Parameters
+    ----------
+    decisions
+        All bytes fit at all times, and no DRAM has a limit. Offsets mean nothing, but for what
+        overwrites an operand in place.
+    clock
+        When it is over, what was found by then is the answer.
+    share
+        Of each memory, to be filled at most where something moves.
+
+    Attributes
+    ----------
+    makespan
+        At most that of the decisions. What the plan takes is seldom more by a percent.
+    """
+
+    def __init__(
+        self, problem: Problem, decisions: PlanColumns, clock: Clock, share: float = FIRST_SHARE
+    ) -> None:
+        self._clock = clock
+        self._context, first = context_of(problem, decisions, changes_cores=False)
+        self._fill = FillLimits(self._context, share)
+        # Most of what justification gains is in the first round.
+        memories = self._fill.memories()
+        self._opened = justified_by_capacity(self._context, first, memories, clock, rounds=1)
+        self.makespan: Cycles = self._opened.makespan
+
+    def packed(self) -> JustifiedPlan | None:
+        """Find addresses; ``None`` where none are found."""
+        found = with_addresses(self._context, self._opened, self._fill, self._clock)
+        return None if found is None else JustifiedPlan(self._context, found)
 
 
 def repacked_plan(

@@ -24,13 +24,15 @@ from spmilp.solvers.partial_order.schedule import TimedSchedule, is_alive
 def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan of a schedule; addresses in DRAMs without limit are given out anew.
 
+    It says of how it was made what the plan says that it was made from.
+
     Raises
     ------
     DoesNotFitError
         If a DRAM with a limit is too small.
     """
     problem, plan = context.problem, context.plan
-    columns = _columns_of(problem, timed)
+    columns = columns_at(problem, timed)
     tensors, residencies = plan.tensors, residencies_of(columns)
     if context.dram_is_free:
         tensors, residencies = dram_addresses(problem, residencies)
@@ -46,7 +48,7 @@ def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     )
 
 
-def _columns_of(problem: Problem, timed: TimedSchedule) -> PlanColumns:
+def columns_at(problem: Problem, timed: TimedSchedule) -> PlanColumns:
     """Return what is left of a schedule: without what was dropped, and numbered anew."""
     schedule, tasks = timed.schedule, len(problem.tasks)
     moves = tasks + np.flatnonzero(schedule.cycles[tasks:] > 0)

@@ -189,7 +189,9 @@ def test_members_suit_the_problem(quantity: Quantity) -> None:
     large = replace(large, objective=Objective.of(quantity))
     names = [[member.name for member in members_for(each)] for each in (small, large)]
 
-    assert [some[0] for some in names] == ["search", "search"]
+    # Where addresses can be left open, local search with addresses finds nothing shorter.
+    makes_short = quantity is Quantity.MAKESPAN
+    assert [some[0] for some in names] == ["search", "lns" if makes_short else "search"]
     assert ["cpsat" in some for some in names] == [True, False]
     assert {"lns" in some for some in names} == {quantity is Quantity.MAKESPAN}
     moves_little = quantity in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
@@ -225,11 +227,11 @@ def test_what_several_members_need_is_computed_once(
     checked: list[Plan] = []
 
     def counted(name: str, function: Callable[..., object]) -> Callable[..., object]:
-        def call(*arguments: object) -> object:
+        def call(*arguments: object, **settings: object) -> object:
             calls[f"{name} {arguments[1]}" if name == "bound" else name] += 1
             if name == "check":
                 checked.append(arguments[1])
-            return function(*arguments)
+            return function(*arguments, **settings)
 
         return call
 
@@ -250,8 +252,11 @@ def test_what_several_members_need_is_computed_once(
     assert result.plan is not None
     assert result.violations(problem) == ()
     assert len({id(plan) for plan in checked}) == len(checked)
-    assert (calls["fit"], calls["routes"], calls["portfolio"]) == (1, 1, 1)
-    assert 0 < calls["trial"] <= trials
+    assert (calls["fit"], calls["routes"]) == (1, 1)
+    # With addresses, and for shorter plans also with open ones.
+    portfolios = 2 if quantity is Quantity.MAKESPAN else 1
+    assert calls["portfolio"] == portfolios
+    assert 0 < calls["trial"] <= portfolios * trials
     assert calls[f"bound {quantity}"] == 1
     assert max(calls[name] for name in calls if name.startswith("bound")) == 1
 

@@ -56,7 +56,10 @@ def test_columns_are_justified_as_the_plan_is() -> None:
     asked = 0
     for problem, columns, plan in _schedules():
         if all(dram.size is None for dram in problem.machine.drams):
-            by_columns, by_plan = JustifiedPlan(problem, columns), JustifiedPlan(problem, plan)
+            by_columns, by_plan = (
+                JustifiedPlan.of(problem, columns),
+                JustifiedPlan.of(problem, plan),
+            )
             assert by_columns.makespan == by_plan.makespan
             assert by_columns.plan(plan) == by_plan.plan(plan)
             asked += 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace, block_at
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, ZERO
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
     DOES_NOT_FIT,
@@ -20,6 +20,7 @@ from spmilp.solvers.kernels.schedule_state import (
     UNREACHABLE,
     ScheduleState,
 )
+from spmilp.solvers.kernels.serial.gathering import free_by, gathered
 from spmilp.solvers.kernels.serial.residencies import (
     close,
     is_last_copy,
@@ -74,6 +75,11 @@ def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, 
     tuple
         The residency, the cycle from which its bytes are free, and why it stopped.
     """
+    if state.is_open:
+        address, stop = _with_room_made(state, request)
+        if stop != DONE:
+            return NONE, ZERO, stop
+        return _allocate_cleared(state, slice_, request, address)
     address = cheapest_range(state, request)
     if address == NONE:
         return NONE, ZERO, DOES_NOT_FIT
@@ -106,6 +112,140 @@ def _allocate_cleared(
     state.residencies[new].start = free
     state.residencies[new].pinned = request.task
     return new, free, DONE
+
+
+@part
+def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
+    """Clear the cheapest bytes of a memory without addresses; return where they are put together.
+
+    Returns
+    -------
+    tuple
+        The address, and why it stopped.
+    """
+    memory = request.memory
+    alignment = state.memories[memory].alignment
+    size = (request.size + alignment - 1) // alignment * alignment
+    count = _cheapest_to_evict(state, request, size)
+    if count == NONE:
+        return NONE, DOES_NOT_FIT
+    for i in range(count):
+        stop = evict(state, state.chosen[i], request.task)
+        if stop != DONE:
+            return NONE, stop
+    limit = free_by(state, memory, size)
+    if limit == NEVER:
+        return NONE, DOES_NOT_FIT
+    # What is free sooner than it can be used is left for others.
+    limit = max(limit, request.need if request.ready == NEVER else request.ready)
+    address = gathered(state, memory, size, limit)
+    return address, BLOCKS_FULL if address == NONE else DONE
+
+
+@part
+def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int:
+    """Choose residencies whose bytes, with those that are free, cost the least.
+
+    Returns
+    -------
+    int
+        Their number in ``state.chosen``; -1 if not enough can be cleared.
+    """
+    memory, prices = request.memory, state.prices
+    blocks, count = state.space.blocks[memory], state.space.length[memory]
+    _price_all_blocks(state, memory, request.task)
+    # A list of the blocks that can be cleared, in the order in which they are free.
+    first = NONE
+    for block in range(count):
+        prices[block].mark = ZERO
+        if prices[block].free_from == NEVER:
+            continue
+        before, after = NONE, first
+        while after != NONE and prices[after].free_from <= prices[block].free_from:
+            before, after = after, prices[after].next
+        prices[block].next = after
+        if before == NONE:
+            first = block
+        else:
+            prices[before].next = block
+    free, evictable = ZERO, ZERO
+    best, best_cost, mark = NONE, 0.0, ZERO
+    block = first
+    while block != NONE:
+        length = blocks[block + 1].start - blocks[block].start
+        by = prices[block].free_from
+        if blocks[block].holder == FREE:
+            free += length
+        else:
+            evictable += length
+        following = prices[block].next
+        if free + evictable >= size and (following == NONE or prices[following].free_from > by):
+            if best != NONE and _with_waiting(state, request, 0.0, by) >= best_cost:
+                return best
+            if free >= size:
+                cost = _with_waiting(state, request, 0.0, by)
+                return ZERO if best == NONE or cost < best_cost else best
+            mark += ONE
+            cost, until = _mark_cheapest(state, request, first, following, size - free, mark)
+            cost = _with_waiting(state, request, cost, max(by, until))
+            if best == NONE or cost < best_cost:
+                best, best_cost, one = ZERO, cost, first
+                while one != following:
+                    if prices[one].mark == mark:
+                        state.chosen[best] = blocks[one].holder
+                        best += ONE
+                    one = prices[one].next
+        block = following
+    return best
+
+
+@part
+def _mark_cheapest(
+    state: ScheduleState, request: Request, first: int, end: int, missing: int, mark: int
+) -> tuple[float, int]:
+    """Mark residencies that have so many bytes together; return what they cost, and free from when.
+
+    One alone that has enough, or the cheapest for their bytes until there are enough.
+    """
+    memory, prices, blocks = request.memory, state.prices, state.space.blocks[request.memory]
+    alone, cost_alone = NONE, 0.0
+    one = first
+    while one != end:
+        length = blocks[one + 1].start - blocks[one].start
+        is_enough = blocks[one].holder != FREE and length >= missing
+        if is_enough and (alone == NONE or prices[one].cost < cost_alone):
+            alone, cost_alone = one, prices[one].cost
+        one = prices[one].next
+    together, cost = ZERO, 0.0
+    while together < missing and (alone == NONE or cost < cost_alone):
+        cheapest, least = NONE, 0.0
+        one = first
+        while one != end:
+            if blocks[one].holder != FREE and prices[one].mark != mark:
+                length = blocks[one + 1].start - blocks[one].start
+                rate = prices[one].cost / min(length, missing - together)
+                if cheapest == NONE or rate < least:
+                    cheapest, least = one, rate
+            one = prices[one].next
+        if cheapest == NONE:
+            break
+        prices[cheapest].mark = mark
+        together += blocks[cheapest + 1].start - blocks[cheapest].start
+        cost += prices[cheapest].cost
+    if alone != NONE and (together < missing or cost_alone <= cost):
+        one = first
+        while one != end:
+            if prices[one].mark == mark:
+                prices[one].mark = ZERO
+            one = prices[one].next
+        prices[alone].mark = mark
+        cost = cost_alone
+    until, one = ZERO, first
+    while one != end:
+        if prices[one].mark == mark and prices[one].store != ZERO:
+            until = max(until, _end_of_stores(state, memory, one, one + 1))
+        one = prices[one].next
+    return cost, until
 
 
 @part

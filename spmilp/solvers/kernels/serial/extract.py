@@ -47,7 +47,23 @@ def plan_of(
     DoesNotFitError
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
-    columns = columns_of(problem, state)
+    return plan_of_columns(problem, columns_of(problem, state), bound, solver, options)
+
+
+def plan_of_columns(
+    problem: Problem,
+    columns: PlanColumns,
+    bound: Bound,
+    solver: str,
+    options: tuple[tuple[str, str], ...],
+) -> Plan:
+    """Return decisions as a plan; those of :func:`columns_of` once their offsets are known.
+
+    Raises
+    ------
+    DoesNotFitError
+        If a bounded DRAM is too small for the tensors and what is spilled to it.
+    """
     tensors, residencies = dram_addresses(problem, residencies_of(columns))
     placements, transfers = placements_of(columns), transfers_of(columns)
     measures = measure(problem, placements, residencies, transfers)
@@ -63,7 +79,11 @@ def plan_of(
 
 
 def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
-    """Return what a finished schedule decides. Offsets in DRAM are yet to be given out."""
+    """Return what a finished schedule decides. Offsets in DRAM are yet to be given out.
+
+    Where addresses are open, all offsets are yet to be found: those here lie apart from each other,
+    whatever the memory's size, but for residencies that overwrite others in place.
+    """
     tasks, moves = state.tasks, state.made_transfers()
     rows = state.made_residencies()
     kept = np.flatnonzero(_was_filled(problem, rows))
@@ -82,11 +102,21 @@ def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
         routes=_routes(problem, state),
         slice=rows["slice"].copy(),
         memory=rows["memory"].copy(),
-        offset=rows["offset"].copy(),
+        offset=_apart(rows, number) if state.is_open else rows["offset"].copy(),
         bytes=rows["bytes"].copy(),
         first=rows["start"].copy(),
         last=_ends(problem, rows, state.makespan()),
     )
+
+
+def _apart(rows: Table, number: Ints) -> Ints:
+    """Return an offset for each residency, where no other is but those that overwrite it."""
+    size = rows["bytes"]
+    offset: Ints = np.cumsum(size) - size
+    overwritten = number[rows["overwrites"]]
+    for later in np.flatnonzero(overwritten != NONE).tolist():
+        offset[later] = offset[overwritten[later]]
+    return offset
 
 
 def _was_filled(problem: Problem, rows: Table) -> NDArray[np.bool_]:
@@ -249,6 +279,8 @@ class Scorer:
         return self._per_byte[pair]
 
     def _peak_spm(self, state: ScheduleState) -> int:
+        if state.is_open:
+            return 0
         rows = state.made_residencies()
         rows = rows[rows["slice"] != SET_ASIDE]
         return int((rows["offset"] + rows["bytes"])[self._is_spm[rows["memory"]]].max(initial=0))

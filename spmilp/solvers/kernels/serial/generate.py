@@ -235,10 +235,12 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
         buffer = write.buffer
         old = state.residencies[write.held_by]
         if old.slice != buffer:
-            close(state, write.held_by)
+            overwritten = write.held_by
+            close(state, overwritten)
             write.held_by = new_residency(state, buffer, memory, state.slices[buffer].bytes)
             if write.held_by == NONE:
                 return RESIDENCIES_FULL
+            state.residencies[write.held_by].overwrites = overwritten
             if not settle_at(state, write.held_by, old.offset):
                 return BLOCKS_FULL
         written = state.residencies[write.held_by]

@@ -17,6 +17,7 @@ from spmilp.solvers.kernels.schedule_state import (
     TIMELINE_FULL,
     ScheduleState,
 )
+from spmilp.solvers.kernels.serial.gathering import gathered
 from spmilp.solvers.kernels.serial.residencies import new_residency, residency_in, settle_at
 from spmilp.solvers.kernels.serial.transfers import (
     can_make,
@@ -231,8 +232,10 @@ def _with_route(
 @part
 def _free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
     """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
     alignment = state.memories[memory].alignment
+    if state.is_open:
+        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
+    blocks, count = state.space.blocks[memory], state.space.length[memory]
     best, best_left = NONE, NEVER
     block = ZERO
     while block < count:

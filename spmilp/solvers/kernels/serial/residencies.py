@@ -105,6 +105,7 @@ def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> 
     residency.alive = 1
     residency.filled_by_task = NONE
     residency.filled_by_transfer = NONE
+    residency.overwrites = NONE
     residency.pinned = NONE
     residency.following = NONE
     if slice_ >= 0:

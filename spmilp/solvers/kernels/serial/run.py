@@ -8,6 +8,7 @@ import numpy as np
 
 from spmilp.errors import Shortage, SpmilpError
 from spmilp.interruptible import interruptibly
+from spmilp.made_once import made_once
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.address_space import new_address_space
@@ -23,7 +24,7 @@ from spmilp.solvers.kernels.problem_tables import (
     problem_tables,
     writers_of_buffers,
 )
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, owners_of, table
+from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Shares, owners_of, table
 from spmilp.solvers.kernels.schedule_state import COUNT_LATEST, ScheduleState, Stop, Weights
 from spmilp.solvers.kernels.serial.generate import generate_schedule
 from spmilp.solvers.kernels.serial.stopped import shortage_of, why_it_stopped
@@ -32,10 +33,18 @@ from spmilp.units import MemoryIdx
 
 RESIDENCY = (
     *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
-    *("filled_by_task", "filled_by_transfer", "alive", "following", "pinned"),
+    *("filled_by_task", "filled_by_transfer", "overwrites", "alive", "following", "pinned"),
 )
 TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
-PRICE = np.dtype([("free_from", np.int64), ("cost", np.float64), ("store", np.int64)])
+PRICE = np.dtype(
+    [
+        ("free_from", np.int64),
+        ("cost", np.float64),
+        ("store", np.int64),
+        ("next", np.int64),
+        ("mark", np.int64),
+    ]
+)
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
 TASKS_AHEAD = 4
 """Of each core, on average: how far ahead readers of a slice get it by the transfer to another."""
@@ -148,6 +157,7 @@ class Runner:
         *,
         multicasts: bool = True,
         seconds: float | None = None,
+        shares: Shares | None = None,
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
@@ -164,12 +174,15 @@ class Runner:
             Whether transfers may fill several memories, where ``can_multicast``.
         seconds
             Stop with ``TOO_LATE`` after so many seconds; ``None`` for no limit.
+        shares
+            With open addresses: the part of each memory that may be filled. All bytes fit then at
+            all times, and offsets are yet to be found. Only where they :func:`can_be_open`.
         """
         machine = self._machine_for(cores)
         reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
         with _TimeLimit(seconds) as limit:
             while True:
-                state = self._new_state(machine, order, cores, weights, latest)
+                state = self._new_state(machine, order, cores, weights, latest, shares)
                 state = state._replace(reach=reach)
                 limit.is_for(state)
                 if len(self._problem.tasks) < MANY_TASKS:
@@ -193,7 +206,13 @@ class Runner:
         return shortage_of(self._problem, stop, state)
 
     def _new_state(
-        self, machine: MachineTables, order: Ints, cores: Ints, weights: Weights, latest: int
+        self,
+        machine: MachineTables,
+        order: Ints,
+        cores: Ints,
+        weights: Weights,
+        latest: int,
+        shares: Shares | None,
     ) -> ScheduleState:
         tables = self._tables
         tasks = tables.tasks.copy()
@@ -220,11 +239,13 @@ class Runner:
             transfers=table(self.sizes.rows, *TRANSFER),
             prices=np.zeros(self.sizes.blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(self._problem.machine.memories, self.sizes.blocks),
+            space=new_address_space(self._problem.machine.memories, self.sizes.blocks, shares),
             timeline=new_timeline(machine.resources.size, self.sizes.steps),
             scale=machine.scale,
             reach=0,
             cast_links=np.zeros(machine.resources.size, np.int64),
+            is_open=shares is not None,
+            chosen=np.zeros(self.sizes.blocks, np.int64),
             weights=weights,
         )
 
@@ -285,6 +306,19 @@ class Runner:
                     "scheduler stages through one at most"
                 )
         return machine
+
+
+@made_once
+def can_be_open(problem: Problem) -> bool:
+    """Return whether runs may leave addresses open.
+
+    All comes from DRAMs then, and leaves scratchpads for one without limit.
+    """
+    machine = problem.machine
+    above = {next_towards_dram(machine, core.memory) for core in machine.cores}
+    drams = {memory.index for memory in machine.drams}
+    starts = {buffer.starts_in for buffer in problem.buffers if buffer.starts_in is not None}
+    return above | starts <= drams and all(memory.size is None for memory in machine.drams)
 
 
 def _by_position(tables: ProblemTables, position: Ints) -> Ints:

@@ -75,12 +75,11 @@ class Reassigner:
     """
 
     def __init__(self, context: ScheduleContext) -> None:
-        problem, plan = context.problem, context.plan
-        machine = problem.machine
+        problem, machine = context.problem, context.problem.machine
         self.context = context
         self.problem: Problem = problem
         self.options = TransferOptions(problem, context.options)
-        self.first_free_slot = len(plan.placements) + len(plan.transfers)
+        self.first_free_slot = context.activities
         self.drams = frozenset(dram.index for dram in machine.drams)
         firsts = [machine.cores[cores[0]] for cores in pools_of(machine)]
         self.pools: tuple[tuple[KindIdx, MemoryIdx], ...] = tuple(
