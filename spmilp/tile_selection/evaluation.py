@@ -263,7 +263,8 @@ class Evaluation:
             if tiled is None:
                 return None
             needed = self._open.seconds_to_have_plan if tiled.is_open else self._seconds_to_justify
-            seconds = (len(problems) - number) * (moment + needed(problem))
+            each = needed(problem) + (moment if has_steps else self._open.seconds_to_open(problem))
+            seconds = (len(problems) - number) * each
             if not self._clock.has_seconds(seconds, self._share_at_most()):
                 return None
             cycles: Cycles | None = None
