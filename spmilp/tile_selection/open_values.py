@@ -1,13 +1,11 @@
 """What schedules with open addresses are worth: once they are justified, and have addresses."""
 
-import numpy as np
-
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
 from spmilp.solvers.kernels.records import NEVER, Shares
-from spmilp.solvers.kernels.serial.run import can_be_open
+from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
@@ -27,7 +25,7 @@ def shares_of(problem: Problem) -> Shares | None:
     """Return the part of each memory that may be filled; ``None`` with addresses."""
     if problem.objective.first is not Quantity.MAKESPAN or not can_be_open(problem):
         return None
-    return np.ones(len(problem.machine.memories))
+    return whole_memories(problem)
 
 
 def rows_of_a_plan(problem: Problem) -> int:

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
@@ -16,7 +14,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.records import NEVER
 from spmilp.solvers.kernels.serial.extract import columns_of
-from spmilp.solvers.kernels.serial.run import can_be_open
+from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
@@ -95,8 +93,7 @@ def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
 
 
 def _open_schedules(context: SearchContext) -> Schedules:
-    problem = context.problem
-    return Schedules(problem, shares=np.ones(len(problem.machine.memories)))
+    return Schedules(context.problem, shares=whole_memories(context.problem))
 
 
 NAME = "lns"

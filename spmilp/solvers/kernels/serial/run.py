@@ -321,6 +321,11 @@ def can_be_open(problem: Problem) -> bool:
     return above | starts <= drams and all(memory.size is None for memory in machine.drams)
 
 
+def whole_memories(problem: Problem) -> Shares:
+    """Return shares with which runs that leave addresses open may fill all of each memory."""
+    return np.ones(len(problem.machine.memories))
+
+
 def _by_position(tables: ProblemTables, position: Ints) -> Ints:
     """Return the readers of each slice in the order in which they are placed."""
     readers = tables.readers
