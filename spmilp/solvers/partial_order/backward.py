@@ -62,7 +62,8 @@ class _Backward(NamedTuple):
     old, begins
         Before: start cycles of activities, and when each residency begins.
     usage, occupancy
-        What is held of each resource (in mirrored time) and of each memory.
+        What is held of each resource and of each memory, in mirrored time: what is placed next then
+        comes behind most of what was placed before, so that few steps have to move.
     until
         Until when each residency is counted in its memory; -1 for not yet.
     found
@@ -105,8 +106,7 @@ def _place_backward(state: _Backward, sequence: Ints) -> None:
             memory = schedule.memory[residency]
             _extend(state, residency, end)
             if limit[memory] != NEVER and start > begins[residency]:
-                size = schedule.bytes[residency]
-                occupy(state.occupancy, memory, begins[residency], start, -size)
+                _count(state, residency, begins[residency], start, -ONE)
 
 
 @part
@@ -117,8 +117,15 @@ def _extend(state: _Backward, residency: int, end: int) -> None:
         return
     first = state.begins[residency] if until[residency] < 0 else until[residency]
     if end > first:
-        occupy(state.occupancy, memory, first, end, state.schedule.bytes[residency])
+        _count(state, residency, first, end, ONE)
         until[residency] = end
+
+
+@part
+def _count(state: _Backward, residency: int, first: int, end: int, sign: int) -> None:
+    """Count a residency's bytes from ``first`` to ``end``, or no longer with ``sign`` -1."""
+    memory, size = state.schedule.memory[residency], state.schedule.bytes[residency]
+    occupy(state.occupancy, memory, state.last - end, state.last - first, sign * size)
 
 
 @part
@@ -179,12 +186,17 @@ def _capacity_due(state: _Backward, act: int, due: int) -> int:
             successor = schedule.overwritten_by[other]
             if successor != NONE and schedule.filler[successor] == act:
                 need -= min(schedule.bytes[other], schedule.bytes[successor])
-        steps, row = state.occupancy.steps, state.occupancy.resources[memory]
-        step = step_at(state.occupancy, memory, first)
-        past = row.begin + row.length
-        while step < past and steps[step].time < due:
-            if need > 0 and steps[step].load + need > limit[memory]:
-                due = max(first, steps[step].time)
-                break
-            step += 1
+        if need > 0:
+            due = _with_capacity_until(state, memory, first, due, need)
     return due
+
+
+@part
+def _with_capacity_until(state: _Backward, memory: int, first: int, due: int, need: int) -> int:
+    """Return until when a memory has so many bytes more from ``first`` on, or ``due``."""
+    steps, until = state.occupancy.steps, first
+    step = step_at(state.occupancy, memory, state.last - first - 1)
+    while until < due and steps[step].load + need <= state.memories.limit[memory]:
+        until = state.last - steps[step].time
+        step -= 1
+    return min(until, due)
