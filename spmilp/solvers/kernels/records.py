@@ -8,7 +8,7 @@ a table apart and compiles a function anew for each.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -68,8 +68,9 @@ class Rows(NamedTuple):
 def rows_of(lists: Iterable[Sequence[int]]) -> Rows:
     """Return lists as rows."""
     kept = list(lists)
-    begin = numbers(accumulate((len(some) for some in kept), initial=0))
-    return Rows(begin, numbers(item for some in kept for item in some))
+    begin = numbers(accumulate(map(len, kept), initial=0))
+    items = np.fromiter(chain.from_iterable(kept), np.int64, count=int(begin[-1]))
+    return Rows(begin, items)
 
 
 def ranges_of(items: Ints, first: Ints, lengths: Ints) -> Rows:

@@ -23,6 +23,7 @@ from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
+    taken,
 )
 
 LOADS_ADVANCED = 3
@@ -107,7 +108,7 @@ def _advance(state: _Advance, chosen: Ints) -> None:
     for residency in range(ends.size):
         memory = schedule.memory[residency]
         if limit[memory] != NEVER and ends[residency] > begins[residency]:
-            size = schedule.bytes[residency]
+            size = taken(schedule, residency, memory)
             occupy(occupancy, memory, begins[residency], ends[residency], size)
     for act in chosen:
         old = start[act]
@@ -124,4 +125,4 @@ def _advance(state: _Advance, chosen: Ints) -> None:
             memory = schedule.memory[residency]
             state.filled[residency] = new + schedule.cycles[act]
             if new < old and limit[memory] != NEVER:
-                occupy(occupancy, memory, new, old, schedule.bytes[residency])
+                occupy(occupancy, memory, new, old, taken(schedule, residency, memory))

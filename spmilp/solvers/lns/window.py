@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.schedule import KEEPS_TIME, TimedSchedule, timed
+from spmilp.solvers.partial_order.schedule import KEEPS_TIME, TimedSchedule, taken, timed
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx
 
 
@@ -163,7 +163,7 @@ class Window:
         end = max(map(self.old_end, self.touching(residency)), default=0)
         if self.schedule.lasting[residency]:
             end = max(end, self.end + 1)
-        size = int(self.schedule.bytes[residency])
+        size = int(taken(self.schedule, residency, int(self.schedule.memory[residency])))
         return WindowResidency(residency, max(begin, self.start), end, size)
 
     def is_near(self, residency: ResidencyIdx) -> bool:

@@ -19,6 +19,7 @@ from spmilp.solvers.partial_order.schedule import (
     PartialOrderSchedule,
     TimedSchedule,
     lifetimes,
+    taken,
 )
 from spmilp.units import Cycles
 
@@ -124,7 +125,8 @@ def _extend(state: _Backward, residency: int, end: int) -> None:
 @part
 def _count(state: _Backward, residency: int, first: int, end: int, sign: int) -> None:
     """Count a residency's bytes from ``first`` to ``end``, or no longer with ``sign`` -1."""
-    memory, size = state.schedule.memory[residency], state.schedule.bytes[residency]
+    memory = state.schedule.memory[residency]
+    size = taken(state.schedule, residency, memory)
     occupy(state.occupancy, memory, state.last - end, state.last - first, sign * size)
 
 
@@ -182,10 +184,11 @@ def _capacity_due(state: _Backward, act: int, due: int) -> int:
             other = schedule.reads.items[j]
             if schedule.memory[other] != memory or max(old_end, until[other]) > first:
                 continue
-            need += schedule.bytes[other]
+            need += taken(schedule, other, memory)
             successor = schedule.overwritten_by[other]
             if successor != NONE and schedule.filler[successor] == act:
-                need -= min(schedule.bytes[other], schedule.bytes[successor])
+                shared = taken(schedule, successor, memory)
+                need -= min(taken(schedule, other, memory), shared)
         if need > 0:
             due = _with_capacity_until(state, memory, first, due, need)
     return due

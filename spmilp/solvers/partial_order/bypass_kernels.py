@@ -6,7 +6,7 @@ from spmilp.compiled import kernel, part
 from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints, Rows
 from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.profiles import has_capacity, hold
-from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule
+from spmilp.solvers.partial_order.schedule import Flags, PartialOrderSchedule, taken
 from spmilp.solvers.partial_order.transfer_options import (
     Booking,
     Copy,
@@ -120,14 +120,15 @@ def _hold(state: BypassState, act: int, sign: int) -> None:
 def _fill(state: BypassState, residency: int, first: int, until: int, sign: int) -> None:
     """Take the bytes of a residency from ``first`` to ``until``, or give them back."""
     if until > first:
-        size = sign * state.schedule.bytes[residency]
-        occupy(state.occupancy, state.changes.memory[residency], first, until, size)
+        memory = state.changes.memory[residency]
+        size = sign * taken(state.schedule, residency, memory)
+        occupy(state.occupancy, memory, first, until, size)
 
 
 @part
 def _has_capacity(state: BypassState, residency: int, memory: int, first: int, until: int) -> bool:
     """Say whether a residency fits in a memory from ``first`` to ``until``."""
-    size = state.schedule.bytes[residency]
+    size = taken(state.schedule, residency, memory)
     return has_capacity(state.occupancy, state.limit, memory, first, until, size)
 
 

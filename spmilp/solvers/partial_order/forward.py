@@ -32,6 +32,7 @@ from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
+    taken,
     timed,
 )
 
@@ -116,7 +117,7 @@ def _place_forward(state: _Forward, sequence: Ints) -> bool:
     for residency in range(schedule.filler.size):
         memory = schedule.memory[residency]
         if schedule.filler[residency] == NONE and limit[memory] != NEVER:
-            size = schedule.bytes[residency]
+            size = taken(schedule, residency, memory)
             occupy(state.occupancy, memory, ZERO, state.ends[residency], size)
     for act in sequence:
         if schedule.cycles[act] == 0:
@@ -149,12 +150,12 @@ def _fill(state: _Forward, act: int) -> None:
         if state.unread[residency] == 0 and not schedule.lasting[residency]:
             state.ends[residency] = end
         # Bytes that are overwritten in place count twice only when the writer has ended.
-        own = schedule.bytes[residency]
+        own = whole = taken(schedule, residency, memory)
         if schedule.overwrites[residency] != NONE:
-            own = max(0, own - schedule.bytes[schedule.overwrites[residency]])
+            own = max(0, whole - taken(schedule, schedule.overwrites[residency], memory))
         occupy(state.occupancy, memory, start, end, own)
         if state.ends[residency] > end:
-            occupy(state.occupancy, memory, end, state.ends[residency], schedule.bytes[residency])
+            occupy(state.occupancy, memory, end, state.ends[residency], whole)
 
 
 @part
@@ -170,7 +171,7 @@ def _read(state: _Forward, act: int) -> None:
         if state.unread[residency] > 0 or schedule.lasting[residency]:
             continue
         if state.memories.limit[memory] != NEVER and released[residency] < ends[residency]:
-            size = schedule.bytes[residency]
+            size = taken(schedule, residency, memory)
             occupy(state.occupancy, memory, released[residency], ends[residency], -size)
             ends[residency] = released[residency]
 
@@ -227,10 +228,11 @@ def capacity_ready(
         for j in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
             residency = schedule.fills.items[j]
             if schedule.memory[residency] == memory:
-                need += schedule.bytes[residency]
+                need += taken(schedule, residency, memory)
                 overwritten = schedule.overwrites[residency]
                 if overwritten != NONE:
-                    need -= min(schedule.bytes[residency], schedule.bytes[overwritten])
+                    shared = taken(schedule, overwritten, memory)
+                    need -= min(taken(schedule, residency, memory), shared)
         steps, first = occupancy.steps, occupancy.resources[memory].begin
         step = step_at(occupancy, memory, old - 1)
         while step > first and steps[step].load + need <= limit[memory]:

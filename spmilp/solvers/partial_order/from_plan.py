@@ -10,6 +10,7 @@ import numpy as np
 from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.solvers.kernels.plan_columns import PlanColumns, buffer_columns
 from spmilp.solvers.kernels.records import (
     NONE,
@@ -55,6 +56,9 @@ def partial_order_of(problem: Problem, columns: PlanColumns) -> PartialOrderSche
         memory=memory,
         offset=offset,
         bytes=size,
+        alignment=numbers(
+            alignment_of(problem.machine, memory.index) for memory in problem.machine.memories
+        ),
         lasting=_lasting(problem, columns),
         slice=columns.slice,
         moved_slice=np.concatenate((np.full(columns.tasks, NONE), columns.moved)),

@@ -23,6 +23,7 @@ from spmilp.solvers.partial_order.schedule import (
     Flags,
     PartialOrderSchedule,
     TimedSchedule,
+    taken,
 )
 
 
@@ -84,12 +85,12 @@ def _merge(state: _Merging, order: Ints, tasks: int) -> None:
     for residency in order:
         memory = schedule.memory[residency]
         if limit[memory] != NEVER and ends[residency] > begins[residency]:
-            size = schedule.bytes[residency]
+            size = taken(schedule, residency, memory)
             occupy(occupancy, memory, begins[residency], ends[residency], size)
     before = NONE
     for residency in order:
         memory, filler = schedule.memory[residency], schedule.filler[residency]
-        what, size = schedule.slice[residency], schedule.bytes[residency]
+        what, size = schedule.slice[residency], taken(schedule, residency, memory)
         if limit[memory] == NEVER or what == NONE or ends[residency] <= begins[residency]:
             continue
         last = before

@@ -31,8 +31,9 @@ TRIES_AT_FIRST, TRIES_WITHOUT_GAIN = 8, 3
 TRIES_AT_ONCE = 4
 """Packings of the same times, pressed together a little less tightly each time."""
 
-FIRST_SHARE = 0.9
-"""Of each memory, at most, is filled at first: what is fuller is often not packed."""
+FIRST_SHARE = 1.0
+"""Of each memory, at most, is filled at first. Bytes are counted with those up to the next offset,
+and transfers come late where addresses are looked for: nearly all memories can be packed then."""
 
 ROOMY = 0.8
 """Of each memory, at most, where packings have failed: what is less full is packed at once as a
@@ -45,7 +46,7 @@ MOST = 1.5
 """Of each memory, is filled while transfers are as early as they can be: offsets are looked for
 with transfers as late as they can be, which then take much less."""
 
-NODES, NODES_AND_ITEMS = 30_000, 9_000_000
+NODES, NODES_AND_ITEMS = 50_000, 50_000_000
 """Of the search for one memory, and at most so many times its items: a fraction of a second. A
 limit on nodes gives the same answer everywhere."""
 

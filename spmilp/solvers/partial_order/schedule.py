@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.compiled import part
 from spmilp.solvers.kernels.records import NONE, Ints, Rows, owners_of
 from spmilp.units import Cycles
 
@@ -42,6 +43,8 @@ class PartialOrderSchedule(NamedTuple):
         The activity that fills each residency; -1 when it is there at cycle 0.
     memory, offset, bytes
         Of each residency.
+    alignment
+        Of each memory, what offsets are multiples of.
     lasting
         Whether each residency stays until all ends.
     slice
@@ -72,6 +75,7 @@ class PartialOrderSchedule(NamedTuple):
     memory: Ints
     offset: Ints
     bytes: Ints
+    alignment: Ints
     lasting: Ints
     slice: Ints
     moved_slice: Ints
@@ -102,6 +106,29 @@ class Memories(NamedTuple):
 
     limit: Ints
     reuse: ReuseOrder
+
+
+@part
+def taken(schedule: PartialOrderSchedule, residency: int, memory: int) -> int:
+    """Return the bytes that a residency takes in a memory, with those up to the next offset.
+
+    Counted like this, bytes that fit are not kept from having addresses by gaps between them.
+    """
+    return padded(schedule, schedule.bytes[residency], memory)
+
+
+@part
+def padded(schedule: PartialOrderSchedule, size: int, memory: int) -> int:
+    """Return a number of bytes rounded up to what offsets in a memory are multiples of."""
+    unit = schedule.alignment[memory]
+    whole: int = (size + unit - 1) // unit * unit
+    return whole
+
+
+def taken_by(schedule: PartialOrderSchedule, residencies: Ints | Flags) -> Ints:
+    """Return the same for some residencies, each in its memory."""
+    unit = schedule.alignment[schedule.memory[residencies]]
+    return -(-schedule.bytes[residencies] // unit) * unit
 
 
 def is_alive(schedule: PartialOrderSchedule) -> Flags:

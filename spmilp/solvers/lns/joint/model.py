@@ -14,6 +14,7 @@ from spmilp.solvers.lns.joint.deliveries import DeliveryModel
 from spmilp.solvers.lns.joint.holders import Holder, InPlace, Use
 from spmilp.solvers.lns.joint.region import Region
 from spmilp.solvers.lns.window_model import Held, Time
+from spmilp.solvers.partial_order.schedule import padded, taken
 from spmilp.units import Bytes, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 
@@ -120,6 +121,7 @@ class JointModel(DeliveryModel):
             literals = [use.literal for use in holder.uses]
             self.cp.add(sum(literals) >= 1).only_enforce_if(holder.present)
             size = self.region.problem.slices[holder.what].bytes
+            size = int(padded(self._schedule, size, holder.memory))
             self._occupy(holder.memory, one.start, end, holder.present, size)
 
     def _results_take_bytes(self) -> None:
@@ -138,9 +140,9 @@ class JointModel(DeliveryModel):
                         later = self._any_of(instead, hint=overwrote)
                         at_once = self._literal(hint=was_there and not overwrote)
                         self.cp.add(at_once + later == at_all)
-                        size = int(self._schedule.bytes[new])
+                        size = int(taken(self._schedule, new, memory))
                         self._occupy(memory, self._finish(task), self._ends[new], later, size)
-                    size = int(self._schedule.bytes[new])
+                    size = int(taken(self._schedule, new, memory))
                     self._occupy(memory, self._begin(task), self._ends[new], at_once, size)
 
     def _occupy(

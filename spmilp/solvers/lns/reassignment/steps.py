@@ -23,6 +23,7 @@ from spmilp.solvers.partial_order.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
+    taken_by,
     timed,
 )
 from spmilp.units import Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
@@ -128,8 +129,8 @@ class Components:
     ) -> list[int]:
         """Return the pools in whose memory there is capacity for a task when it starts."""
         schedule = late.schedule
-        need = int(schedule.bytes[schedule.reads.values(task)].sum())
-        need += int(schedule.bytes[schedule.fills.values(task)].sum())
+        need = int(taken_by(schedule, schedule.reads.row(task)).sum())
+        need += int(taken_by(schedule, schedule.fills.row(task)).sum())
         here = self._memories[int(schedule.demands.items[schedule.demands.begin[task]])]
         free = self._bytes_free(late, limit, int(late.start[task]))
         free += self._operands_at(late, (task,))
@@ -147,7 +148,7 @@ class Components:
         """Return the bytes free in each memory just before a cycle."""
         is_there = (late.begins < cycle) & (late.ends >= cycle)
         schedule = late.schedule
-        used = np.bincount(schedule.memory[is_there], schedule.bytes[is_there], limit.size)
+        used = np.bincount(schedule.memory[is_there], taken_by(schedule, is_there), limit.size)
         return limit - used.astype(np.int64)
 
     def _operands_at(self, late: Snapshot, tasks: tuple[TaskIdx, ...]) -> Ints:
@@ -291,10 +292,10 @@ def overfull(now: Snapshot, limit: Ints, memories: Iterable[MemoryIdx]) -> dict[
 def _most_bytes(now: Snapshot, memory: MemoryIdx) -> Bytes:
     schedule, start, begins, ends = now
     there = np.flatnonzero((schedule.memory == memory) & (begins < ends))
-    size, overwrites = schedule.bytes[there], schedule.overwrites[there]
+    size, overwrites = taken_by(schedule, there), schedule.overwrites[there]
     filler = schedule.filler[there]
     # Bytes that are overwritten in place count twice only when the writer has ended.
-    shared = np.where(overwrites == NONE, 0, np.minimum(size, schedule.bytes[overwrites]))
+    shared = np.where(overwrites == NONE, 0, np.minimum(size, taken_by(schedule, overwrites)))
     filled = np.where(filler == NONE, 0, (start + schedule.cycles)[filler])
     at = np.concatenate((begins[there], filled, ends[there]))
     change = np.concatenate((size - shared, shared, -size))
