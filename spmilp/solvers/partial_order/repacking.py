@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from spmilp.machine.machine import Machine, Memory
-from spmilp.packing import Item, PackingOptions, PackingProblem, pack
+from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
@@ -46,9 +46,12 @@ MOST = 1.5
 """Of each memory, is filled while transfers are as early as they can be: offsets are looked for
 with transfers as late as they can be, which then take much less."""
 
-NODES, NODES_AND_ITEMS = 50_000, 50_000_000
+NODES, NODES_AND_ITEMS = 30_000, 30_000_000
 """Of the search for one memory, and at most so many times its items: a fraction of a second. A
 limit on nodes gives the same answer everywhere."""
+
+FEW, TIMES_AS_MANY = 0.25, 10
+"""Part of the memories, and the nodes of their search where only they are not packed yet."""
 
 
 class FillLimits:
@@ -199,36 +202,63 @@ def _with_waits(
 def pack_all(
     context: ScheduleContext, before: TimedSchedule, clock: Clock
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
-    """Return an offset for each residency, and the memories for which none were found."""
-    machine, lifetimes = context.problem.machine, before.lifetimes()
+    """Return an offset for each residency, and the memories for which none were found.
+
+    Where all that is missing are few memories for which it is open whether there are any, the
+    search for these is a longer one.
+    """
     offset = before.schedule.offset.copy()
-    without: list[MemoryIdx] = []
-    for position, index in enumerate(context.packed):
-        if clock.is_over():
-            return offset, context.packed[position:]
-        memory = machine.memories[index]
-        found = _pack(machine, memory, before, lifetimes, clock.seconds_left())
-        if found is None:
+    packer = _Packer(context, before, clock)
+    without, undecided = packer.pack(offset, context.packed)
+    if without == undecided and len(without) <= FEW * len(context.packed):
+        without, _ = packer.pack(offset, without, TIMES_AS_MANY)
+    return offset, without
+
+
+class _Packer:
+    """Packs the memories of a schedule.
+
+    Parameters
+    ----------
+    clock
+        When it is over, memories are left.
+    """
+
+    def __init__(self, context: ScheduleContext, before: TimedSchedule, clock: Clock) -> None:
+        self._machine = context.problem.machine
+        self._before, self._lifetimes = before, before.lifetimes()
+        self._clock = clock
+
+    def pack(
+        self, offset: Ints, memories: tuple[MemoryIdx, ...], times_as_many: int = 1
+    ) -> tuple[tuple[MemoryIdx, ...], tuple[MemoryIdx, ...]]:
+        """Set offsets; return the memories without, and those where it is open if there are any.
+
+        Parameters
+        ----------
+        times_as_many
+            Nodes of each search as there are at first.
+        """
+        without: list[MemoryIdx] = []
+        undecided: list[MemoryIdx] = []
+        for position, index in enumerate(memories):
+            if self._clock.is_over():
+                return (*without, *memories[position:]), tuple(undecided)
+            memory = self._machine.memories[index]
+            residencies, problem = _problem_of(self._machine, memory, self._before, self._lifetimes)
+            found = pack(problem, self._limits(residencies.size, times_as_many))
+            if found.offsets is not None:
+                offset[residencies] = found.offsets
+                continue
             without.append(index)
-        else:
-            residencies, offsets = found
-            offset[residencies] = offsets
-    return offset, tuple(without)
+            if found.status is PackingStatus.UNKNOWN:
+                undecided.append(index)
+        return tuple(without), tuple(undecided)
 
-
-def _pack(
-    machine: Machine,
-    memory: Memory,
-    before: TimedSchedule,
-    lifetimes: tuple[Ints, Ints],
-    seconds: float | None,
-) -> tuple[Ints, Ints] | None:
-    """Return the residencies in a memory and an offset for each; ``None`` if none were found."""
-    residencies, problem = _problem_of(machine, memory, before, lifetimes)
-    nodes = min(NODES, NODES_AND_ITEMS // max(1, residencies.size))
-    limits = PackingOptions(time_limit=seconds, node_limit=nodes, cliques=False, conflict=False)
-    found = pack(problem, limits)
-    return None if found.offsets is None else (residencies, np.array(found.offsets, np.int64))
+    def _limits(self, items: int, times_as_many: int) -> PackingOptions:
+        nodes = times_as_many * min(NODES, NODES_AND_ITEMS // max(1, items))
+        seconds = self._clock.seconds_left()
+        return PackingOptions(time_limit=seconds, node_limit=nodes, cliques=False, conflict=False)
 
 
 def _problem_of(

@@ -22,6 +22,15 @@ from tests.solvers.random_problems import problems
 from tests.solvers.schedules import scheduled
 
 
+NOT_PACKED = Packing(
+    status=PackingStatus.UNKNOWN,
+    offsets=None,
+    height=None,
+    bound=0,
+    statistics=PackingStatistics(nodes=0, seconds=0.0, source=""),
+)
+
+
 def nothing_packed(problem: PackingProblem) -> tuple[Bytes | None, ...]:
     """Return the fixed offsets only."""
     return tuple(item.offset for item in problem.items)
@@ -38,7 +47,7 @@ def in_little_room(
 
 
 def test_whoever_waits_for_bytes_the_plan_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repacking, "_pack", lambda *_: None)
+    monkeypatch.setattr(repacking, "pack", lambda *_: NOT_PACKED)
     monkeypatch.setattr(shared_bytes, "pack_most", nothing_packed)
     monkeypatch.setattr(repacking, "offsets_with_waits", in_little_room)
     found_plans, longer = 0, 0
