@@ -67,11 +67,11 @@ DEFAULT_PARAMETERS = CostParameters()
 
 ALTERNATIVES = (
     CostParameters(hidden=0.3, occupancy=0.33),
+    CostParameters(room=0.2),
     CostParameters(hidden=0.3, exchange=2.0),
+    CostParameters(room=0.4),
     CostParameters(dram=0.5),
     CostParameters(prefetch=0.3),
-    CostParameters(room=0.4),
-    CostParameters(room=0.2),
     CostParameters(setups=2.0),
     CostParameters(hidden=0.3),
     CostParameters(hidden=1.0),

@@ -206,7 +206,9 @@ class Evaluation:
         cycles = opened.value or 0
         if cycles >= self._open.opened:
             return _greater(opened.worth, least)
-        packed = self._open.once_packed(opened, share)
+        packed = self._open.once_packed(opened, share, has_plan=least is not None)
+        if not packed.has_plan:
+            return _greater(packed.worth, least)
         if packed.worth is not None and (least is None or packed.worth < least):
             self._open.note(packed, tiled.value or 0, cycles)
         self._keep_if_better(packed)
@@ -270,7 +272,8 @@ class Evaluation:
             cycles: Cycles | None = None
             if tiled.is_open:
                 share, schedule = self._share_at_most(), tiled
-                tiled = self._open.once_packed(self._open.once_opened(schedule, share), share)
+                opened = self._open.once_opened(schedule, share)
+                tiled = self._open.once_packed(opened, share, has_plan=False)
                 if not has_steps:
                     cycles = self._open.once_overfull(schedule, share).value
             plan = tiled.justified_plan() or tiled.plan()

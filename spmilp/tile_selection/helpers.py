@@ -235,7 +235,9 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
         return values if tiled.justified is None else replace(values, justified=tiled.worth)
     tiled = tiled.once_opened(Clock(None))
     if (tiled.value or 0) < question.packed_below:
-        tiled = tiled.once_packed(Clock(None))
+        tiled = tiled.once_packed()
+        if not tiled.has_plan:
+            return Values(tasks=values.tasks)
     return replace(values, justified=tiled.worth)
 
 

@@ -9,7 +9,7 @@ from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
-SECONDS_TO_OPEN = 1.0
+SECONDS_TO_OPEN = 2.0
 """A justification that takes less is *soon* made."""
 
 WORTH_OPENING = 1.1
@@ -83,10 +83,13 @@ class OpenValues:
         with self._clock.pace.measured(Step.OPEN, rows_of_a_plan(tiled.problem)):
             return tiled.once_opened(self._until(share))
 
-    def once_packed(self, opened: TiledProblem, share: float) -> TiledProblem:
-        """Return it with addresses."""
+    def once_packed(self, opened: TiledProblem, share: float, *, has_plan: bool) -> TiledProblem:
+        """Return it with addresses; without if there are none, and there is a plan already."""
         with self._clock.pace.measured(Step.PACK, rows_of_a_plan(opened.problem)):
-            return opened.once_packed(self._until(share))
+            packed = opened.once_packed()
+            if packed.has_plan or has_plan:
+                return packed
+            return opened.with_another_schedule(self._until(share))
 
     def once_overfull(self, tiled: TiledProblem, share: float) -> TiledProblem:
         """Return it at times for which addresses may be found in the end."""

@@ -129,16 +129,18 @@ class TiledProblem:
         return replace(self, opened=OpenSchedule(self.problem, columns, clock, share))
 
     @collector_paused()
-    def once_packed(self, clock: Clock) -> "TiledProblem":
-        """Return it with addresses for its open schedule.
-
-        Where none are found, with the better of two others by the same rule: one that fills
-        memories less, and one with addresses from the beginning. When the time is over there is
-        none but that.
-        """
+    def once_packed(self) -> "TiledProblem":
+        """Return it with addresses for its open schedule; as it is where none are found."""
         found = None if self.opened is None else self.opened.packed()
-        if found is not None:
-            return replace(self, justified=found)
+        return self if found is None else replace(self, justified=found)
+
+    @collector_paused()
+    def with_another_schedule(self, clock: Clock) -> "TiledProblem":
+        """Return it with another schedule by the same rule, for whose plan there are addresses.
+
+        It is the better of two: one that fills memories less, and one with addresses from the
+        beginning. When the time is over there is none but that.
+        """
         if self.schedule is None or self.schedule.shares is None:
             return self
         addressed = self.schedule.filled(self.problem, None)

@@ -25,6 +25,9 @@ ROUNDS_WITH_ADDRESSES = 4
 ROUNDS = 6
 """Double justifications at most; most of the gain is in the first."""
 
+LEAST_OF_A_ROUND = 0.001
+"""Share of the makespan that a round with addresses gains, or else it is the last one."""
+
 TRIES_AT_FIRST, TRIES_WITHOUT_GAIN = 8, 3
 """Packings in a row at most without a shorter schedule: until there is the first one, and then."""
 
@@ -95,7 +98,7 @@ def justified(context: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
     for _ in range(ROUNDS_WITH_ADDRESSES):
         last = found.makespan
         found = forward_pass(backward_pass(found, memories), memories)
-        if found.makespan == last:
+        if found.makespan >= (1 - LEAST_OF_A_ROUND) * last:
             break
     return found
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from spmilp.checker.check import check
-from spmilp.packing import PackingProblem
+from spmilp.packing import Packing, PackingProblem, PackingStatistics, PackingStatus
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import Ints
@@ -21,13 +21,12 @@ from tests.solvers.partial_order.test_justification import MODEST
 from tests.solvers.random_problems import problems
 from tests.solvers.schedules import scheduled
 
-
 NOT_PACKED = Packing(
     status=PackingStatus.UNKNOWN,
     offsets=None,
     height=None,
     bound=0,
-    statistics=PackingStatistics(nodes=0, seconds=0.0, source=""),
+    statistics=PackingStatistics(),
 )
 
 
