@@ -1,6 +1,6 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -16,11 +16,9 @@ from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
-from spmilp.tile_selection.open_values import OpenValues, rows_of_a_plan, shares_of
+from spmilp.tile_selection.open_values import OpenValues, shares_of
 from spmilp.tile_selection.piece_counts import PieceCounts
-from spmilp.tile_selection.race import cycles_after_a_moment
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
-from spmilp.units import Cycles
 
 if TYPE_CHECKING:
     from spmilp.tile_selection.search import TileSearch
@@ -55,31 +53,28 @@ TIMES_AS_LONG, LEAST_SECONDS = 5.0, 1.0
 """Schedules that take so many times as long to make as the best one are given up, but none within a
 second: the search after this one would have few steps for plans that take so long."""
 
-LEAST_FOR_RACE = 40.0
-"""Seconds left, without which no plans are compared by what search makes of them."""
+SHARE_TO_FINISH = 0.85
+"""Of the time limit, until which addresses are looked for in the end."""
 
-SHARE_OF_RACE, STEPS_OF_RACE = 0.05, 4
-"""Of the seconds left, for each plan; and justifications for which there must be time, or else
-plans are compared by what may become of them."""
+SHARE_OF_PLANS = 0.1
+"""Of the time of the search, at most, for plans of tilings that are the best so far."""
 
-LEAST_GAIN = 0.03
-"""Schedules are justified where that makes the first one shorter by this share; else none is, so
-that all values are of one kind."""
+MUCH_LONGER = 1.05
+"""A plan of the best tilings that takes so many times as long as that of others is not gone on
+with."""
 
 
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
-    A problem's value is that of its best schedule. Where schedules leave addresses open, it is that
-    of the plan that becomes of it (:mod:`spmilp.tile_selection.open_values`). Elsewhere a makespan
-    is justified (:func:`~spmilp.solvers.partial_order.repacking.justified`) where that makes the
-    first schedule shorter by a good part: how much is gained then differs from tiling to tiling,
-    and the search after this one begins with it.
+    Where makespans are justified, a problem's value is what its best schedule takes once that is
+    justified with more bytes than there are (:mod:`spmilp.tile_selection.open_values`), which says
+    best what the solver behind this search makes of it; else what the schedule takes.
 
     Attributes
     ----------
     best
-        The answer so far, with a plan or the schedule of its value.
+        The shortest plan so far, or the schedule of one.
     interrupted
         Whether there was a ``KeyboardInterrupt``.
     """
@@ -95,13 +90,12 @@ class Evaluation:
         self._began = monotonic()
         self.interrupted = False
         self._least: dict[Rule, int] = {}
-        self._justifies = None if limits.justifies else False
-        self.best = known
-        self._shortest: TiledProblem | None = None
+        self.best = self._known = known
+        self._promising: TiledProblem | None = None
         self._shares: Shares | None = None
         self._open = OpenValues(clock)
+        self._seconds_of_plans = 0.0
         self._said = None if known is None else known.value
-        self._scheduled = None if known is None or known.schedule is None else known
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
@@ -109,6 +103,7 @@ class Evaluation:
         seconds = self._limits.seconds
         late = seconds is not None and monotonic() > self._began + longer * seconds
         late = late or self._clock.is_over(self._share_at_most())
+        late = late or not self._clock.has_seconds(self._seconds_to_finish(), SHARE_TO_FINISH)
         return self.interrupted or self._left <= 0 or late
 
     def go_on(self) -> None:
@@ -139,10 +134,9 @@ class Evaluation:
             tilings=tilings,
             rules=tuple(self._rules_worth_asking()),
             latest=self._latest(),
-            justifies=self._justifies is True or self._shares is not None,
+            justifies=self._limits.justifies,
             seconds=self._seconds_at_most(),
             shares=self._shares,
-            packed_below=self._open.opened,
         )
 
     def learn(self, values: Values) -> None:
@@ -160,7 +154,7 @@ class Evaluation:
                 if _is_better(one, best):
                     best = one
                     self._keep_if_better(best)
-            return None if best is None else self._value_once_justified(best)
+            return None if best is None else self._value_once_opened(best)
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -190,117 +184,78 @@ class Evaluation:
                 return
             began = self._clock.now()
 
-    def _value_once_packed(self, tiled: TiledProblem) -> Worth | None:
-        """Return what a schedule with open addresses is worth once it is justified.
+    def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
+        """Return what a schedule is worth once it is justified with open addresses.
 
-        Addresses are looked for where it is shorter then than the best one was before it had some;
-        what is not is worth no less than the best.
+        What cannot be the best, or has no time for that, is worth no less than the best.
         """
-        kept, share = self.best, self._share_at_most()
-        least = kept.worth if kept is not None and kept.has_plan else None
-        needed = self._open.seconds_to_have_plan(tiled.problem)
-        has_time = least is None or self._clock.has_seconds(needed, share)
+        if not self._limits.justifies or tiled.problem.objective.first is not Quantity.MAKESPAN:
+            return tiled.worth
+        least = None if self._promising is None else self._promising.worth
+        share = self._share_at_most()
+        has_time = self._clock.has_seconds(self._open.seconds_to_open(tiled.problem), share)
         if not has_time or not self._open.is_worth_opening(tiled):
             return _greater(self._open.expected(tiled), least)
         opened = self._open.once_opened(tiled, share)
-        cycles = opened.value or 0
-        if cycles >= self._open.opened:
-            return _greater(opened.worth, least)
-        packed = self._open.once_packed(opened, share, has_plan=least is not None)
-        if not packed.has_plan:
-            return _greater(packed.worth, least)
-        if packed.worth is not None and (least is None or packed.worth < least):
-            self._open.note(packed, tiled.value or 0, cycles)
-        self._keep_if_better(packed)
-        return packed.worth
+        if _is_better(opened, self._promising):
+            self._promising = opened
+            self._open.note(opened)
+            self._plan_if_soon(opened)
+        return opened.worth
 
-    def _value_once_justified(self, tiled: TiledProblem) -> Worth | None:
-        if tiled.is_open:
-            return self._value_once_packed(tiled)
-        if not self._is_worth_justifying(tiled):
-            return tiled.worth
-        with self._clock.pace.measured(Step.JUSTIFY, rows_of_a_plan(tiled.problem)):
-            shorter = tiled.once_justified()
-        if shorter.justified is None:
-            return tiled.worth
-        if self._justifies is None:
-            makespan = shorter.justified.makespan
-            self._justifies = makespan <= (1 - LEAST_GAIN) * (tiled.value or 0)
-            if not self._justifies:
-                return tiled.worth
-        if _is_better(shorter, self.best):
-            self._keep_if_better(shorter)
-        return shorter.worth
+    def _plan_if_soon(self, opened: TiledProblem) -> None:
+        """Make the plan of the best tilings so far, unless that took much of the time already."""
+        has_plan = self.best is not None and self.best.has_plan
+        needed = self._seconds_of_plans + self._open.seconds_to_have_plan(opened.problem)
+        if has_plan and needed > SHARE_OF_PLANS * (monotonic() - self._began):
+            return
+        self._keep_if_better(self._planned(opened, self._share_at_most()))
 
-    def _is_worth_justifying(self, tiled: TiledProblem) -> bool:
-        is_makespan = tiled.problem.objective.first is Quantity.MAKESPAN
-        if self._justifies is False or not is_makespan:
-            return False
-        is_near = (tiled.value or 0) <= self._latest()
-        needed = self._seconds_to_justify(tiled.problem)
-        return is_near and self._clock.has_seconds(needed, self._share_at_most())
+    def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
+        began = self._clock.now()
+        planned = self._open.with_plan(opened, share)
+        self._seconds_of_plans += self._clock.now() - began
+        return planned
 
-    def _seconds_to_justify(self, problem: Problem) -> float:
-        return self._clock.pace.seconds(Step.JUSTIFY, rows_of_a_plan(problem))
-
-    def winner_of(self, problems: Sequence[Problem]) -> int | None:
-        """Return which problem's plan search makes the shortest in a moment, and go on with it.
-
-        ``None`` where there is no time for that, or no schedule of one of them. An interrupt still
-        has the shortest schedule of all for an answer.
-        """
-        left = self._clock.seconds_left()
-        is_makespan = all(one.objective.first is Quantity.MAKESPAN for one in problems)
-        may_race = is_makespan and self._limits.justifies
-        if left is None or left < LEAST_FOR_RACE or not may_race:
-            return None
-        moment = SHARE_OF_RACE * left
-        has_steps = all(
-            moment > STEPS_OF_RACE * self._open.seconds_to_open(one) for one in problems
-        )
-        rivals: list[tuple[Cycles, int, TiledProblem]] = []
-        for number, problem in enumerate(problems):
-            some = (TiledProblem(problem=problem, schedule=one) for one in self._schedules(problem))
-            tiled = min(some, key=lambda one: one.worth or (), default=None)
-            if tiled is None:
-                return None
-            needed = self._open.seconds_to_have_plan if tiled.is_open else self._seconds_to_justify
-            each = needed(problem) + (moment if has_steps else self._open.seconds_to_open(problem))
-            seconds = (len(problems) - number) * each
-            if not self._clock.has_seconds(seconds, self._share_at_most()):
-                return None
-            cycles: Cycles | None = None
-            if tiled.is_open:
-                share, schedule = self._share_at_most(), tiled
-                opened = self._open.once_opened(schedule, share)
-                tiled = self._open.once_packed(opened, share, has_plan=False)
-                if not has_steps:
-                    cycles = self._open.once_overfull(schedule, share).value
-            plan = tiled.justified_plan() or tiled.plan()
-            if plan is None:
-                return None
-            if cycles is None:
-                cycles = cycles_after_a_moment(problem, plan, moment)
-            rivals.append((cycles, number, tiled))
-        _, number, winner = min(rivals, key=lambda one: one[:2])
-        self._shortest = self.best
-        self.best = self._scheduled = winner
-        if winner.opened is not None and winner.schedule is not None:
-            self._open.note(winner, winner.schedule.score[0], winner.opened.makespan)
-        self._say_if_shorter(winner)
-        return number
+    def _seconds_to_finish(self) -> float:
+        """Return how long it takes to make the plan of the best tilings, if that is to be made."""
+        unplanned = self._unplanned
+        return 0.0 if unplanned is None else self._open.seconds_to_have_plan(unplanned.problem)
 
     @property
-    def answer(self) -> TiledProblem | None:
-        """What to go on with; after an interrupt, the shortest schedule."""
-        best = self.best
-        if self.interrupted and best is not None and self._shortest is not None:
-            best = self._shortest if _is_better(self._shortest, best) else best
-        return None if best is None else replace(best, interrupted=self.interrupted)
+    def _unplanned(self) -> TiledProblem | None:
+        """The best tilings, where their plan is not made yet."""
+        best, promising = self.best, self._promising
+        if best is None or promising is None:
+            return promising
+        is_made = best.problem is promising.problem and best.justified is not None
+        return None if is_made else promising
+
+    def finish(self) -> TiledProblem | None:
+        """Return what to go on with: the best tilings with their plan, or those of a better plan.
+
+        After an interrupt it is the shortest plan there is.
+        """
+        answer, unplanned = self.best, self._unplanned
+        try:
+            if unplanned is not None and not self.interrupted:
+                planned = self._planned(unplanned, SHARE_TO_FINISH)
+                answer = planned if self._is_worth_going_on(planned) else answer
+                self._keep_if_better(planned)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        answer = self.best if self.interrupted else answer
+        return None if answer is None else replace(answer, interrupted=self.interrupted)
+
+    def _is_worth_going_on(self, planned: TiledProblem) -> bool:
+        """Return whether to go on with the plan of the best tilings, though others are shorter."""
+        if self.best is self._known or not planned.has_plan:
+            return planned.has_plan and _is_better(planned, self._known)
+        return (planned.value or 0) <= MUCH_LONGER * ((self.best and self.best.value) or 0)
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
-        best = self._scheduled
+        best = self._promising or self.best
         if best is None or best.schedule is None:
             return {}
         tasks = best.problem.tasks
@@ -313,7 +268,7 @@ class Evaluation:
 
         Plans are large then, but soon justified.
         """
-        best = self.best
+        best = self._promising
         if self._shares is None or best is None or len(best.problem.tasks) <= LARGE:
             return False
         return self._open.opens_soon(best.problem)
@@ -344,8 +299,6 @@ class Evaluation:
         self._least[rule] = min(worth[0], self._least.get(rule, worth[0]))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
-        if tiled.justified is None and _is_better(tiled, self._scheduled):
-            self._scheduled = tiled
         if tiled.value is None:
             return
         if not tiled.has_plan:

@@ -19,10 +19,11 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.records import NEVER, Shares
+from spmilp.solvers.kernels.records import Shares
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import Tilings
+from spmilp.tile_selection.open_values import OVERFULL
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
@@ -54,8 +55,6 @@ class Question:
         Whether the best schedule is justified unless it takes more cycles than that.
     shares
         Schedules leave addresses open: the part of each memory that may be filled.
-    packed_below
-        Addresses are found for one that takes fewer cycles once it is justified.
     seconds
         Schedules that take longer to make are given up, too; ``None`` for no limit.
     """
@@ -66,7 +65,6 @@ class Question:
     justifies: bool
     seconds: float | None = None
     shares: Shares | None = None
-    packed_below: Cycles = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +78,7 @@ class Values:
     schedules
         What the schedule by each rule that has made one is worth.
     justified
-        What the best one is worth, once it is justified.
+        What the best one is worth, once it is justified with open addresses.
     """
 
     tasks: int
@@ -230,15 +228,8 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     if best is None or not question.justifies or not is_makespan or best.score[0] > question.latest:
         return values
     tiled = TiledProblem(problem=problem, schedule=best)
-    if question.shares is None:
-        tiled = tiled.once_justified()
-        return values if tiled.justified is None else replace(values, justified=tiled.worth)
-    tiled = tiled.once_opened(Clock(None))
-    if (tiled.value or 0) < question.packed_below:
-        tiled = tiled.once_packed()
-        if not tiled.has_plan:
-            return Values(tasks=values.tasks)
-    return replace(values, justified=tiled.worth)
+    opened = tiled.once_opened(Clock(None), OVERFULL)
+    return replace(values, justified=opened.worth)
 
 
 def _without_search(subject: NetworkOnMachine) -> NetworkOnMachine:

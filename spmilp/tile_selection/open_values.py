@@ -1,4 +1,6 @@
-"""What schedules with open addresses are worth: once they are justified, and have addresses."""
+"""What schedules are worth once they are justified with open addresses; and their plans."""
+
+from dataclasses import replace
 
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -17,8 +19,9 @@ WORTH_OPENING = 1.1
 that takes long, only those that are shorter."""
 
 OVERFULL = 1.25
-"""Part of each memory that schedules fill which are compared in place of plans: with small working
-sets addresses may be found for such in the end."""
+"""Part of each memory that schedules fill by which tilings are compared. There are no addresses for
+such, but they say more of what becomes of small working sets than plans that were searched for no
+moment (docs/tiles.md)."""
 
 
 def shares_of(problem: Problem) -> Shares | None:
@@ -34,24 +37,18 @@ def rows_of_a_plan(problem: Problem) -> int:
 
 
 class OpenValues:
-    """Justifies schedules, and finds addresses for those that are shorter than all before.
+    """Justifies schedules, and makes their plans.
 
     Parameters
     ----------
     clock
         Of the whole solve.
-
-    Attributes
-    ----------
-    scheduled, opened
-        What the schedule of the best plan takes, as it was made and once justified, before it had
-        addresses.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.scheduled: Cycles = NEVER
-        self.opened: Cycles = NEVER
+        self._scheduled: Cycles = NEVER
+        self._opened: Cycles = NEVER
 
     def opens_soon(self, problem: Problem) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""
@@ -62,43 +59,39 @@ class OpenValues:
         return self._clock.pace.seconds(Step.OPEN, rows_of_a_plan(problem))
 
     def seconds_to_have_plan(self, problem: Problem) -> float:
-        """Return how long it will take to justify a schedule and to find addresses for it."""
-        packing = self._clock.pace.seconds(Step.PACK, rows_of_a_plan(problem))
-        return self.seconds_to_open(problem) + packing
+        """Return how long it will take to make the plan of a schedule."""
+        return self._clock.pace.seconds(Step.PACK, rows_of_a_plan(problem))
 
     def is_worth_opening(self, tiled: TiledProblem) -> bool:
         """Return whether a schedule may become the shortest once it is justified."""
         most = WORTH_OPENING if self.opens_soon(tiled.problem) else 1.0
-        return (tiled.value or 0) <= most * self.scheduled
+        return (tiled.value or 0) <= most * self._scheduled
 
     def expected(self, tiled: TiledProblem) -> Worth | None:
         """Return what a schedule is worth if justification gains as much as with the best."""
-        if tiled.worth is None or self.scheduled == NEVER:
+        if tiled.worth is None or self._scheduled == NEVER:
             return tiled.worth
         cycles, *others = tiled.worth
-        return (cycles * self.opened // self.scheduled, *others)
+        return (cycles * self._opened // self._scheduled, *others)
 
     def once_opened(self, tiled: TiledProblem, share: float) -> TiledProblem:
-        """Return it with its schedule at justified times."""
+        """Return it with its schedule at justified times, by which tilings are compared."""
         with self._clock.pace.measured(Step.OPEN, rows_of_a_plan(tiled.problem)):
-            return tiled.once_opened(self._until(share))
+            return tiled.once_opened(self._until(share), OVERFULL)
 
-    def once_packed(self, opened: TiledProblem, share: float, *, has_plan: bool) -> TiledProblem:
-        """Return it with addresses; without if there are none, and there is a plan already."""
-        with self._clock.pace.measured(Step.PACK, rows_of_a_plan(opened.problem)):
-            packed = opened.once_packed()
-            if packed.has_plan or has_plan:
-                return packed
-            return opened.with_another_schedule(self._until(share))
+    def with_plan(self, opened: TiledProblem, share: float) -> TiledProblem:
+        """Return it with the plan of its schedule, or of another by the same rule."""
+        tiled, clock = replace(opened, opened=None), self._until(share)
+        with self._clock.pace.measured(Step.PACK, rows_of_a_plan(tiled.problem)):
+            if not tiled.is_open:
+                return tiled.once_justified()
+            planned = tiled.once_opened(clock).once_packed()
+            return planned if planned.has_plan else tiled.with_another_schedule(clock)
 
-    def once_overfull(self, tiled: TiledProblem, share: float) -> TiledProblem:
-        """Return it at times for which addresses may be found in the end."""
-        return tiled.once_opened(self._until(share), OVERFULL)
-
-    def note(self, packed: TiledProblem, scheduled: Cycles, opened: Cycles) -> None:
-        """Note that a plan is the best, and what its schedule took before."""
-        if packed.value is not None:
-            self.scheduled, self.opened = scheduled, opened
+    def note(self, opened: TiledProblem) -> None:
+        """Note what the schedule of the best tilings takes, and what it does once justified."""
+        if opened.schedule is not None and opened.value is not None:
+            self._scheduled, self._opened = opened.schedule.score[0], opened.value
 
     def _until(self, share: float) -> Clock:
         """Return a clock that is over when a share of the limit is used."""

@@ -1,17 +1,15 @@
 """Better tilings by trying others: the neighbourhoods of the search."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.tiling import Tiling, tile_grid
-from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
-from spmilp.tile_selection.evaluation import PROMISING
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.fitting import nearby
 from spmilp.tile_selection.fused_reductions import FusedReductions
@@ -22,8 +20,6 @@ from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
 from spmilp.tile_selection.waves import in_waves
 
 Delays = Callable[[], Mapping[str, int]]
-
-WinnerOf = Callable[[Sequence[Problem]], int | None]
 
 Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 """Yields other tilings of a group."""
@@ -53,7 +49,6 @@ def refine_tilings(
     is_over: Callable[[], bool] = lambda: False,
     affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Delays = dict,
-    winner_of: WinnerOf = lambda problems: None,
     helpers: Helpers | None = None,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
@@ -90,10 +85,6 @@ def refine_tilings(
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
-    winner_of
-        Which of some problems, on tiles that leave different room in memories, has the plan that
-        ends shortest; ``None`` where that is not known. The search goes on from there, in that
-        room.
     helpers
         Evaluate tilings beside this process.
 
@@ -114,7 +105,7 @@ def refine_tilings(
     try:
         trials.is_better(trials.best)
         if not trials.are_over:
-            _Search(first, trials, delays, winner_of).run()
+            _Search(first, trials, delays).run()
     except (OutOfTimeError, MemoryError):
         if trials.least is None:
             raise
@@ -127,14 +118,11 @@ class _Search:
     Its ``_choices`` are what estimates have chosen, with their parameters, the best one first.
     """
 
-    def __init__(
-        self, first: FirstChoice, trials: Trials, delays: Delays, winner_of: WinnerOf
-    ) -> None:
+    def __init__(self, first: FirstChoice, trials: Trials, delays: Delays) -> None:
         self._first = first
         self._network = first.subject.network
         self._trials = trials
         self._delays = delays
-        self._winner_of = winner_of
         self._room: float | None = None
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
@@ -149,7 +137,7 @@ class _Search:
         self._try(self._with_fused_reductions())
         self._try(self._with_bands())
         self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
-        self._decide_on_a_room()
+        self._stay_in_a_room()
         neighbourhoods = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
             (0.1, self._with_stretches_of_others),
@@ -160,26 +148,10 @@ class _Search:
         )
         NeighbourhoodSearch(self._trials, neighbourhoods).run()
 
-    def _decide_on_a_room(self) -> None:
-        """Go on from the best tilings of all, or a promising choice in a room, as they end up."""
-        rooms: dict[float, Tilings] = {}
-        for parameters, choice in self._choices:
-            rooms.setdefault(parameters.room, choice.tilings)
-        latest = PROMISING * self._trials.value_of(self._trials.best)[0]
-        rivals = [self._trials.best] + [
-            one
-            for one in rooms.values()
-            if one != self._trials.best and self._trials.value_of(one)[0] <= latest
-        ]
-        if len(rivals) == 1 or self._trials.are_over:
-            return
-        winner = self._winner_of([self._first.lower(one) for one in rivals])
-        if winner is None:
-            return
-        self._trials.go_on_from(rivals[winner])
-        self._room = next((room for room, one in rooms.items() if one == rivals[winner]), None)
-        if self._room is not None:
-            self._choices = [one for one in self._choices if one[0].room == self._room]
+    def _stay_in_a_room(self) -> None:
+        """Go on with the room in memories that the best choice so far leaves."""
+        self._room = self._choices[0][0].room
+        self._choices = [one for one in self._choices if one[0].room == self._room]
 
     def _try(self, tilings: Iterator[Tilings]) -> None:
         self._trials.try_all((one, lambda is_better: None) for one in tilings)

@@ -205,7 +205,6 @@ def search_tilings(
                 is_over=evaluation.is_over,
                 affords=evaluation.affords,
                 delays=evaluation.delays,
-                winner_of=evaluation.winner_of,
                 helpers=helpers,
             )
     except (OutOfTimeError, MemoryError):
@@ -214,6 +213,7 @@ def search_tilings(
         if evaluation.best is None:
             raise
         evaluation.interrupted = True
-    if evaluation.answer is not None:
-        return evaluation.answer
+    found = evaluation.finish()
+    if found is not None:
+        return found
     return TiledProblem(problem=first.lower(tilings))

@@ -45,7 +45,7 @@ class TiledProblem:
         The best one that its tile sizes were evaluated by; ``None`` where they were not searched
         for, and where there is no schedule.
     opened
-        The schedule at justified times, where it leaves addresses open.
+        The schedule at justified times, for which there may be no addresses.
     justified
         The schedule's plan at justified times, which is made when it is asked for. Where the
         schedule leaves addresses open, it has found some.
@@ -116,17 +116,17 @@ class TiledProblem:
 
     @collector_paused()
     def once_opened(self, clock: Clock, share: float = FIRST_SHARE) -> "TiledProblem":
-        """Return it with the schedule, which leaves addresses open, at justified times.
+        """Return it with the schedule at justified times, for which there may be no addresses.
 
         Parameters
         ----------
         share
             Of each memory, to be filled at most where something moves.
         """
-        if self.schedule is None or self.opened is not None:
+        decisions = self._decisions()
+        if self.schedule is None or self.opened is not None or decisions is None:
             return self
-        columns = columns_of(self.problem, self.schedule.state)
-        return replace(self, opened=OpenSchedule(self.problem, columns, clock, share))
+        return replace(self, opened=OpenSchedule(self.problem, decisions, clock, share))
 
     @collector_paused()
     def once_packed(self) -> "TiledProblem":
@@ -160,14 +160,16 @@ class TiledProblem:
     @collector_paused()
     def once_justified(self) -> "TiledProblem":
         """Return it with the plan at justified times; as it is where there is none."""
-        decisions: Plan | PlanColumns | None
-        if self.schedule is not None and needs_no_dram_addresses(self.problem.machine):
-            decisions = columns_of(self.problem, self.schedule.state)
-        else:
-            decisions = self.plan()
+        decisions = self._decisions()
         if decisions is None:
             return self
         return replace(self, justified=JustifiedPlan.of(self.problem, decisions))
+
+    def _decisions(self) -> Plan | PlanColumns | None:
+        """Return the columns of its schedule where these are enough, or else its plan."""
+        if self.schedule is not None and needs_no_dram_addresses(self.problem.machine):
+            return columns_of(self.problem, self.schedule.state)
+        return self.plan()
 
     @collector_paused()
     def plan(self) -> Plan | None:

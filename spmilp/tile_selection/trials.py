@@ -148,10 +148,6 @@ class Trials:
         self.best, self.least = tilings, found
         return True
 
-    def go_on_from(self, tilings: Tilings) -> None:
-        """Take tilings that were tried for the best ones, whatever they are worth."""
-        self.best, self.least = tilings, self._values[self._key(tilings)]
-
     def value_of(self, tilings: Tilings) -> tuple[float, ...]:
         """Return what tilings are worth; infinity where that is nothing or they were not tried."""
         return self._values.get(self._key(tilings)) or (inf,)

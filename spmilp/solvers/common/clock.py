@@ -23,12 +23,10 @@ class Step(Enum):
     """For each read: tables, assignment, order and one pass of the list scheduler."""
     PLAN = 7e-6
     """For each row: a plan from the tables of a schedule."""
-    JUSTIFY = 1.4e-5
-    """For each row: a plan's double justification with its addresses, tables included."""
     OPEN = 3.5e-6
     """For each row: a schedule's double justification with open addresses."""
-    PACK = 1e-5
-    """For each row: addresses for such a schedule."""
+    PACK = 1.4e-5
+    """For each row: the same with addresses in the end."""
     CHECK = 1.25e-5
     """For each row."""
     WRITE = 1.3e-5

@@ -73,7 +73,7 @@ class OpenSchedule:
     Parameters
     ----------
     decisions
-        All bytes fit at all times, and no DRAM has a limit. Offsets mean nothing, but for what
+        A plan, or its columns where no DRAM has a limit. Offsets mean nothing, but for what
         overwrites an operand in place.
     clock
         When it is over, what was found by then is the answer.
@@ -87,7 +87,11 @@ class OpenSchedule:
     """
 
     def __init__(
-        self, problem: Problem, decisions: PlanColumns, clock: Clock, share: float = FIRST_SHARE
+        self,
+        problem: Problem,
+        decisions: Plan | PlanColumns,
+        clock: Clock,
+        share: float = FIRST_SHARE,
     ) -> None:
         self._clock = clock
         self._context, first = context_of(problem, decisions, changes_cores=False)
