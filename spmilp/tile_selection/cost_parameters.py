@@ -68,6 +68,7 @@ DEFAULT_PARAMETERS = CostParameters()
 ALTERNATIVES = (
     CostParameters(hidden=0.3, occupancy=0.33),
     CostParameters(room=0.2),
+    CostParameters(hidden=0.3, occupancy=0.33, room=0.2),
     CostParameters(hidden=0.3, exchange=2.0),
     CostParameters(room=0.4),
     CostParameters(dram=0.5),

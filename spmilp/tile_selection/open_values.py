@@ -18,7 +18,7 @@ WORTH_OPENING = 1.1
 """Schedules that take at most so many times as long as that of the best plan are justified; where
 that takes long, only those that are shorter."""
 
-OVERFULL = 1.25
+OVERFULL = 1.1
 """Part of each memory that schedules fill by which tilings are compared. There are no addresses for
 such, but they say more of what becomes of small working sets than plans that were searched for no
 moment (docs/tiles.md)."""
