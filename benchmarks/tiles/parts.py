@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import product
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -33,14 +33,7 @@ def justified_schedules() -> Iterable[Any]:
     """Tilings are compared by schedules as the list scheduler makes them."""
     from spmilp.tile_selection.evaluation import Evaluation
 
-    yield patch.object(Evaluation, "_is_worth_justifying", lambda *_: False)
-
-
-def race() -> Iterable[Any]:
-    """The best value decides how much room working sets have."""
-    from spmilp.tile_selection import evaluation
-
-    yield patch.object(evaluation, "LEAST_FOR_RACE", inf)
+    yield patch.object(Evaluation, "_value_once_opened", lambda _, tiled: tiled.worth)
 
 
 def small_working_sets() -> Iterable[Any]:
@@ -95,7 +88,6 @@ PARTS: dict[str, Callable[[], Iterable[Any]]] = {
     "open addresses": open_addresses,
     "justified schedules": justified_schedules,
     "small working sets": small_working_sets,
-    "race": race,
     "bands": bands,
     "stretches": stretches,
     "multicasts": multicasts,

@@ -68,8 +68,8 @@ class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
     Where makespans are justified, a problem's value is what its best schedule takes once that is
-    justified with more bytes than there are (:mod:`spmilp.tile_selection.open_values`), which says
-    best what the solver behind this search makes of it; else what the schedule takes.
+    justified with open addresses (:mod:`spmilp.tile_selection.open_values`), for they are nearly
+    always found; else what the schedule takes.
 
     Attributes
     ----------
@@ -205,9 +205,9 @@ class Evaluation:
 
     def _plan_if_soon(self, opened: TiledProblem) -> None:
         """Make the plan of the best tilings so far, unless that took much of the time already."""
-        has_plan = self.best is not None and self.best.has_plan
+        may_wait = self._clock.is_limited and self.best is not None and self.best.has_plan
         needed = self._seconds_of_plans + self._open.seconds_to_have_plan(opened.problem)
-        if has_plan and needed > SHARE_OF_PLANS * (monotonic() - self._began):
+        if may_wait and needed > SHARE_OF_PLANS * (monotonic() - self._began):
             return
         self._keep_if_better(self._planned(opened, self._share_at_most()))
 

@@ -23,7 +23,6 @@ from spmilp.solvers.kernels.records import Shares
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.open_values import OVERFULL
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
@@ -228,8 +227,7 @@ def values_of(subject: NetworkOnMachine, question: Question) -> Values:
     if best is None or not question.justifies or not is_makespan or best.score[0] > question.latest:
         return values
     tiled = TiledProblem(problem=problem, schedule=best)
-    opened = tiled.once_opened(Clock(None), OVERFULL)
-    return replace(values, justified=opened.worth)
+    return replace(values, justified=tiled.once_opened(Clock(None)).worth)
 
 
 def _without_search(subject: NetworkOnMachine) -> NetworkOnMachine:

@@ -17,7 +17,6 @@ from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.serial.extract import columns_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import plan_from
-from spmilp.solvers.partial_order.repacking import FIRST_SHARE
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 
 Worth: TypeAlias = tuple[int, ...]
@@ -92,7 +91,8 @@ class TiledProblem:
     @property
     def has_plan(self) -> bool:
         """Whether its value is that of a plan: no addresses are yet to be found."""
-        return self.value is not None and (self.justified is not None or not self.is_open)
+        is_open = self.is_open or self.opened is not None
+        return self.value is not None and (self.justified is not None or not is_open)
 
     @collector_paused()
     def verdict(self) -> Verdict | None:
@@ -115,22 +115,16 @@ class TiledProblem:
         return None if origin is None else self.justified.plan(origin)
 
     @collector_paused()
-    def once_opened(self, clock: Clock, share: float = FIRST_SHARE) -> "TiledProblem":
-        """Return it with the schedule at justified times, for which there may be no addresses.
-
-        Parameters
-        ----------
-        share
-            Of each memory, to be filled at most where something moves.
-        """
+    def once_opened(self, clock: Clock) -> "TiledProblem":
+        """Return it with the schedule at justified times, for which there may be no addresses."""
         decisions = self._decisions()
         if self.schedule is None or self.opened is not None or decisions is None:
             return self
-        return replace(self, opened=OpenSchedule(self.problem, decisions, clock, share))
+        return replace(self, opened=OpenSchedule(self.problem, decisions, clock))
 
     @collector_paused()
     def once_packed(self) -> "TiledProblem":
-        """Return it with addresses for its open schedule; as it is where none are found."""
+        """Return it with addresses for its schedule at justified times, if some are found."""
         found = None if self.opened is None else self.opened.packed()
         return self if found is None else replace(self, justified=found)
 

@@ -1,10 +1,10 @@
 """Tilings are worth what becomes of their schedules once these are justified."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -15,12 +15,13 @@ from spmilp.pipeline import load, lower_network, solve
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import least_value
+from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 from spmilp.tile_selection import evaluation, tiled_problem
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.open_values import OpenValues
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.search import TileSearch
 from spmilp.tile_selection.tiled_problem import TiledProblem
@@ -64,33 +65,91 @@ def test_where_the_checker_rejects_a_justified_plan_the_schedule_is_the_answer(
     assert not check(found.problem, plan)
 
 
-class Unchanged:
-    """A justification that gains nothing."""
+@pytest.mark.parametrize("machine", ["xdna1", "gap9"])
+def test_a_value_is_what_a_plan_with_addresses_takes(machine: str) -> None:
+    network, target = load(MODEL, machine)
+    first = first_choice(network, target.machine)
+    evaluated = Evaluation(PieceCounts(network, target.machine), TileSearch(), None, Clock(None))
+    worth = evaluated.value_of(first.lower(first.tilings))
+    found = evaluated.finish()
+    assert worth is not None
+    assert found is not None
+    assert found.schedule is not None
+    assert found.justified is not None
+    assert found.value == pytest.approx(worth[0], rel=0.02)
+    assert found.value <= found.schedule.score[0]
+    assert found.verdict() is not None
 
-    asked = 0
 
-    def __init__(self, makespan: int) -> None:
-        self.makespan = makespan
+def test_only_makespans_are_compared_like_that(
+    loaded: tuple[Network, MachineFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiled_problem, "OpenSchedule", None)
+    found = lower_network(*loaded, Quantity.DRAM_TRAFFIC, TileSearch(problems=4))
+    assert found.schedule is not None
+    assert found.value == found.schedule.score[0]
 
-    @classmethod
-    def of(cls, problem: Problem, decisions: PlanColumns) -> "Unchanged":
-        cls.asked += 1
-        return cls(int(decisions.end.max()))
+
+class Scripted(OpenValues):
+    """What tilings are worth and what their plans take, in the order in which they are asked for.
+
+    A plan of ``None`` is an interrupt.
+    """
+
+    def __init__(self, values: Sequence[int], plans: Sequence[int | None]) -> None:
+        super().__init__(Clock(None))
+        self._values, self._plans = iter(values), iter(plans)
+
+    def is_worth_opening(self, tiled: TiledProblem) -> bool:
+        return True
+
+    def once_opened(self, tiled: TiledProblem, share: float) -> TiledProblem:
+        return replace(tiled, opened=cast(OpenSchedule, Takes(next(self._values))))
+
+    def with_plan(self, opened: TiledProblem, share: float) -> TiledProblem:
+        cycles = next(self._plans)
+        if cycles is None:
+            raise KeyboardInterrupt
+        return replace(opened, opened=None, justified=cast(JustifiedPlan, Takes(cycles)))
+
+
+class Takes(NamedTuple):
+    """A schedule that takes so many cycles."""
+
+    makespan: int
 
 
 @pytest.mark.parametrize(
-    ("quantity", "asked"), [(Quantity.MAKESPAN, 1), (Quantity.DRAM_TRAFFIC, 0)]
+    ("values", "plans", "answer"),
+    [
+        ([100, 90], [110, 112], 112),
+        ([100, 90], [110, 120], 110),
+        ([100, 90], [110, None], 110),
+        ([100, 101], [110], 110),
+    ],
+    ids=["promises more", "promises too much", "interrupted", "is no better"],
 )
-def test_what_gains_nothing_is_asked_no_more(
-    monkeypatch: pytest.MonkeyPatch, quantity: Quantity, asked: int
+def test_the_best_tilings_are_gone_on_with_unless_their_plan_takes_much_longer(
+    loaded: tuple[Network, MachineFile],
+    values: list[int],
+    plans: list[int | None],
+    answer: int,
 ) -> None:
-    """Where a memory lies between scratchpads and DRAM, schedules have addresses."""
-    loaded = load(MODEL, "gap9")
-    monkeypatch.setattr(tiled_problem, "JustifiedPlan", Unchanged)
-    Unchanged.asked = 0
-    found = lower_network(*loaded, quantity, TileSearch(problems=4))
-    assert Unchanged.asked == asked
-    assert found.schedule is not None
+    network, machine = loaded[0], loaded[1].machine
+    first = first_choice(network, machine)
+    said: list[int] = []
+    limits = TileSearch(on_better=lambda value, _: said.append(value))
+    # With a limit of time, which leaves none for plans on the way, they are made in the end.
+    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
+    evaluated._open = Scripted(values, plans)
+    evaluated._seconds_of_plans = 1000.0
+    for _ in values:
+        evaluated.value_of(first.lower(first.tilings))
+    found = evaluated.finish()
+    assert found is not None
+    assert found.value == answer
+    assert found.interrupted == (None in plans)
+    assert said == [110]
 
 
 def test_a_solve_ends_no_worse_than_all_that_was_said() -> None:
