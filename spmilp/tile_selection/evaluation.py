@@ -59,10 +59,6 @@ SHARE_TO_FINISH = 0.85
 SHARE_OF_PLANS = 0.1
 """Of the time of the search, at most, for plans of tilings that are the best so far."""
 
-MUCH_LONGER = 1.05
-"""A plan of the best tilings that takes so many times as long as that of others is not gone on
-with."""
-
 
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
@@ -90,7 +86,7 @@ class Evaluation:
         self._began = monotonic()
         self.interrupted = False
         self._least: dict[Rule, int] = {}
-        self.best = self._known = known
+        self.best = known
         self._promising: TiledProblem | None = None
         self._shares: Shares | None = None
         self._open = OpenValues(clock)
@@ -232,26 +228,14 @@ class Evaluation:
         return None if is_made else promising
 
     def finish(self) -> TiledProblem | None:
-        """Return what to go on with: the best tilings with their plan, or those of a better plan.
-
-        After an interrupt it is the shortest plan there is.
-        """
-        answer, unplanned = self.best, self._unplanned
+        """Return the shortest plan, once there is one of the best tilings, too."""
+        unplanned = self._unplanned
         try:
             if unplanned is not None and not self.interrupted:
-                planned = self._planned(unplanned, SHARE_TO_FINISH)
-                answer = planned if self._is_worth_going_on(planned) else answer
-                self._keep_if_better(planned)
+                self._keep_if_better(self._planned(unplanned, SHARE_TO_FINISH))
         except KeyboardInterrupt:
             self.interrupted = True
-        answer = self.best if self.interrupted else answer
-        return None if answer is None else replace(answer, interrupted=self.interrupted)
-
-    def _is_worth_going_on(self, planned: TiledProblem) -> bool:
-        """Return whether to go on with the plan of the best tilings, though others are shorter."""
-        if self.best is self._known or not planned.has_plan:
-            return planned.has_plan and _is_better(planned, self._known)
-        return (planned.value or 0) <= MUCH_LONGER * ((self.best and self.best.value) or 0)
+        return None if self.best is None else replace(self.best, interrupted=self.interrupted)
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
