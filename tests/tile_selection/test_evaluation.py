@@ -75,10 +75,12 @@ def test_a_value_is_what_a_plan_with_addresses_takes(machine: str) -> None:
     assert worth is not None
     assert found is not None
     assert found.schedule is not None
-    assert found.justified is not None
     assert found.value == pytest.approx(worth[0], rel=0.02)
     assert found.value <= found.schedule.score[0]
-    assert found.verdict() is not None
+    plan = found.justified_plan() or found.plan()
+    assert plan is not None
+    assert plan.claim.makespan == found.value
+    assert check(found.problem, plan) == ()
 
 
 def test_only_makespans_are_compared_like_that(

@@ -22,6 +22,9 @@ from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import columns_at, plan_of
 from spmilp.units import Cycles
 
+TRIES = 2
+"""Packings at most of an open schedule, until nothing has to wait for bytes of others."""
+
 
 def shortened(context: SearchContext, plan: Plan) -> Plan:
     """Return a plan with the same decisions and addresses, and times as short as they allow.
@@ -102,9 +105,18 @@ class OpenSchedule:
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self) -> JustifiedPlan | None:
-        """Find addresses; ``None`` where none are found."""
-        found = with_addresses(self._context, self._opened, self._fill, self._clock)
-        return None if found is None else JustifiedPlan(self._context, found)
+        """Find addresses, for memories that are filled less where need be; ``None`` without any."""
+        context, opened, best = self._context, self._opened, None
+        for _ in range(TRIES):
+            found = with_addresses(context, opened, self._fill, self._clock)
+            if found is not None and (best is None or found.makespan < best.makespan):
+                best = found
+            has_waited = best is None or best.makespan > opened.makespan
+            if not has_waited or self._clock.is_over():
+                break
+            memories = self._fill.memories()
+            opened = justified_by_capacity(context, opened, memories, self._clock, rounds=1)
+        return None if best is None else JustifiedPlan(context, best)
 
 
 def repacked_plan(
