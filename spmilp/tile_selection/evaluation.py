@@ -56,7 +56,7 @@ second: the search after this one would have few steps for plans that take so lo
 SHARE_TO_FINISH = 0.85
 """Of the time limit, until which addresses are looked for in the end."""
 
-SHARE_OF_PLANS = 0.1
+SHARE_OF_PLANS = 0.4
 """Of the time of the search, at most, for plans of tilings that are the best so far."""
 
 
@@ -88,6 +88,7 @@ class Evaluation:
         self._least: dict[Rule, int] = {}
         self.best = known
         self._promising: TiledProblem | None = None
+        self._unplanned: TiledProblem | None = None
         self._shares: Shares | None = None
         self._open = OpenValues(clock)
         self._seconds_of_plans = 0.0
@@ -183,7 +184,8 @@ class Evaluation:
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
         """Return what a schedule is worth once it is justified with open addresses.
 
-        What cannot be the best, or has no time for that, is worth no less than the best.
+        Of what seems to be the best it is what its plan takes, if that is made at once. What cannot
+        be the best, or has no time for that, is worth no less than the best.
         """
         if not self._limits.justifies or tiled.problem.objective.first is not Quantity.MAKESPAN:
             return tiled.worth
@@ -193,46 +195,47 @@ class Evaluation:
         if not has_time or not self._open.is_worth_opening(tiled):
             return _greater(self._open.expected(tiled), least)
         opened = self._open.once_opened(tiled, share)
-        if _is_better(opened, self._promising):
-            self._promising = opened
+        if not _is_better(opened, self._promising):
+            return opened.worth
+        if not self._plans_soon(opened):
+            self._promising = self._unplanned = opened
             self._open.note(opened)
-            self._plan_if_soon(opened)
-        return opened.worth
+            return opened.worth
+        planned = self._planned(opened, share)
+        if not _is_better(planned, self._promising):
+            return _greater(planned.worth, least)
+        self._promising, self._unplanned = planned, None
+        self._open.note(opened)
+        return planned.worth
 
-    def _plan_if_soon(self, opened: TiledProblem) -> None:
-        """Make the plan of the best tilings so far, unless that took much of the time already."""
-        may_wait = self._clock.is_limited and self.best is not None and self.best.has_plan
+    def _plans_soon(self, opened: TiledProblem) -> bool:
+        """Return whether to make the plan of the best tilings so far at once.
+
+        Of the first ones, and until that has taken much of the time.
+        """
+        if not self._clock.is_limited or self.best is None or not self.best.has_plan:
+            return True
         needed = self._seconds_of_plans + self._open.seconds_to_have_plan(opened.problem)
-        if may_wait and needed > SHARE_OF_PLANS * (monotonic() - self._began):
-            return
-        self._keep_if_better(self._planned(opened, self._share_at_most()))
+        return needed <= SHARE_OF_PLANS * (monotonic() - self._began)
 
     def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
         began = self._clock.now()
         planned = self._open.with_plan(opened, share)
         self._seconds_of_plans += self._clock.now() - began
+        self._keep_if_better(planned)
         return planned
 
     def _seconds_to_finish(self) -> float:
         """Return how long it takes to make the plan of the best tilings, if that is to be made."""
-        unplanned = self._unplanned
-        return 0.0 if unplanned is None else self._open.seconds_to_have_plan(unplanned.problem)
-
-    @property
-    def _unplanned(self) -> TiledProblem | None:
-        """The best tilings, where their plan is not made yet."""
-        best, promising = self.best, self._promising
-        if best is None or promising is None:
-            return promising
-        is_made = best.problem is promising.problem and best.justified is not None
-        return None if is_made else promising
+        if self._unplanned is None:
+            return 0.0
+        return self._open.seconds_to_have_plan(self._unplanned.problem)
 
     def finish(self) -> TiledProblem | None:
         """Return the shortest plan, once there is one of the best tilings, too."""
-        unplanned = self._unplanned
         try:
-            if unplanned is not None and not self.interrupted:
-                self._keep_if_better(self._planned(unplanned, SHARE_TO_FINISH))
+            if self._unplanned is not None and not self.interrupted:
+                self._planned(self._unplanned, SHARE_TO_FINISH)
         except KeyboardInterrupt:
             self.interrupted = True
         return None if self.best is None else replace(self.best, interrupted=self.interrupted)
@@ -295,10 +298,7 @@ class Evaluation:
             self._say_if_shorter(tiled)
 
     def _say_if_shorter(self, tiled: TiledProblem) -> None:
-        """Tell of a plan unless one that is as short was told of.
-
-        Behind a race and among ties, what is better than the best is not shorter than all.
-        """
+        """Tell of a plan unless one that is as short was told of."""
         if tiled.value is not None and (self._said is None or tiled.value < self._said):
             self._said = tiled.value
             self._limits.on_better(tiled.value, len(tiled.problem.tasks))

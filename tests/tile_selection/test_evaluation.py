@@ -127,7 +127,7 @@ class Takes(NamedTuple):
         ([100, 90], [110, 109], 109),
         ([100, 90], [110, 111], 110),
         ([100, 90], [110, None], 110),
-        ([100, 101], [110], 110),
+        ([100, 115], [110], 110),
     ],
     ids=["keeps its promise", "promises too much", "interrupted", "promises less"],
 )

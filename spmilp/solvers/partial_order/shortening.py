@@ -109,10 +109,11 @@ class OpenSchedule:
         context, opened, best = self._context, self._opened, None
         for _ in range(TRIES):
             found = with_addresses(context, opened, self._fill, self._clock)
-            if found is not None and (best is None or found.makespan < best.makespan):
+            if found is None:
+                break
+            if best is None or found.makespan < best.makespan:
                 best = found
-            has_waited = best is None or best.makespan > opened.makespan
-            if not has_waited or self._clock.is_over():
+            if best.makespan <= opened.makespan or self._clock.is_over():
                 break
             memories = self._fill.memories()
             opened = justified_by_capacity(context, opened, memories, self._clock, rounds=1)
