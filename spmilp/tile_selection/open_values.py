@@ -80,11 +80,12 @@ class OpenValues:
         Nearly always addresses are found for all of memory, and it takes no longer than before.
         """
         with self._clock.pace.measured(Step.PACK, rows_of_a_plan(opened.problem)):
-            planned = opened.once_packed()
+            clock = self._until(share)
+            planned = opened.once_packed(clock)
             if planned.has_plan:
                 return planned
             if opened.is_open:
-                return opened.with_another_schedule(self._until(share))
+                return opened.with_another_schedule(clock)
             return replace(opened, opened=None).once_justified()
 
     def note(self, opened: TiledProblem) -> None:

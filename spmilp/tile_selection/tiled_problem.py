@@ -123,9 +123,9 @@ class TiledProblem:
         return replace(self, opened=OpenSchedule(self.problem, decisions, clock))
 
     @collector_paused()
-    def once_packed(self) -> "TiledProblem":
+    def once_packed(self, clock: Clock) -> "TiledProblem":
         """Return it with addresses for its schedule at justified times, if some are found."""
-        found = None if self.opened is None else self.opened.packed()
+        found = None if self.opened is None else self.opened.packed(clock)
         return self if found is None else replace(self, justified=found)
 
     @collector_paused()
@@ -146,7 +146,7 @@ class TiledProblem:
         if roomy is None:
             return best
         columns = columns_of(self.problem, roomy.state)
-        found = OpenSchedule(self.problem, columns, clock, LESS_FULL).packed()
+        found = OpenSchedule(self.problem, columns, clock, LESS_FULL).packed(clock)
         if found is None or (best.value is not None and best.value <= found.makespan):
             return best
         return replace(self, schedule=roomy, justified=found)

@@ -96,7 +96,6 @@ class OpenSchedule:
         clock: Clock,
         share: float = FIRST_SHARE,
     ) -> None:
-        self._clock = clock
         self._context, first = context_of(problem, decisions, changes_cores=False)
         self._fill = FillLimits(self._context, share)
         # Most of what justification gains is in the first round.
@@ -104,19 +103,25 @@ class OpenSchedule:
         self._opened = justified_by_capacity(self._context, first, memories, clock, rounds=1)
         self.makespan: Cycles = self._opened.makespan
 
-    def packed(self) -> JustifiedPlan | None:
-        """Find addresses, for memories that are filled less where need be; ``None`` without any."""
+    def packed(self, clock: Clock) -> JustifiedPlan | None:
+        """Find addresses, for memories that are filled less where need be; ``None`` without any.
+
+        Parameters
+        ----------
+        clock
+            When it is over, memories are left without.
+        """
         context, opened, best = self._context, self._opened, None
         for _ in range(TRIES):
-            found = with_addresses(context, opened, self._fill, self._clock)
+            found = with_addresses(context, opened, self._fill, clock)
             if found is None:
                 break
             if best is None or found.makespan < best.makespan:
                 best = found
-            if best.makespan <= opened.makespan or self._clock.is_over():
+            if best.makespan <= opened.makespan or clock.is_over():
                 break
             memories = self._fill.memories()
-            opened = justified_by_capacity(context, opened, memories, self._clock, rounds=1)
+            opened = justified_by_capacity(context, opened, memories, clock, rounds=1)
         return None if best is None else JustifiedPlan(context, best)
 
 

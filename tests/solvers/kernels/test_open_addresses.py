@@ -98,7 +98,7 @@ def test_a_packed_schedule_is_a_valid_plan_that_is_no_longer_than_was_said() -> 
     for problem, found in _schedules(1.0):
         opened = OpenSchedule(problem, columns_of(problem, found.state), Clock(None))
         assert opened.makespan <= found.state.makespan()
-        plan = opened.packed()
+        plan = opened.packed(Clock(None))
         if plan is None:
             tight += 1
             continue
