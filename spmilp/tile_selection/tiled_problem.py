@@ -30,7 +30,7 @@ JUSTIFIED = "justified"
 """The source of a schedule's plan at other times."""
 
 
-LESS_FULL = 0.9
+LESS_FULL = 0.8
 """Of each memory, where no addresses were found for a schedule that fills it."""
 
 

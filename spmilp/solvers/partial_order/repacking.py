@@ -34,9 +34,10 @@ TRIES_AT_FIRST, TRIES_WITHOUT_GAIN = 8, 3
 TRIES_AT_ONCE = 4
 """Packings of the same times, pressed together a little less tightly each time."""
 
-FIRST_SHARE = 1.0
-"""Of each memory, at most, is filled at first. Bytes are counted with those up to the next offset,
-and transfers come late where addresses are looked for: nearly all memories can be packed then."""
+FIRST_SHARE = 0.9
+"""Of each memory, at most, is filled at first. Most memories that are filled whole can be packed:
+bytes are counted with those up to the next offset, and transfers come late where addresses are
+looked for. But where items are large a search that begins there packs in vain for long."""
 
 ROOMY = 0.8
 """Of each memory, at most, where packings have failed: what is less full is packed at once as a
@@ -53,7 +54,7 @@ NODES, NODES_AND_ITEMS = 30_000, 30_000_000
 """Of the search for one memory, and at most so many times its items: a fraction of a second. A
 limit on nodes gives the same answer everywhere."""
 
-FEW, TIMES_AS_MANY = 0.25, 10
+FEW, TIMES_AS_MANY = 0.25, 5
 """Part of the memories, and the nodes of their search where only they are not packed yet."""
 
 

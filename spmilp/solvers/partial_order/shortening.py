@@ -11,7 +11,6 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.repacking import (
-    FIRST_SHARE,
     FillLimits,
     justified,
     justified_by_capacity,
@@ -22,8 +21,8 @@ from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import columns_at, plan_of
 from spmilp.units import Cycles
 
-TRIES = 2
-"""Packings at most of an open schedule, until nothing has to wait for bytes of others."""
+WHOLE = 1.0
+"""Of each memory is filled by open schedules, for which addresses are nearly always found."""
 
 
 def shortened(context: SearchContext, plan: Plan) -> Plan:
@@ -94,13 +93,13 @@ class OpenSchedule:
         problem: Problem,
         decisions: Plan | PlanColumns,
         clock: Clock,
-        share: float = FIRST_SHARE,
+        share: float = WHOLE,
     ) -> None:
-        self._context, first = context_of(problem, decisions, changes_cores=False)
+        self._context, self._first = context_of(problem, decisions, changes_cores=False)
         self._fill = FillLimits(self._context, share)
         # Most of what justification gains is in the first round.
         memories = self._fill.memories()
-        self._opened = justified_by_capacity(self._context, first, memories, clock, rounds=1)
+        self._opened = justified_by_capacity(self._context, self._first, memories, clock, rounds=1)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
@@ -111,17 +110,19 @@ class OpenSchedule:
         clock
             When it is over, memories are left without.
         """
-        context, opened, best = self._context, self._opened, None
-        for _ in range(TRIES):
-            found = with_addresses(context, opened, self._fill, clock)
-            if found is None:
-                break
-            if best is None or found.makespan < best.makespan:
-                best = found
-            if best.makespan <= opened.makespan or clock.is_over():
-                break
-            memories = self._fill.memories()
-            opened = justified_by_capacity(context, opened, memories, clock, rounds=1)
+        context = self._context
+        found = with_addresses(context, self._opened, self._fill, clock)
+        if clock.is_over() or (found is not None and found.makespan <= self.makespan):
+            return None if found is None else JustifiedPlan(context, found)
+        # Where something waits for bytes of others, these memories are filled less; where it cannot
+        # even wait, all are from the beginning.
+        before, fill = self._opened, self._fill
+        if found is None:
+            before, fill = self._first, FillLimits(context)
+        opened = justified_by_capacity(context, before, fill.memories(), clock, rounds=1)
+        other = with_addresses(context, opened, fill, clock)
+        both = [one for one in (found, other) if one is not None]
+        best = min(both, key=lambda one: one.makespan, default=None)
         return None if best is None else JustifiedPlan(context, best)
 
 
