@@ -59,7 +59,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.plan.read import read_plan
     from spmilp.plan.write import write_plan
     from spmilp.solvers.kernels.schedule_state import Stop
-    from spmilp.solvers.kernels.serial.extract import Scorer, plan_of
+    from spmilp.solvers.kernels.serial.extract import Scorer, columns_of, plan_of
     from spmilp.solvers.kernels.serial.run import Runner
     from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
@@ -93,7 +93,9 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
         raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")
     clock.measure("search step", lambda: one_step(index, evaluator, start))
     bound = clock.measure("bounds", lambda: best_bound(problem))
-    plan = clock.measure("plan", lambda: plan_of(problem, state, bound, "list", ()))
+    plan = clock.measure(
+        "plan", lambda: plan_of(problem, columns_of(problem, state), bound, "list", ())
+    )
     violations = clock.measure("check", lambda: check(problem, plan))
     if violations:
         raise SystemExit(f"{problem.name}: {violations[0].message}")

@@ -13,7 +13,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import least_sizes
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
-from spmilp.solvers.kernels.serial.extract import Scorer, plan_of
+from spmilp.solvers.kernels.serial.extract import Scorer, columns_of, plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import Unit, in_shares, units_of_operators
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
@@ -140,7 +140,8 @@ class Schedules:
             return context.unknown(self.reason)
         try:
             bound = context.bound
-            plan = plan_of(context.problem, made.state, bound, policy, options)
+            columns = columns_of(context.problem, made.state)
+            plan = plan_of(context.problem, columns, bound, policy, options)
         except SpmilpError as error:
             return context.unknown(str(error))
         context.report(context.values(plan)[0], bound.value, policy)

@@ -1,6 +1,7 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -219,9 +220,9 @@ class Evaluation:
         return needed <= SHARE_OF_PLANS * (monotonic() - self._began)
 
     def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
-        began = self._clock.now()
+        began = monotonic()
         planned = self._open.with_plan(opened, share)
-        self._seconds_of_plans += self._clock.now() - began
+        self._seconds_of_plans += monotonic() - began
         self._keep_if_better(planned)
         return planned
 
@@ -232,10 +233,14 @@ class Evaluation:
         return self._open.seconds_to_have_plan(self._unplanned.problem)
 
     def finish(self) -> TiledProblem | None:
-        """Return the shortest plan, once there is one of the best tilings, too."""
+        """Return the shortest plan, once there is one of the best tilings, too.
+
+        After an interrupt, or where there is not enough memory for that, it is what there is.
+        """
         try:
             if self._unplanned is not None and not self.interrupted:
-                self._planned(self._unplanned, SHARE_TO_FINISH)
+                with suppress(MemoryError):
+                    self._planned(self._unplanned, SHARE_TO_FINISH)
         except KeyboardInterrupt:
             self.interrupted = True
         return None if self.best is None else replace(self.best, interrupted=self.interrupted)

@@ -95,10 +95,10 @@ def test_only_makespans_are_compared_like_that(
 class Scripted(OpenValues):
     """What tilings are worth and what their plans take, in the order in which they are asked for.
 
-    A plan of ``None`` is an interrupt.
+    A plan may be an interrupt, or need too much memory.
     """
 
-    def __init__(self, values: Sequence[int], plans: Sequence[int | None]) -> None:
+    def __init__(self, values: Sequence[int], plans: Sequence[int | type[BaseException]]) -> None:
         super().__init__(Clock(None))
         self._values, self._plans = iter(values), iter(plans)
 
@@ -110,8 +110,8 @@ class Scripted(OpenValues):
 
     def with_plan(self, opened: TiledProblem, share: float) -> TiledProblem:
         cycles = next(self._plans)
-        if cycles is None:
-            raise KeyboardInterrupt
+        if not isinstance(cycles, int):
+            raise cycles
         return replace(opened, opened=None, justified=cast(JustifiedPlan, Takes(cycles)))
 
 
@@ -126,15 +126,16 @@ class Takes(NamedTuple):
     [
         ([100, 90], [110, 109], 109),
         ([100, 90], [110, 111], 110),
-        ([100, 90], [110, None], 110),
+        ([100, 90], [110, KeyboardInterrupt], 110),
+        ([100, 90], [110, MemoryError], 110),
         ([100, 115], [110], 110),
     ],
-    ids=["keeps its promise", "promises too much", "interrupted", "promises less"],
+    ids=["keeps its promise", "promises too much", "interrupted", "no memory", "promises less"],
 )
 def test_the_answer_is_the_shortest_plan_once_the_best_tilings_have_one(
     loaded: tuple[Network, MachineFile],
     values: list[int],
-    plans: list[int | None],
+    plans: list[int | type[BaseException]],
     answer: int,
 ) -> None:
     network, machine = loaded[0], loaded[1].machine
@@ -150,7 +151,7 @@ def test_the_answer_is_the_shortest_plan_once_the_best_tilings_have_one(
     found = evaluated.finish()
     assert found is not None
     assert found.value == answer
-    assert found.interrupted == (None in plans)
+    assert found.interrupted == (KeyboardInterrupt in plans)
     assert said == ([110] if answer == 110 else [110, answer])
 
 

@@ -13,7 +13,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.records import NEVER, Shares
-from spmilp.solvers.kernels.serial.extract import columns_of, plan_of_columns
+from spmilp.solvers.kernels.serial.extract import columns_of, plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.orders import banded_chains, banded_operators
 from spmilp.solvers.list_scheduler.portfolio import Found, Portfolio
@@ -142,7 +142,7 @@ def plan_from(
     alone = () if trial.multicasts else (("multicasts", "no"),)
     if columns is None:
         columns = columns_of(problem, found.state)
-    return plan_of_columns(problem, columns, bound, solver, (*settings, *weights, *alone))
+    return plan_of(problem, columns, bound, solver, (*settings, *weights, *alone))
 
 
 def _schedules(context: SearchContext) -> Schedules:

@@ -17,7 +17,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.kernels.records import Ints, numbers
 from spmilp.solvers.kernels.schedule_state import Weights
-from spmilp.solvers.kernels.serial.extract import plan_of
+from spmilp.solvers.kernels.serial.extract import columns_of, plan_of
 from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found
 from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.local_search.candidate import (
@@ -267,7 +267,8 @@ class _Search:
         context, bound = self._context, self._incumbent.bound
         settings = (("found by", best.source), ("seed", str(context.options.seed)))
         try:
-            plan = plan_of(context.problem, best.state, bound, LocalSearch.name, settings)
+            columns = columns_of(context.problem, best.state)
+            plan = plan_of(context.problem, columns, bound, LocalSearch.name, settings)
         except DoesNotFitError as error:
             return context.unknown(str(error), bound)
         return context.found(plan, bound)

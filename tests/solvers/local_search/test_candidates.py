@@ -14,7 +14,7 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.kernels.records import numbers
 from spmilp.solvers.kernels.schedule_state import Weights
-from spmilp.solvers.kernels.serial.extract import plan_of
+from spmilp.solvers.kernels.serial.extract import columns_of, plan_of
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.local_search.candidate import (
@@ -99,7 +99,8 @@ def test_whatever_is_set_aside_the_plan_is_valid(problem: Problem, data: st.Data
     )
 
     if evaluated is not None:
-        plan = plan_of(problem, evaluated.state, best_bound(problem), "test", ())
+        columns = columns_of(problem, evaluated.state)
+        plan = plan_of(problem, columns, best_bound(problem), "test", ())
         assert check(problem, plan) == ()
         assert plan.claim.makespan == evaluated.score[0]
         assert plan.claim.peak_spm == evaluated.score[3]

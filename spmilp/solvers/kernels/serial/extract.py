@@ -35,29 +35,12 @@ from spmilp.units import Cycles, MemoryIdx
 
 def plan_of(
     problem: Problem,
-    state: ScheduleState,
-    bound: Bound,
-    solver: str,
-    options: tuple[tuple[str, str], ...],
-) -> Plan:
-    """Return a finished schedule as a plan.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a bounded DRAM is too small for the tensors and what is spilled to it.
-    """
-    return plan_of_columns(problem, columns_of(problem, state), bound, solver, options)
-
-
-def plan_of_columns(
-    problem: Problem,
     columns: PlanColumns,
     bound: Bound,
     solver: str,
     options: tuple[tuple[str, str], ...],
 ) -> Plan:
-    """Return decisions as a plan; those of :func:`columns_of` once their offsets are known.
+    """Return decisions as a plan: :func:`columns_of` a finished schedule, once offsets are known.
 
     Raises
     ------
