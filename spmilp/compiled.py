@@ -62,6 +62,12 @@ def part(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def seconds_of_compiling() -> float:
+    """Return how long this process has compiled code, or loaded what was compiled before."""
+    compiler = sys.modules.get("spmilp.compiler")
+    return 0.0 if compiler is None else float(compiler.STOPWATCH.seconds)
+
+
 def _make_parts() -> None:
     from spmilp.compiler import make_part
 

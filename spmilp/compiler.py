@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
 
 from numba import njit, typeof
@@ -13,6 +14,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel.registry import default_manager
+from numba.core.event import Event, Listener, register
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import infer_global
@@ -27,6 +29,36 @@ ARRAY = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
 """What is passed for an array of one dimension; see :mod:`spmilp.machine_code`."""
 
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class _Stopwatch(Listener):
+    """Adds up the seconds in which numba compiles; what is compiled for other code counts once.
+
+    Attributes
+    ----------
+    seconds
+        Until now, but for what is being compiled.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth, self._began = 0, 0.0
+
+    def on_start(self, event: Event) -> None:
+        """Begin to count with the outermost function."""
+        if self._depth == 0:
+            self._began = perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        """Count what that took."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += perf_counter() - self._began
+
+
+STOPWATCH = _Stopwatch()
+register("numba:compile", STOPWATCH)
 
 
 def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:

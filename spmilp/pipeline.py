@@ -608,13 +608,13 @@ def _answer(
     hint: Plan | None = None
     try:
         observer.on_problem(tiled.problem)
-        began = clock.now()
+        began = clock.without_compiling()
         verdict = tiled.verdict()
         hint = tiled.plan() if verdict is None else verdict.plan
         if hint is not None and tiled.schedule is not None:
             checking = 0.0 if verdict is None else verdict.seconds
             clock.pace.note(Step.CHECK, rows_of(hint), checking)
-            clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began - checking)
+            clock.pace.note(Step.PLAN, rows_of(hint), clock.without_compiling() - began - checking)
             tiled.schedule.release()
         observer.on_stage(Stage.SOLVING)
         # A hint has been checked, too, where it was read.

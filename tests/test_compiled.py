@@ -41,6 +41,17 @@ print(doubled(20), sum(doubled.stats.cache_hits.values()))
 """
 
 
+TIMED = """
+from spmilp.compiled import seconds_of_compiling
+before = seconds_of_compiling()
+from spmilp.entry import doubled
+doubled(20)
+first = seconds_of_compiling()
+doubled(21)
+print(int(before == 0 < first), int(first == seconds_of_compiling()))
+"""
+
+
 class Package:
     """A package ``spmilp`` of the compiler, the cache and two functions."""
 
@@ -258,3 +269,7 @@ for values in (np.zeros((2, 2)), np.zeros(4)[::2], "text", 1.5):
 print(refused)
 """
     assert alone.run(program) == [4]
+
+
+def test_the_seconds_of_compiling_are_those_of_the_first_call(package: Package) -> None:
+    assert package.run(TIMED) == [1, 1]

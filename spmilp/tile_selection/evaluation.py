@@ -167,7 +167,7 @@ class Evaluation:
         self._left -= len(problem.tasks)
         self._shares = shares_of(problem) if self._limits.justifies else None
         reads = reads_of(problem)
-        began = self._clock.now()
+        began = self._clock.without_compiling()
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
         until = self._share_at_most() if self._least else SHARE_OF_FIRST
@@ -175,12 +175,12 @@ class Evaluation:
         for schedule in promising_schedules(problem, rules, latest, most, self._shares):
             self._left -= len(problem.tasks)
             self._note(schedule.trial.rule, schedule.score)
-            self._seconds_of_last = self._clock.now() - began
+            self._seconds_of_last = self._clock.without_compiling() - began
             self._clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield schedule
             if not self._clock.has_seconds(self._seconds_of_last, until):
                 return
-            began = self._clock.now()
+            began = self._clock.without_compiling()
 
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
         """Return what a schedule is worth once it is justified with open addresses.

@@ -9,6 +9,7 @@ from spmilp.bounds.best import Bound, best_bound, fast_bound
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common import clock as clock_module
 from spmilp.solvers.common import known_bounds
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
@@ -40,6 +41,21 @@ def test_a_step_takes_as_long_for_each_unit_as_it_did_before() -> None:
     with pace.measured(Step.CHECK, 1_000):
         now.seconds += 2.0
     assert pace.seconds(Step.CHECK, 500) == pytest.approx(1.0)
+
+
+def test_the_seconds_in_which_code_is_compiled_are_no_part_of_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, compiled = Now(), Now()
+    monkeypatch.setattr(clock_module, "seconds_of_compiling", compiled)
+    pace, clock = Pace(now), Clock(60.0, now)
+    began = clock.without_compiling()
+    with pace.measured(Step.OPEN, 1_000):
+        compiled.seconds += 30.0
+        now.seconds += 32.0
+    assert pace.seconds(Step.OPEN, 1_000) == pytest.approx(2.0)
+    assert clock.without_compiling() - began == pytest.approx(2.0)
+    assert clock.seconds_left() == pytest.approx(28.0)
 
 
 def test_a_step_that_compiles_code_says_little_about_other_steps() -> None:

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from enum import Enum
 from time import monotonic, process_time
 
+from spmilp.compiled import seconds_of_compiling
+
 
 class OutOfTimeError(Exception):
     """A step gives up because its time is over; what began it goes on with what is known."""
@@ -98,10 +100,12 @@ class Pace:
 
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:
-        """Note how long a step takes; one that raises is not noted."""
-        began, worked = self._now(), self._worked()
+        """Note how long a step takes, without compiling; one that raises is not noted."""
+        began, worked, compiled = self._now(), self._worked(), seconds_of_compiling()
         yield
-        seconds, worked = self._now() - began, self._worked() - worked
+        compiled = seconds_of_compiling() - compiled
+        seconds = max(0.0, self._now() - began - compiled)
+        worked = self._worked() - worked - compiled
         if seconds >= SIGNIFICANT:
             self._waiting = max(1.0, min(SLOWEST, seconds / max(worked, SIGNIFICANT / SLOWEST)))
         self.note(step, amount, seconds)
@@ -162,6 +166,10 @@ class Clock:
     def seconds_gone(self) -> float:
         """Seconds since it began to count."""
         return self.now() - self._began
+
+    def without_compiling(self) -> float:
+        """Return what ``now`` tells, less the seconds in which code was compiled."""
+        return self.now() - seconds_of_compiling()
 
     def stop(self) -> None:
         """Be over now."""
