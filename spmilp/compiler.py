@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
@@ -68,8 +69,31 @@ def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P,
         # numba says with a RuntimeError that there is no folder to write to.
         with suppress(RuntimeError, OSError):
             made._cache = _Cache(function)
-    result: Callable[P, R] = made
-    return result
+    return _raising_interrupts(made)
+
+
+def _raising_interrupts(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function, which lets an interrupt pass on that came while its code ran.
+
+    Python handles a signal as soon as it runs code of its own: when numba makes Python objects of
+    what is returned, as a rule, and what that raises is said by Python to be a ``SystemError``.
+    """
+
+    @wraps(function, updated=())
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except SystemError as error:
+            raise _cause(error) from None
+
+    return called
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what was raised first where one ``SystemError`` was made of another error."""
+    while isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def can_be_called_without_numba() -> bool:

@@ -37,7 +37,7 @@ def doubled(value: int) -> int:
 
 RUN = """
 from spmilp.entry import doubled
-print(doubled(20), sum(doubled.stats.cache_hits.values()))
+print(doubled(20), sum(doubled.__wrapped__.stats.cache_hits.values()))
 """
 
 
@@ -50,6 +50,28 @@ first = seconds_of_compiling()
 doubled(21)
 print(int(before == 0 < first), int(first == seconds_of_compiling()))
 """
+
+INTERRUPTED = """
+import os, signal
+from threading import Timer
+import numpy as np
+from spmilp.compiled import compiled
+
+@compiled
+def numbers(count: int) -> tuple[np.ndarray, np.ndarray]:
+    last = np.zeros(3, np.int64)
+    for number in range(count):
+        last[number % 3] ^= last[(number + 1) % 3] + number
+    return last, last.copy()
+
+numbers(1)
+Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    numbers(1_000_000_000)
+except KeyboardInterrupt:
+    print(1)
+"""
+"""Python handles the signal while numba makes arrays of what is returned."""
 
 
 class Package:
@@ -108,6 +130,10 @@ def package(tmp_path: Path) -> Package:
 def test_a_second_process_compiles_nothing(package: Package) -> None:
     assert package.run() == [42, 0]
     assert package.run() == [42, 1]
+
+
+def test_an_interrupt_while_compiled_code_runs_is_one_behind_it(package: Package) -> None:
+    assert package.run(INTERRUPTED) == [1]
 
 
 def test_a_change_two_modules_below_is_seen(package: Package) -> None:
