@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.compiled import compiled
+from spmilp.compiled import compiled, part
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NEVER, Ints, Rows
@@ -141,7 +141,7 @@ def _interleaved(order: Ints, memory: Ints, memories: int, reads: Ints, leads: I
     return steps
 
 
-@compiled
+@part
 def _tasks_by_memory(order: Ints, memory: Ints, memories: int) -> tuple[Ints, Ints, Ints]:
     """Return each memory's tasks in a row, where they begin, and where each task stands."""
     begin = np.zeros(memories + 1, np.int64)

@@ -10,7 +10,7 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.kernels.serial.generate import generate_schedule
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
-print(hasattr(generate_schedule, "signatures"))
+print(hasattr(generate_schedule, "__wrapped__"))
 for spm in (896, 4096):
     print(ListScheduler().solve(chain(star(4, spm), layers=3, strips=4), SolveOptions(seed=0)))
 """
