@@ -70,7 +70,8 @@ def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P,
     # numba says with a RuntimeError that there is no folder to write to.
     with suppress(RuntimeError, OSError):
         made._cache = _Cache(function)
-    return _raising_interrupts(made)
+    result: Callable[P, R] = made
+    return _raising_interrupts(result)
 
 
 def _raising_interrupts(function: Callable[P, R]) -> Callable[P, R]:
