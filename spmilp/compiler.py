@@ -65,12 +65,12 @@ register("numba:compile", STOPWATCH)
 def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     """Return a function that numba compiles for each kind of arguments, or finds in its cache."""
     made: Any = njit(nogil=True, **options)(function)
-    if made is function:
+    result: Callable[P, R] = made
+    if result is function:
         return function
     # numba says with a RuntimeError that there is no folder to write to.
     with suppress(RuntimeError, OSError):
         made._cache = _Cache(function)
-    result: Callable[P, R] = made
     return _raising_interrupts(result)
 
 
