@@ -1,14 +1,13 @@
 """Bounds on the peak of the scratchpads and on DRAM traffic, for any tiling of a network."""
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 
 from spmilp.bounds.compulsory import compulsory_bytes
 from spmilp.bounds.smallest_tiles import SmallestTiles
 from spmilp.bounds.working_set import lowest_end
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.regions import group_regions
+from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.lowering.cost import can_run
 from spmilp.lowering.groups import PARTIAL_ITEM, class_of, overwritable_inputs, reduction_length
 from spmilp.machine.machine import Machine, Memory
@@ -82,10 +81,9 @@ def _least_read(
     """Return the fewest elements that a smallest tile reads of an operand that each reads."""
     if tiles.count > MOST_TILES_ASKED:
         return 1
-    first = None
+    boxes, computed, first = tiles.each(), group, None
     if is_split:
-        anchor = group.operators[group.anchor]
-        first, until = (0, 1), group.operators[: group.anchor + 1]
-        group = replace(group, operators=until, output=anchor.output)
-    read = (group_regions(network, group, tile, first).get(name) for tile in tiles.each())
+        boxes = (box_of_anchor(network, group, tile) for tile in boxes)
+        computed, first = until_anchor(group), (0, 1)
+    read = (group_regions(network, computed, box, first).get(name) for box in boxes)
     return max(1, min((volume(box) for box in read if box is not None), default=1))

@@ -13,7 +13,7 @@ from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.operators.family import Fusion, Reads
 from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.frontend.operators.windows import windows_of
-from spmilp.frontend.regions import group_regions, group_work
+from spmilp.frontend.regions import group_regions, group_work, until_anchor
 from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.machine.machine import CoreKind
 from spmilp.units import Box, Cycles
@@ -72,9 +72,6 @@ class SmallestTiles:
         self._length = reduction_length(network, group)
         anchor = group.operators[group.anchor]
         self._worked = replace(group, operators=group.operators[group.anchor :], anchor=0)
-        self._unfinished = replace(
-            group, operators=group.operators[: group.anchor + 1], output=anchor.output
-        )
         work = group_work(network, self._worked, whole(self._shape))
         self._kinds = able_kinds(group, work, kinds)
         self._is_alike = _costs_the_same_anywhere(anchor)
@@ -106,7 +103,7 @@ class SmallestTiles:
         first = (0, 1) if self._length > 1 else None
         reads = self._always(self._group, None)
         return Facts(
-            first=self._always(self._unfinished, first) if first else reads,
+            first=self._always(until_anchor(self._group), first) if first else reads,
             reads=reads,
             chain=self.cycles(one),
             last=self.cycles(one, last),
@@ -148,7 +145,7 @@ class SmallestTiles:
         kinds = {operator.kind for operator in group.operators}
         if kinds & PARTLY_READ and kinds & RESHAPED:
             return frozenset()
-        box = whole(self._shape)
+        box = whole(self._network.tensors[group.output].shape)
         found = set(group.inputs) & set(group_regions(self._network, group, box, part))
         if all(_reads_all(operator) for operator in group.operators):
             return frozenset(found)

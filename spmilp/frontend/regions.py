@@ -1,12 +1,14 @@
 """Boxes that a tile of a group needs of every tensor, and its work."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import cover, whole
 from spmilp.frontend.operators.family import Fusion, Work
 from spmilp.frontend.operators.registry import core_operator, family_of
+from spmilp.frontend.operators.reshape import covering_box
 from spmilp.units import Box
 
 
@@ -35,6 +37,22 @@ def group_regions(
             if name and read is not None:
                 regions[name] = cover(regions[name], read) if name in regions else read
     return regions
+
+
+def until_anchor(group: Group) -> Group:
+    """Return what tasks compute of a group that leave partial sums: all up to its anchor."""
+    until = group.operators[: group.anchor + 1]
+    return replace(group, operators=until, output=until[-1].output)
+
+
+def box_of_anchor(network: Network, group: Group, box: Box) -> Box:
+    """Return the box of the anchor's output whose elements become ``box`` of the group's.
+
+    Of a group whose reduction tasks may split, so that nothing but axes of length 1 are different
+    (:func:`spmilp.lowering.groups.reduction_length`).
+    """
+    anchor = group.operators[group.anchor].output
+    return covering_box(network.tensors[anchor].shape, network.tensors[group.output].shape, box)
 
 
 def group_work(

@@ -8,9 +8,10 @@ from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.regions import group_regions, work_of_regions
+from spmilp.frontend.operators.reshape import Reshape
+from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
 from spmilp.lowering.tiling import Interval
-from spmilp.units import Box, Bytes
+from spmilp.units import Box, Bytes, Extents
 
 MOST_REGIONS_KEPT = 1 << 12
 
@@ -38,13 +39,18 @@ def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
 def reduction_length(network: Network, group: Group) -> int:
     """Length of the reduction that tasks may split into partial sums; 1 if none.
 
-    The sums lie element by element where the group's output will, so the operators after the
-    anchor must keep its shape.
+    The sums lie element by element where the group's output will, so the operators between the
+    anchor and that must be element-wise and keep its shape, but for axes of length 1.
     """
     anchor = group.operators[group.anchor]
-    if network.tensors[anchor.output].shape != network.tensors[group.output].shape:
-        return 1
-    if any(not _is_elementwise(operator) for operator in group.operators[group.anchor + 1 :]):
+    made = {anchor.output}
+    for operator in group.operators[group.anchor + 1 :]:
+        if made.isdisjoint(operator.inputs):
+            continue
+        if not _is_elementwise(operator) and not _moves_no_element(network, operator):
+            return 1
+        made.add(operator.output)
+    if _long_axes(network, anchor.output) != _long_axes(network, group.output):
         return 1
     return family_of(anchor.kind).reduction(anchor, network.tensors)
 
@@ -62,13 +68,10 @@ class Computation:
     """
 
     def __init__(self, network: Network, group: Group, length: int) -> None:
-        anchor = group.operators[group.anchor]
         self._network = network
         self._group = group
         self._length = length
-        self._unfinished = replace(
-            group, operators=group.operators[: group.anchor + 1], output=anchor.output
-        )
+        self._unfinished = until_anchor(group)
         # Tilings share tiles, and what a task reads is asked along with its work.
         self._regions = lru_cache(maxsize=MOST_REGIONS_KEPT)(self._find_regions)
 
@@ -87,10 +90,15 @@ class Computation:
         return replace(work, vector=work.vector + volume(box))
 
     def _find_regions(self, box: Box, part: Interval) -> Mapping[str, Box]:
+        if not self._finishes(part):
+            box = box_of_anchor(self._network, self._group, box)
         return group_regions(self._network, self._computed(part), box, self._reduction(part))
 
+    def _finishes(self, part: Interval) -> bool:
+        return part[1] == self._length
+
     def _computed(self, part: Interval) -> Group:
-        return self._group if part[1] == self._length else self._unfinished
+        return self._group if self._finishes(part) else self._unfinished
 
     def _reduction(self, part: Interval) -> Interval | None:
         return None if part == (0, self._length) else part
@@ -124,6 +132,18 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
 
 def _is_elementwise(operator: Operator) -> bool:
     return family_of(operator.kind).fusion is Fusion.ELEMENTWISE
+
+
+def _moves_no_element(network: Network, operator: Operator) -> bool:
+    """Return whether an operator adds or removes axes of length 1, and nothing else."""
+    if operator.kind not in Reshape.kinds:
+        return False
+    return _long_axes(network, operator.inputs[0]) == _long_axes(network, operator.output)
+
+
+def _long_axes(network: Network, name: str) -> Extents:
+    """Return the lengths of a tensor's axes that are longer than 1."""
+    return tuple(length for length in network.tensors[name].shape if length > 1)
 
 
 def class_of(network: Network, group: Group) -> Hashable:

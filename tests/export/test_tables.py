@@ -16,6 +16,7 @@ from export.subjects import (
     with_hostile_names,
 )
 from spmilp.checker.values.kernels.registry import computed_kinds
+from spmilp.checker.values.replay import compute_network
 from spmilp.export.errors import ExportError
 from spmilp.export.tables.all_tables import all_tables
 from spmilp.export.tables.codes import ATTRIBUTES, OPERATORS
@@ -23,6 +24,10 @@ from spmilp.export.tables.layouts import LAYOUTS
 from spmilp.export.tables.operators import attribute_rows
 from spmilp.export.tables.table import NONE, Column, Layout, Table, Texts, Words
 from spmilp.frontend.graph import Operator
+from spmilp.lowering.lower import lower
+from tests.lowering.builders import NetworkBuilder
+from values.sequential import MACHINE, sequential_plan
+from values.test_lowered_networks import cut
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -52,6 +57,18 @@ def test_tables_alone_run_a_network_to_the_bit(
     outputs = Player(all_tables(given)).run(inputs)
     for name, expected in replayed(given, inputs).items():
         np.testing.assert_array_equal(outputs[name], expected)
+
+
+def test_tables_alone_add_up_partial_sums_under_views() -> None:
+    builder = NetworkBuilder()
+    data = builder.matmul_under_views(builder.input((2, 4, 10)), 6)
+    network = builder.network(builder.matmul_under_views(data, 5))
+    problem = lower(network, MACHINE, cut(network, 2, 3))
+    given = subject(problem, sequential_plan(problem), network=network)
+    inputs = {"input0": np.random.default_rng(0).integers(-3, 4, (2, 4, 10)).astype(np.float32)}
+    expected = compute_network(network, inputs)
+    for name, found in Player(all_tables(given)).run(inputs).items():
+        np.testing.assert_array_equal(found, expected[name])
 
 
 def test_every_operator_that_the_replay_computes_has_a_number() -> None:

@@ -123,6 +123,16 @@ class NetworkBuilder:
         product = self.operator("MatMul", [data, self.constant((rows, columns))])
         return self.group(product, self.operator("Relu", [product.output]))
 
+    def matmul_under_views(self, data: str, columns: int) -> str:
+        """Add a product in fewer axes than what is read and made, and a Relu behind it."""
+        shape = self.tensors[data].shape
+        rows = self.operator("Reshape", [data], shape=(*shape[:-2], 1, *shape[-2:]))
+        product = self.operator("MatMul", [rows.output, self.constant((shape[-1], columns))])
+        relu = self.operator("Relu", [product.output])
+        made = self.operator("Reshape", [relu.output], shape=(1, *shape[:-1], columns))
+        scaled = self.operator("Mul", [made.output, self.constant((columns,))])
+        return self.group(rows, product, relu, made, scaled, anchor=1)
+
     def relu(self, data: str) -> str:
         return self.group(self.operator("Relu", [data]))
 

@@ -64,9 +64,11 @@ def networks(draw: st.DrawFn) -> Network:
     else:
         data = builder.input((draw(st.integers(1, 3)), draw(st.integers(1, 9)), 10))
         for _ in range(draw(st.integers(1, 4))):
-            kind = draw(st.sampled_from(["matmul", "add"]))
+            kind = draw(st.sampled_from(["matmul", "add", "views"]))
             if kind == "add":
                 data = builder.add(data, data)
+            elif kind == "views":
+                data = builder.matmul_under_views(data, draw(st.integers(1, 40)))
             else:
                 data = builder.matmul(data, draw(st.integers(1, 40)))
     return builder.network(data)
@@ -331,3 +333,15 @@ def partition_of(boxes: list[Box], box: Box, may_be_larger: bool) -> None:
     for i, piece in enumerate(boxes):
         assert may_be_larger or shared[i] == piece
         assert all(intersect(piece, other) is None for other in boxes[:i])
+
+
+def test_a_reduction_is_split_under_views_that_add_axes_of_length_1_alone() -> None:
+    builder = NetworkBuilder()
+    data = builder.matmul_under_views(builder.input((2, 3, 10)), 6)
+    rows = builder.operator("Reshape", [data], shape=(6, 6))
+    product = builder.operator("MatMul", [rows.output, builder.constant((6, 4))])
+    merged = builder.operator("Reshape", [product.output], shape=(2, 3, 4))
+    builder.group(rows, product, merged, anchor=1)
+    network = builder.network(merged.output)
+    lengths = [reduction_length(network, group) for group in network.groups]
+    assert lengths == [10, 1]

@@ -46,6 +46,7 @@ def cut(network: Network, pieces: int, parts: int) -> dict[int, Tiling]:
         ("ds_cnn_f16", 2, 3, "nchw"),
         ("autoencoder_int8", 4, 3, "nchw"),
         ("tiny_gru_f32", 2, 1, "nchw"),
+        ("gpt2_block_f32", 2, 3, "nchw"),
     ],
 )
 def test_a_lowered_model_replays_to_what_onnxruntime_computes(

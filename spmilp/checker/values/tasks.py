@@ -1,7 +1,6 @@
 """The values that a task computes from its operands' bytes, operator by operator."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from spmilp.checker.values.addresses import Addresses, Piece, gather
@@ -10,9 +9,9 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.kernels.registry import complete, compute, partial
 from spmilp.checker.values.state import raw
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import contains, slices, starts
+from spmilp.frontend.operators.boxes import contains, extents, slices, starts
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.regions import group_regions
+from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.problem.problem import Buffer, Problem, Task
 from spmilp.units import Box, SliceIdx
 
@@ -28,12 +27,12 @@ def evaluate(
     reduction: tuple[int, int] | None = None,
     previous: Array | None = None,
 ) -> Array:
-    """Return ``box`` of a group's output, or of the partial sums of its anchor.
+    """Return ``box`` of a group's output, or the partial sums for it.
 
     Parameters
     ----------
     box
-        Of the group's output; of the anchor's where ``reduction`` ends before its length.
+        Of the group's output.
     reduction
         The part of the anchor's reduction; ``None`` for all of it. The part that ends at its length
         gives the output, every other one partial sums (int32 for integer operators, else float32).
@@ -43,12 +42,12 @@ def evaluate(
     anchor = group.operators[group.anchor]
     length = family_of(anchor.kind).reduction(anchor, network.tensors)
     part = None if reduction == (0, length) else reduction
+    computed, needed = group, box
     if part is not None and part[1] < length:
-        until = group.operators[: group.anchor + 1]
-        group = replace(group, operators=until, output=anchor.output)
-    regions = group_regions(network, group, box, part)
+        computed, needed = until_anchor(group), box_of_anchor(network, group, box)
+    regions = group_regions(network, computed, needed, part)
     values: dict[str, Array] = {}
-    for position, operator in enumerate(group.operators):
+    for position, operator in enumerate(computed.operators):
         if operator.output not in regions:
             continue
         own = regions[operator.output]
@@ -61,11 +60,12 @@ def evaluate(
         if own_part is None:
             result = compute(operator, network.tensors, inputs, boxes, own)
         else:
-            result = partial(operator, network.tensors, inputs, boxes, own, previous)
+            before = None if previous is None else previous.reshape(extents(own))
+            result = partial(operator, network.tensors, inputs, boxes, own, before)
             if own_part[1] == length:
                 result = complete(operator, network.tensors, inputs, boxes, own, result)
         values[operator.output] = result
-    return values[group.output]
+    return values[computed.output].reshape(extents(box))
 
 
 def _value(

@@ -27,7 +27,7 @@ from spmilp.export.tables.views import Piece, ViewTable, Workspace, piece_of
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import extents
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.regions import group_regions
+from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.plan import Placement
 from spmilp.problem.problem import Task, Tile
 from spmilp.problem.strides import row_major_strides
@@ -72,7 +72,8 @@ class _Scope:
     length
         Of the anchor's reduction.
     given, sums, results
-        Pieces of tensors that it reads, of partial sums, and of what it writes.
+        Pieces of tensors that it reads, of partial sums, and of what it writes. Partial sums are in
+        the axes of the anchor's output.
     computed
         What the steps so far have left in the workspace, by tensor.
     in_place
@@ -80,7 +81,6 @@ class _Scope:
     """
 
     group: Group
-    box: Box
     part: tuple[int, int] | None
     length: int
     regions: dict[str, Box]
@@ -137,21 +137,21 @@ class Programs:
         anchor = group.operators[group.anchor]
         length = family_of(anchor.kind).reduction(anchor, self._network.tensors)
         part = None if tile.reduction == (0, length) else tile.reduction
-        if part is not None and part[1] < length:
-            until = group.operators[: group.anchor + 1]
-            group = replace(group, operators=until, output=anchor.output)
         pieces = [self._piece(*read) for read in zip(task.reads, placement.reads, strict=True)]
+        results = [self._piece(*write) for write in zip(task.writes, placement.writes, strict=True)]
+        sums = [self._at_anchor(group, piece) for piece in pieces if piece.partial]
+        computed, box = group, tile.box
+        if part is not None and part[1] < length:
+            computed, box = until_anchor(group), box_of_anchor(self._network, group, box)
+            results = [self._at_anchor(group, piece) for piece in results]
         return _Scope(
-            group=group,
-            box=tile.box,
+            group=computed,
             part=part,
             length=length,
-            regions=group_regions(self._network, group, tile.box, part),
+            regions=group_regions(self._network, computed, box, part),
             given=[piece for piece in pieces if not piece.partial],
-            sums=[piece for piece in pieces if piece.partial],
-            results=[
-                self._piece(*write) for write in zip(task.writes, placement.writes, strict=True)
-            ],
+            sums=sums,
+            results=results,
             computed={},
             workspace=Workspace(),
             in_place=self._shares_bytes(placement),
@@ -168,7 +168,7 @@ class Programs:
         previous = NONE
         if part is not None and part[0] > 0:
             previous = self.views.add(
-                scope.box, accumulator_dtype(operator), NONE, scope.sums, scope.workspace
+                own, accumulator_dtype(operator), NONE, scope.sums, scope.workspace
             )
         which = Part.WHOLE if part is None else Part.LAST
         if part is not None and part[1] < scope.length:
@@ -237,6 +237,18 @@ class Programs:
     def _piece(self, slice_: int, residency: ResidencyIdx) -> Piece:
         subject = self._subject
         return piece_of(subject.problem, subject.plan, self._addresses, slice_, residency)
+
+    def _at_anchor(self, group: Group, piece: Piece) -> Piece:
+        """Return a piece of a group's partial sums in the axes of its anchor's output.
+
+        Axes of length 1 may come and go; the others are the same ones.
+        """
+        box = box_of_anchor(self._network, group, piece.box)
+        shape = self._network.tensors[group.output].shape
+        long = (own for own, length in zip(piece.strides, shape, strict=True) if length > 1)
+        anchor = self._network.tensors[group.operators[group.anchor].output]
+        strides = tuple(0 if length == 1 else next(long) for length in anchor.shape)
+        return replace(piece, box=box, strides=strides)
 
     def _shares_bytes(self, placement: Placement) -> bool:
         """Say whether a task writes bytes that it reads."""
