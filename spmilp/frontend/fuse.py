@@ -23,6 +23,9 @@ ANCHORS = frozenset({Fusion.COMPLEX, Fusion.REDUCTION})
 BOX_TO_BOX = frozenset({"Pad", "Transpose", "Trilu"})
 """Injective operators that need of their input a box for each box, and no element twice."""
 
+TABLES = frozenset({"Gather", "GatherND"})
+"""Operators that read their first input where the second one says, if they have one."""
+
 LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 
 
@@ -134,7 +137,8 @@ class _Fuser:
         """Let a light group that one operator reads be computed where it is read.
 
         Done for an element-wise reader, in whatever group it is, and for the first input of a
-        reduction: both need every element once.
+        reduction: both need every element once. But a table that is looked up when the network runs
+        is needed whole by each tile of a reduction, while tiles of the rows' elements share it.
         """
         if last != max(self._members[last]) or not self._is_light(last):
             return
@@ -146,8 +150,14 @@ class _Fuser:
             allowed = not reductions_only and self._same_shape(last, reader)
         else:
             allowed = self._classes[reader] is Fusion.REDUCTION and self._is_data(last, reader)
+            allowed = allowed and (reductions_only or not self._looks_up(last))
         if allowed:
             self._merge(reader, self._members[last])
+
+    def _looks_up(self, position: int) -> bool:
+        """Return whether an operator of a group reads a table at positions that are not known."""
+        members = (self._flow.operators[member] for member in self._members[position])
+        return any(one.kind in TABLES and len(present_inputs(one)) > 1 for one in members)
 
     def _is_data(self, source: int, reduction: int) -> bool:
         """Return whether a reduction reads a result as its first input, and only there."""

@@ -99,6 +99,18 @@ def test_a_reduction_does_not_compute_its_scale_for_every_row(tmp_path: Path) ->
     assert kinds_of(loaded(tmp_path, graph)) == [("Exp",), ("LayerNormalization",)]
 
 
+def test_rows_that_are_looked_up_are_not_part_of_a_reduction(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[99,8] table, int64[4] rows, float[8] g) => (float[4,8] y)
+    { r = Gather(table, rows) s = Exp(r) y = LayerNormalization(s, g) }
+    """
+    assert kinds_of(loaded(tmp_path, graph)) == [("Gather", "Exp"), ("LayerNormalization",)]
+    graph = graph.replace(", int64[4] rows", "").replace(
+        "{ r", "<int64[4] rows = {7, 5, 5, 1}> { r"
+    )
+    assert kinds_of(loaded(tmp_path, graph)) == [("Gather", "Exp", "LayerNormalization")]
+
+
 def test_injective_operators_form_chains(tmp_path: Path) -> None:
     graph = """
     agraph (float[4,8] x) => (float[9,4] y)
