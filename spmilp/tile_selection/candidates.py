@@ -1,6 +1,6 @@
 """Candidate tilings of a group: those worth considering on a machine."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,6 +15,10 @@ from spmilp.tile_selection.shrinker import TileShrinker
 from spmilp.units import Bytes, CoreIdx, Cycles
 
 TILES_PER_CORE = (1, 2, 4)
+SHORT = 4
+"""Tasks are short that compute less than so many times as long as it takes to launch one and to set
+up a transfer."""
+
 MOST_TIMES = 8
 """Tilings of so many times the tasks that memory forces are not considered."""
 
@@ -81,6 +85,7 @@ class CandidateMaker:
         model: GroupModel,
         live: Bytes,
         room: float = 1.0,
+        cores: float = 1.0,
         go_on: Callable[[], None] = lambda: None,
     ) -> tuple[Candidate, ...]:
         """Return the candidates of one group, each grid once.
@@ -91,6 +96,8 @@ class CandidateMaker:
             Bytes that lie in scratchpads while the group runs.
         room
             The part of each memory that a working set may take, where there are tiles as small.
+        cores
+            The part of the cores that there are tiles for, where they would be short on all.
         go_on
             Called with each tiling; what it raises passes on.
 
@@ -108,12 +115,13 @@ class CandidateMaker:
         found: dict[TileGrid, Candidate] = {}
         seen: set[Tiling] = set()
         limits = self._limits(sizes, live, room)
+        numbers = self._numbers_of_tiles(model, len(able), cores)
         if model not in self._shrinkers:
             self._shrinkers[model] = tuple(_shrinkers(model))
         for shrinkers in self._shrinkers[model]:
             for limit, with_next in limits:
                 shrinker = shrinkers[with_next]
-                for counts in _base_counts(model, len(able)):
+                for counts in _base_counts(model, numbers):
                     for tiling in _rounded(model, counts, self._machine):
                         go_on()
                         fitting = shrinker.until_it_fits(tiling, limit)
@@ -127,6 +135,21 @@ class CandidateMaker:
             self._note(model, largest, able, found)
         movable = self._movable(model, tuple(found.values()))
         return self._sensible(movable, len(able))
+
+    def _numbers_of_tiles(self, model: GroupModel, cores: int, part: float) -> list[int]:
+        """Return how many tiles to make, where they fit."""
+        if part < 1 and self._are_short(model, cores):
+            return sorted({1, max(1, int(part * cores))})
+        return sorted({1, *(cores * each for each in TILES_PER_CORE)})
+
+    def _are_short(self, model: GroupModel, cores: int) -> bool:
+        """Return whether tasks are short when each core has one."""
+        whole = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
+        begins = min((engine.setup for engine in self._machine.engines), default=0)
+        return all(
+            cycles is None or cycles < cores * SHORT * (kind.launch + begins)
+            for cycles, kind in zip(whole, self._machine.kinds, strict=True)
+        )
 
     def _movable(self, model: GroupModel, found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Drop tilings whose tiles some controller cannot move for its unit, unless all are such.
@@ -248,13 +271,13 @@ def _shrinkers(model: GroupModel) -> Iterator[tuple[TileShrinker, TileShrinker]]
         )
 
 
-def _base_counts(model: GroupModel, cores: int) -> Iterator[Counts]:
+def _base_counts(model: GroupModel, numbers: Iterable[int]) -> Iterator[Counts]:
     """Yield the tiles along each axis of every strategy and number of tiles."""
     axes = [axis for axis, splits in enumerate(model.splittable) if splits]
     batch = [axis for axis in axes if axis == 0 and len(model.shape) > 2]
     others = [axis for axis in axes if axis not in batch]
     seen = set()
-    for tiles in sorted({1, *(cores * each for each in TILES_PER_CORE)}):
+    for tiles in numbers:
         for size in range(min(2, len(others)) + 1):
             for chosen in combinations(others, size):
                 for prefix in {(), tuple(batch)}:

@@ -33,6 +33,9 @@ class CostParameters:
     room
         The part of a core's memory that a working set may take: what smaller tiles leave free lets
         later operands come early.
+    cores
+        The part of the cores that groups have tiles for whose tasks would be short if each core had
+        one: of fewer and longer tasks, less is to be launched and fewer transfers are to be set up.
     """
 
     hidden: float = HIDDEN
@@ -42,6 +45,7 @@ class CostParameters:
     prefetch: float = 1.0
     setups: float = 0.0
     room: float = 1.0
+    cores: float = 1.0
 
     def nearby(self) -> Iterator["CostParameters"]:
         """Yield those that differ by one step of one parameter."""
@@ -69,6 +73,8 @@ ALTERNATIVES = (
     CostParameters(hidden=0.3, occupancy=0.33),
     CostParameters(room=0.2),
     CostParameters(hidden=0.3, occupancy=0.33, room=0.2),
+    CostParameters(hidden=0.3, occupancy=0.33, cores=0.25),
+    CostParameters(room=0.2, cores=0.25),
     CostParameters(hidden=0.3, exchange=2.0),
     CostParameters(room=0.4),
     CostParameters(dram=0.5),

@@ -24,7 +24,7 @@ Delays = Callable[[], Mapping[str, int]]
 Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 """Yields other tilings of a group."""
 
-AT_ONCE = 6
+AT_ONCE = 8
 """So many other estimates are asked before anything else is tried."""
 
 MOST_STRETCHES = 8
@@ -123,7 +123,7 @@ class _Search:
         self._network = first.subject.network
         self._trials = trials
         self._delays = delays
-        self._room: float | None = None
+        self._place: dict[str, float] = {}
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
 
@@ -149,9 +149,10 @@ class _Search:
         NeighbourhoodSearch(self._trials, neighbourhoods).run()
 
     def _stay_in_a_room(self) -> None:
-        """Go on with the room in memories that the best choice so far leaves."""
-        self._room = self._choices[0][0].room
-        self._choices = [one for one in self._choices if one[0].room == self._room]
+        """Go on with the room in memories, and the cores, of the best choice so far."""
+        best = self._choices[0][0]
+        self._place = {"room": best.room, "cores": best.cores}
+        self._choices = [one for one in self._choices if replace(one[0], **self._place) == one[0]]
 
     def _try(self, tilings: Iterator[Tilings]) -> None:
         self._trials.try_all((one, lambda is_better: None) for one in tilings)
@@ -175,7 +176,7 @@ class _Search:
     def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""
         for given in alternatives:
-            parameters = given if self._room is None else replace(given, room=self._room)
+            parameters = replace(given, **self._place)
             if parameters in self._tried or self._trials.are_over:
                 continue
             self._tried.add(parameters)

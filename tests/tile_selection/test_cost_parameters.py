@@ -9,6 +9,7 @@ from spmilp.bounds.working_set import WorkingSets
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import tile_grid
 from spmilp.tile_selection.cost_parameters import (
     ALTERNATIVES,
     DEFAULT_PARAMETERS,
@@ -105,3 +106,26 @@ def test_a_batch_may_compute_in_equally_many_waves_throughout() -> None:
 
 def test_without_a_large_batch_there_is_one_wave(first: FirstChoice) -> None:
     assert list(first.in_equal_waves()) == []
+
+
+def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.matmul(builder.input((64, 64)), 64), 64))
+    first = first_choice(network, star_machine(64, 1 << 16))
+    found = first.with_parameters(CostParameters(cores=0.25))
+    assert found is not None
+    assert max(tiles_of(network, first.tilings)) == 64
+    assert max(tiles_of(network, found.tilings)) == 16
+
+
+def test_where_they_are_long_each_core_has_one(first: FirstChoice) -> None:
+    found = first.with_parameters(CostParameters(cores=0.25))
+    assert found is not None
+    assert found.tilings == first.tilings
+
+
+def tiles_of(network: Network, tilings: Tilings) -> set[int]:
+    return {
+        tile_grid(tilings[group.index], network.tensors[group.output].shape, 1).tiles
+        for group in network.groups
+    }
