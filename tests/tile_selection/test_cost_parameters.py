@@ -110,7 +110,7 @@ def test_without_a_large_batch_there_is_one_wave(first: FirstChoice) -> None:
 
 def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() -> None:
     builder = NetworkBuilder()
-    network = builder.network(builder.matmul(builder.matmul(builder.input((64, 64)), 64), 64))
+    network = builder.network(builder.matmul(builder.matmul(builder.input((64, 8)), 64), 8))
     first = first_choice(network, star_machine(64, 1 << 16))
     found = first.with_parameters(CostParameters(cores=0.25))
     assert found is not None
