@@ -60,13 +60,13 @@ class CandidateSpace:
             tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
         ]
         self._cache: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
-        # Shared by all estimates: of each class its model, and its candidates by their room
-        # and the part of the cores.
+        # Shared by all estimates: of each class its model, and its candidates by the room in
+        # memories and the part of the cores that they are made for.
         self._models: dict[Hashable, GroupModel] = {}
         self._maker = CandidateMaker(machine, self._rates)
         self._profile_of: dict[tuple[GroupModel, Tiling], Profile] = {}
-        self._rooms: dict[tuple[float, float], dict[Hashable, tuple[Profile, ...]]] = {}
-        self._all_profiles = self._in_room(DEFAULT_PARAMETERS)
+        self._candidates: dict[tuple[float, float], dict[Hashable, tuple[Profile, ...]]] = {}
+        self._all_profiles = self._candidates_for(DEFAULT_PARAMETERS)
         self._profiles = self._promising_of_all()
 
     def profiles(self, group: Group) -> list[Profile]:
@@ -129,11 +129,11 @@ class CandidateSpace:
         return self._estimator.times(profile, sources, stored, live)
 
     def with_parameters(self, parameters: CostParameters) -> "CandidateSpace":
-        """Return the candidates for other parameters, under the estimate with these."""
+        """Return the candidates for other parameters, under an estimate with these."""
         other = copy(self)
         other._estimator = self._estimator.with_parameters(parameters)
         other._cache = {}
-        other._all_profiles = self._in_room(parameters)
+        other._all_profiles = self._candidates_for(parameters)
         other._profiles = other._promising_of_all()
         return other
 
@@ -172,10 +172,10 @@ class CandidateSpace:
         stored = self._stored(group) > 0
         return class_of(self.network, group), kept, stored, self._residence.live[group.index]
 
-    def _in_room(self, parameters: CostParameters) -> dict[Hashable, tuple[Profile, ...]]:
-        """Return all candidates of each class for a room in memories and a part of the cores."""
+    def _candidates_for(self, parameters: CostParameters) -> dict[Hashable, tuple[Profile, ...]]:
+        """Return all candidates of each class for the room and the part of the cores."""
         room, cores = key = parameters.room, parameters.cores
-        if key not in self._rooms:
+        if key not in self._candidates:
             found: dict[Hashable, tuple[Profile, ...]] = {}
             for kind, group in self._group_of_each_class():
                 if kind not in self._models:
@@ -184,8 +184,8 @@ class CandidateSpace:
                 live = self._residence.live[group.index]
                 candidates = self._maker.candidates(model, live, room, cores, self._go_on)
                 found[kind] = tuple(self._profile(model, one) for one in candidates)
-            self._rooms[key] = found
-        return self._rooms[key]
+            self._candidates[key] = found
+        return self._candidates[key]
 
     def _profile(self, model: GroupModel, candidate: Candidate) -> Profile:
         key = model, candidate.tiling

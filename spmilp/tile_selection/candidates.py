@@ -62,11 +62,12 @@ class CandidateMaker:
 
     The strategies are SMAUG's (Xi et al., ACM TACO 17(4), 2020): no cut, or cuts along the batch
     and at most two further axes of the output, so for convolutions N, C, H, W, CH, CW and HW with
-    or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short; sizes also
-    rounded to the array's dimensions. Where tiles are too large for a scratchpad, the axes (and,
-    as alternatives, the reduction too, or it alone) that shrink the working set most are cut
-    further: until a tile fits, until one fits beside what lies there for each core that shares the
-    memory, and until the next task's data can be fetched during a task.
+    or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short, or one for
+    each of a part of the cores where tasks would be short; sizes also rounded to the array's
+    dimensions. Where tiles are too large for a scratchpad, the axes (and, as alternatives, the
+    reduction too, or it alone) that shrink the working set most are cut further: until a tile fits,
+    until one fits beside what lies there for each core that shares the memory, and until the next
+    task's data can be fetched during a task.
 
     What was found out about a group is remembered: other rooms lead to many of the same tilings.
     """
