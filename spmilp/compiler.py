@@ -15,7 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel.registry import default_manager
-from numba.core.event import Event, Listener, register
+from numba.core.event import Event, Listener, register, trigger_event
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import infer_global
@@ -33,12 +33,12 @@ _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapp
 
 
 class _Stopwatch(Listener):
-    """Adds up the seconds in which numba compiles; what is compiled for other code counts once.
+    """Adds up the seconds in which code is compiled or loaded; nested ones count once.
 
     Attributes
     ----------
     seconds
-        Until now, but for what is being compiled.
+        Until now, but for what is under way.
     """
 
     def __init__(self) -> None:
@@ -58,8 +58,12 @@ class _Stopwatch(Listener):
             self.seconds += perf_counter() - self._began
 
 
+LOADING = "spmilp:load"
+"""Code comes from the cache: a kind of event beside numba's own for compiling."""
+
 STOPWATCH = _Stopwatch()
 register("numba:compile", STOPWATCH)
+register(LOADING, STOPWATCH)
 
 
 def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
@@ -224,7 +228,8 @@ class _Cache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature; None when there is none that can be read."""
         try:
-            return super().load_overload(sig, target_context)
+            with trigger_event(LOADING):
+                return super().load_overload(sig, target_context)
         except Exception:
             # A damaged file may raise anything. An empty index takes its place.
             with suppress(OSError):

@@ -135,7 +135,10 @@ def tiles_of(hint: Hint, subject: NetworkOnMachine, target: MachineFile) -> Hint
     try:
         tilings = tilings_of(problem, subject.network)
     except SpmilpError as error:
-        raise FileError(f"{hint.name}: not of this model with these sizes: {error}") from error
+        raise FileError(
+            f"{hint.name}: not of this model with these sizes: {error}; give the sizes that it was "
+            "made for (--dim), or leave it out if a version made it that fused operators otherwise"
+        ) from error
     here = None if groups_that_do_not_fit(subject.lower(tilings)) else tilings
     if problem.machine.kinds != target.machine.kinds:
         reason = f"its cores are not those of {target.machine.name}"

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.outputs import RESHAPES, is_view
+from spmilp.frontend.operators.reshape import keeps_boxes
+from spmilp.frontend.outputs import is_view
 from spmilp.frontend.unfused import UnfusedNetwork
-from spmilp.units import Extents
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,13 @@ def flow_of(network: UnfusedNetwork) -> Flow:
         readers.append(None if escapes else tuple(known))
     origin = dict(positions)
     for operator in network.operators:
-        if is_view(operator) and operator.inputs[0] in origin and _keeps_boxes(network, operator):
+        if (
+            is_view(operator)
+            and operator.inputs[0] in origin
+            and keeps_boxes(operator, network.tensors)
+        ):
             origin[operator.output] = origin[operator.inputs[0]]
     return Flow(operators, tuple(readers), _dominators(readers), origin)
-
-
-def without_ones(shape: Extents) -> Extents:
-    """Return the axes that are longer than 1."""
-    return tuple(length for length in shape if length > 1)
 
 
 def _readers(
@@ -77,18 +75,10 @@ def _readers(
     for reader in consumers.get(name, []):
         if not is_view(reader):
             yield reader
-        elif _keeps_boxes(network, reader):
+        elif keeps_boxes(reader, network.tensors):
             yield from _readers(network, consumers, reader.output)
         else:
             yield None
-
-
-def _keeps_boxes(network: UnfusedNetwork, view: Operator) -> bool:
-    """Return whether a view only adds or drops axes of length 1."""
-    if view.kind not in RESHAPES:
-        return False
-    before, after = network.tensors[view.inputs[0]].shape, network.tensors[view.output].shape
-    return without_ones(before) == without_ones(after) and prod(before) == prod(after)
 
 
 def _dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]:

@@ -9,10 +9,11 @@ twice but in the halos of tiles.
 
 from collections.abc import Iterable, Sequence
 
-from spmilp.frontend.dominators import flow_of, without_ones
+from spmilp.frontend.dominators import flow_of
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import core_operator, family_of
+from spmilp.frontend.operators.reshape import without_ones
 from spmilp.frontend.outputs import is_view
 from spmilp.frontend.passes import Fuse
 from spmilp.frontend.unfused import UnfusedNetwork, present_inputs

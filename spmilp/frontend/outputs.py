@@ -6,10 +6,8 @@ from dataclasses import replace
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.reshape import Reshape
 from spmilp.frontend.unfused import UnfusedNetwork, unique_names
-
-RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-"""Views with all bytes of their input, in the same order."""
 
 
 def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetwork:
@@ -47,7 +45,7 @@ def is_view(operator: Operator) -> bool:
 def _reshaped_result(network: UnfusedNetwork, view: Operator) -> str | None:
     """Return the tensor of which ``view`` shows all bytes in order, if it can be an output."""
     producers = network.producers()
-    while view.kind in RESHAPES:
+    while view.kind in Reshape.kinds:
         source = view.inputs[0]
         producer = producers.get(source)
         if producer is None or source in network.outputs:

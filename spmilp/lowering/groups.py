@@ -8,10 +8,10 @@ from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.operators.reshape import Reshape
+from spmilp.frontend.operators.reshape import keeps_boxes, without_ones
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
 from spmilp.lowering.tiling import Interval
-from spmilp.units import Box, Bytes, Extents
+from spmilp.units import Box, Bytes
 
 MOST_REGIONS_KEPT = 1 << 12
 
@@ -47,10 +47,11 @@ def reduction_length(network: Network, group: Group) -> int:
     for operator in group.operators[group.anchor + 1 :]:
         if made.isdisjoint(operator.inputs):
             continue
-        if not _is_elementwise(operator) and not _moves_no_element(network, operator):
+        if not _is_elementwise(operator) and not keeps_boxes(operator, network.tensors):
             return 1
         made.add(operator.output)
-    if _long_axes(network, anchor.output) != _long_axes(network, group.output):
+    shapes = (network.tensors[name].shape for name in (anchor.output, group.output))
+    if len(set(map(without_ones, shapes))) > 1:
         return 1
     return family_of(anchor.kind).reduction(anchor, network.tensors)
 
@@ -90,15 +91,13 @@ class Computation:
         return replace(work, vector=work.vector + volume(box))
 
     def _find_regions(self, box: Box, part: Interval) -> Mapping[str, Box]:
-        if not self._finishes(part):
+        computed = self._computed(part)
+        if computed is self._unfinished:
             box = box_of_anchor(self._network, self._group, box)
-        return group_regions(self._network, self._computed(part), box, self._reduction(part))
-
-    def _finishes(self, part: Interval) -> bool:
-        return part[1] == self._length
+        return group_regions(self._network, computed, box, self._reduction(part))
 
     def _computed(self, part: Interval) -> Group:
-        return self._group if self._finishes(part) else self._unfinished
+        return self._group if part[1] == self._length else self._unfinished
 
     def _reduction(self, part: Interval) -> Interval | None:
         return None if part == (0, self._length) else part
@@ -132,18 +131,6 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
 
 def _is_elementwise(operator: Operator) -> bool:
     return family_of(operator.kind).fusion is Fusion.ELEMENTWISE
-
-
-def _moves_no_element(network: Network, operator: Operator) -> bool:
-    """Return whether an operator adds or removes axes of length 1, and nothing else."""
-    if operator.kind not in Reshape.kinds:
-        return False
-    return _long_axes(network, operator.inputs[0]) == _long_axes(network, operator.output)
-
-
-def _long_axes(network: Network, name: str) -> Extents:
-    """Return the lengths of a tensor's axes that are longer than 1."""
-    return tuple(length for length in network.tensors[name].shape if length > 1)
 
 
 def class_of(network: Network, group: Group) -> Hashable:

@@ -59,6 +59,19 @@ class Reshape(Moves):
         return tuple(1 if axis in axes else next(rest) for axis in range(rank))
 
 
+def without_ones(shape: Extents) -> Extents:
+    """Return the axes that are longer than 1."""
+    return tuple(length for length in shape if length > 1)
+
+
+def keeps_boxes(operator: Operator, tensors: Tensors) -> bool:
+    """Return whether an operator only adds or drops axes of length 1."""
+    if operator.kind not in Reshape.kinds:
+        return False
+    before, after = input_shape(operator, tensors, 0), output_shape_of(operator, tensors)
+    return without_ones(before) == without_ones(after) and prod(before) == prod(after)
+
+
 def covering_box(source: Extents, target: Extents, box: Box) -> Box:
     """Return the least box of a tensor that covers a box of its reshaped self.
 
