@@ -1,7 +1,8 @@
 """All proven lower bounds on the quantities of every valid plan of a problem, and the best."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
 from spmilp.bounds.energy import energy_bound
@@ -89,8 +90,12 @@ def fast_bound(problem: Problem) -> Bound:
 
 
 def bounds_on(problem: Problem, quantity: Quantity) -> tuple[Bound, ...]:
-    """Return every bound on one quantity that takes no search."""
-    return tuple(bounds_in_turn(problem, quantity))
+    """Return the best bound by each argument on one quantity that takes no search."""
+    best: dict[str, Bound] = {}
+    for bound in bounds_in_turn(problem, quantity):
+        if bound.name not in best or bound.value > best[bound.name].value:
+            best[bound.name] = bound
+    return tuple(best.values())
 
 
 def bounds_in_turn(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
@@ -98,33 +103,93 @@ def bounds_in_turn(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
 
     There is at least one.
     """
+    return (proof.bound() for proof in proofs(problem, quantity))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A bound that has not been computed yet.
+
+    Parameters
+    ----------
+    value
+        Computes it.
+    is_slow
+        It takes some ten times as long as others: heads and tails that see joins of several
+        producers are found first, which those behind it share.
+    """
+
+    name: str
+    quantity: Quantity
+    value: Callable[[], int]
+    is_slow: bool = False
+
+    def bound(self) -> Bound:
+        """Compute the bound."""
+        return Bound(self.name, self.quantity, self.value())
+
+
+def proofs(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
+    """Yield a proof of every bound on one quantity that takes no search, the quick ones first.
+
+    An argument may come twice: from chains alone at first, which is nearly as good and quick, and
+    again from better heads and tails.
+    """
     if quantity is Quantity.MAKESPAN:
         yield from _on_the_makespan(problem)
     elif quantity is Quantity.DRAM_TRAFFIC:
         compulsory = compulsory_dram_traffic(problem)
-        yield Bound("compulsory traffic", quantity, compulsory)
-        yield Bound("spills", quantity, compulsory + spill_bound(problem))
+        yield Proof("compulsory traffic", quantity, lambda: compulsory)
+        yield Proof("spills", quantity, lambda: compulsory + spill_bound(problem))
     elif quantity is Quantity.ENERGY:
-        yield Bound("energy", quantity, energy_bound(problem))
+        yield Proof("energy", quantity, lambda: energy_bound(problem))
     else:
-        yield Bound("working set", quantity, peak_bound(problem))
+        yield Proof("working set", quantity, lambda: peak_bound(problem))
 
 
-def _on_the_makespan(problem: Problem) -> Iterator[Bound]:
-    movement = Movement(problem)
-    graph = PrecedenceGraph(problem, movement)
-    makespan = Quantity.MAKESPAN
-    yield Bound("critical path", makespan, critical_paths(graph).longest)
+def _on_the_makespan(problem: Problem) -> Iterator[Proof]:
+    known = _Known(problem)
+
+    def proof(name: str, value: Callable[[], int], *, is_slow: bool = False) -> Proof:
+        return Proof(name, Quantity.MAKESPAN, value, is_slow)
+
+    yield proof("critical path", lambda: known.chains.longest)
     if not _every_task_has_a_core(problem):
         return  # no plan exists; the others divide by numbers of cores
-    paths = paths_of(problem, movement, graph)
-    yield Bound("work", makespan, work_bound(problem, paths))
-    yield Bound("staggered work", makespan, staggered_work_bound(problem, movement, paths))
-    yield Bound("traffic", makespan, traffic_bound(problem, movement, paths))
-    yield Bound("cuts", makespan, paths.longest)
-    yield Bound("fractional assignment", makespan, fractional_assignment_bound(problem, paths))
-    yield Bound("bytes in scratchpads", makespan, occupancy_bound(problem, graph.distances))
-    yield Bound("stages", makespan, stages_bound(problem, movement, paths))
+    yield proof("work", lambda: work_bound(problem, known.chains))
+    yield proof("stages", lambda: stages_bound(problem, known.movement, known.chains))
+    yield proof("bytes in scratchpads", lambda: occupancy_bound(problem, known.graph.distances))
+    yield proof("cuts", lambda: known.paths.longest, is_slow=True)
+    yield proof("work", lambda: work_bound(problem, known.paths))
+    yield proof(
+        "staggered work", lambda: staggered_work_bound(problem, known.movement, known.paths)
+    )
+    yield proof("traffic", lambda: traffic_bound(problem, known.movement, known.paths))
+    yield proof("fractional assignment", lambda: fractional_assignment_bound(problem, known.paths))
+    yield proof("stages", lambda: stages_bound(problem, known.movement, known.paths))
+
+
+class _Known:
+    """What bounds on the makespan share, each part found when it is asked for."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    @cached_property
+    def movement(self) -> Movement:
+        return Movement(self._problem)
+
+    @cached_property
+    def graph(self) -> PrecedenceGraph:
+        return PrecedenceGraph(self._problem, self.movement)
+
+    @cached_property
+    def chains(self) -> Paths:
+        return critical_paths(self.graph)
+
+    @cached_property
+    def paths(self) -> Paths:
+        return paths_of(self._problem, self.movement, self.graph)
 
 
 def _every_task_has_a_core(problem: Problem) -> bool:

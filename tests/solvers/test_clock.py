@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from spmilp.bounds.best import Bound, best_bound, fast_bound
+from spmilp.bounds.best import Proof, best_bound, fast_bound, proofs
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
@@ -133,15 +135,17 @@ def test_the_search_leaves_time_to_finish_a_plan_of_the_size_of_the_hint() -> No
 def computed(monkeypatch: pytest.MonkeyPatch) -> tuple[Now, list[str]]:
     """Note which bounds are computed; each takes a second."""
     now, names = Now(), list[str]()
-    bounds = known_bounds.bounds_in_turn
 
-    def slowly(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
-        for bound in bounds(problem, quantity):
-            now.seconds += 1.0
-            names.append(bound.name)
-            yield bound
+    def slowly(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
+        for proof in proofs(problem, quantity):
+            yield replace(proof, value=partial(prove, proof))
 
-    monkeypatch.setattr(known_bounds, "bounds_in_turn", slowly)
+    def prove(proof: Proof) -> int:
+        now.seconds += 1.0
+        names.append(proof.name)
+        return proof.value()
+
+    monkeypatch.setattr(known_bounds, "proofs", slowly)
     return now, names
 
 
@@ -152,13 +156,25 @@ def test_bounds_are_computed_within_their_share_and_go_on_where_they_stopped(
     clock = Clock(10.0, now)
     known = KnownBounds(PROBLEM, Quantity.MAKESPAN)
     first = known.within(clock)
-    # A second for each is learned from the first one: two fit into three tenths of ten seconds.
-    assert len(names) == 2
+    # A second for each is learned from the first one, which is three tenths of three and a third.
+    assert len(names) == 7
     assert known.within(clock) == first
-    assert len(names) == 2
+    assert len(names) == 7
 
     assert known.within(Clock(None, now)) == best_bound(PROBLEM)
-    assert len(names) == len(set(names))
+    assert names == [proof.name for proof in proofs(PROBLEM, Quantity.MAKESPAN)]
+
+
+def test_a_bound_that_takes_long_is_left_out_where_little_is_left(
+    computed: tuple[Now, list[str]],
+) -> None:
+    now, names = computed
+    clock = Clock(100.0, now)
+    reads = sum(len(task.reads) for task in PROBLEM.tasks)
+    clock.pace.note(Step.HEADS, reads, 29.0)
+    KnownBounds(PROBLEM, Quantity.MAKESPAN).within(clock)
+    # Four quick ones first; then 29 seconds are more than three tenths of 96.
+    assert names == ["critical path", "work", "stages", "bytes in scratchpads"]
 
 
 def test_where_there_is_no_time_the_bound_is_one_that_takes_none(

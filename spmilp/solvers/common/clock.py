@@ -33,8 +33,10 @@ class Step(Enum):
     """For each row."""
     WRITE = 1.3e-5
     """For each row: problem and plan."""
-    BOUND = 4e-6
+    BOUND = 8e-6
     """For each read: one of the bounds that need no search."""
+    HEADS = 8e-5
+    """For each read: the heads and tails that some of them begin with."""
     STRUCTURE = 3e-5
     """For each slice and pair of memories: what an exact model may decide."""
     ROOFLINE = 4.5e-6
@@ -44,7 +46,7 @@ class Step(Enum):
 ROWS_OF_A_READ = 2
 """Of the plan, about, where that is not there yet."""
 
-UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.STRUCTURE, Step.ROOFLINE})
+UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.HEADS, Step.STRUCTURE, Step.ROOFLINE})
 """Steps whose work for a unit differs from problem to problem, and says nothing of the machine."""
 
 SIGNIFICANT = 0.05

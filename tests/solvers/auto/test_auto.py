@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spmilp.bounds.best import bounds_in_turn
+from spmilp.bounds.best import proofs
 from spmilp.checker.check import check
 from spmilp.machine import routes as routes_module
 from spmilp.machine.routes import Routes
@@ -235,7 +235,7 @@ def test_what_several_members_need_is_computed_once(
 
         return call
 
-    monkeypatch.setattr(known_bounds, "bounds_in_turn", counted("bound", bounds_in_turn))
+    monkeypatch.setattr(known_bounds, "proofs", counted("bound", proofs))
     monkeypatch.setattr(context_module, "why_it_cannot_fit", counted("fit", why_it_cannot_fit))
     monkeypatch.setattr(routes_module, "Routes", counted("routes", Routes))
     monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
