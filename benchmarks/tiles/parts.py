@@ -46,6 +46,14 @@ def small_working_sets() -> Iterable[Any]:
     yield patch.dict(STEPS, room=(1.0,))
 
 
+def fewer_cores() -> Iterable[Any]:
+    """Tiles are for all cores."""
+    from spmilp.tile_selection import refine
+
+    usual = tuple(one for one in refine.ALTERNATIVES if one.cores == 1.0)
+    yield patch.object(refine, "ALTERNATIVES", usual)
+
+
 def bands() -> Iterable[Any]:
     """Groups whose results do not fit are not fused."""
     from spmilp.tile_selection.refine import _Search
@@ -88,6 +96,7 @@ PARTS: dict[str, Callable[[], Iterable[Any]]] = {
     "open addresses": open_addresses,
     "justified schedules": justified_schedules,
     "small working sets": small_working_sets,
+    "tiles for fewer cores": fewer_cores,
     "bands": bands,
     "stretches": stretches,
     "multicasts": multicasts,
