@@ -159,12 +159,12 @@ def _on_the_makespan(problem: Problem) -> Iterator[Proof]:
     yield proof("work", lambda: work_bound(problem, known.chains))
     yield proof("stages", lambda: stages_bound(problem, known.movement, known.chains))
     yield proof("bytes in scratchpads", lambda: occupancy_bound(problem, known.graph.distances))
-    yield proof("cuts", lambda: known.paths.longest, is_slow=True)
-    yield proof("work", lambda: work_bound(problem, known.paths))
+    yield proof("work", lambda: work_bound(problem, known.paths), is_slow=True)
     yield proof(
         "staggered work", lambda: staggered_work_bound(problem, known.movement, known.paths)
     )
     yield proof("traffic", lambda: traffic_bound(problem, known.movement, known.paths))
+    yield proof("cuts", lambda: known.paths.longest)
     yield proof("fractional assignment", lambda: fractional_assignment_bound(problem, known.paths))
     yield proof("stages", lambda: stages_bound(problem, known.movement, known.paths))
 
