@@ -94,6 +94,7 @@ class Evaluation:
         self._open = OpenValues(clock)
         self._seconds_of_plans = 0.0
         self._said = None if known is None else known.value
+        self._is_begun = known is not None and known.has_plan
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
@@ -214,7 +215,7 @@ class Evaluation:
 
         Of the first ones, and until that has taken much of the time.
         """
-        if not self._clock.is_limited or self.best is None or not self.best.has_plan:
+        if not self._clock.is_limited or not self._is_begun:
             return True
         needed = self._seconds_of_plans + self._open.seconds_to_have_plan(opened.problem)
         return needed <= SHARE_OF_PLANS * (monotonic() - self._began)
@@ -222,6 +223,7 @@ class Evaluation:
     def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
         began = monotonic()
         planned = self._open.with_plan(opened, share)
+        self._is_begun = True
         self._seconds_of_plans += monotonic() - began
         self._keep_if_better(planned)
         return planned
@@ -294,9 +296,13 @@ class Evaluation:
         if tiled.value is None:
             return
         if not tiled.has_plan:
-            # What has no addresses yet is said to nobody; it is the answer to an early interrupt.
-            self.best = self.best or tiled
-            return
+            if self.best is not None:
+                return
+            # Its addresses may be long in coming: until then there is a plan by the same rule.
+            self.best = tiled
+            tiled = tiled.with_addresses()
+            if not tiled.has_plan:
+                return
         if self.best is None or not self.best.has_plan or _is_better(tiled, self.best):
             self.best = tiled
             self._seconds_of_best = self._seconds_of_last

@@ -137,8 +137,7 @@ class TiledProblem:
         """
         if self.schedule is None or self.schedule.shares is None:
             return self
-        addressed = self.schedule.filled(self.problem, None)
-        best = replace(self, schedule=addressed, opened=None)
+        best = self.with_addresses()
         if clock.is_over():
             return best
         best = best.once_justified()
@@ -150,6 +149,13 @@ class TiledProblem:
         if found is None or (best.value is not None and best.value <= found.makespan):
             return best
         return replace(self, schedule=roomy, justified=found)
+
+    @collector_paused()
+    def with_addresses(self) -> "TiledProblem":
+        """Return it with the schedule by the same rule that has addresses from the beginning."""
+        if self.schedule is None or not self.is_open:
+            return self
+        return replace(self, schedule=self.schedule.filled(self.problem, None), opened=None)
 
     @collector_paused()
     def once_justified(self) -> "TiledProblem":
@@ -171,11 +177,8 @@ class TiledProblem:
 
         Where the schedule leaves addresses open, it is that by the same rule with addresses.
         """
-        if self.schedule is None:
-            return self.known
-        if self.is_open:
-            return self._as_plan(self.schedule.filled(self.problem, None))
-        return self._as_plan(self.schedule)
+        found = self.with_addresses().schedule
+        return self.known if self.schedule is None else self._as_plan(found)
 
     def _as_plan(self, found: Found | None, columns: PlanColumns | None = None) -> Plan | None:
         if found is None:

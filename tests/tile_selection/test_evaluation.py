@@ -152,7 +152,32 @@ def test_the_answer_is_the_shortest_plan_once_the_best_tilings_have_one(
     assert found is not None
     assert found.value == answer
     assert found.interrupted == (KeyboardInterrupt in plans)
+    # First of all the plan of the schedule that has addresses from the beginning.
+    assert said.pop(0) > max(values)
     assert said == ([110] if answer == 110 else [110, answer])
+
+
+def test_a_plan_with_addresses_is_told_before_any_are_found_for_an_open_schedule(
+    loaded: tuple[Network, MachineFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, machine = loaded[0], loaded[1].machine
+    first = first_choice(network, machine)
+    said: list[int] = []
+    limits = TileSearch(on_better=lambda value, _: said.append(value))
+    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluated, "_value_once_opened", interrupted)
+    evaluated.value_of(first.lower(first.tilings))
+    found = evaluated.finish()
+    assert found is not None
+    assert found.interrupted
+    assert not found.is_open
+    plan = found.plan()
+    assert plan is not None
+    assert said == [found.value] == [plan.claim.makespan]
 
 
 def test_a_solve_ends_no_worse_than_all_that_was_said() -> None:
