@@ -20,7 +20,7 @@ from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 from spmilp.tile_selection import evaluation, tiled_problem
 from spmilp.tile_selection.evaluation import Evaluation
-from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.first_choice import FirstChoice, first_choice
 from spmilp.tile_selection.open_values import OpenValues
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.search import TileSearch
@@ -121,6 +121,15 @@ class Takes(NamedTuple):
     makespan: int
 
 
+def told(loaded: tuple[Network, MachineFile]) -> tuple[FirstChoice, Evaluation, list[int]]:
+    """Return a first choice, what evaluates it within a time limit, and the values it tells of."""
+    network, machine = loaded[0], loaded[1].machine
+    said: list[int] = []
+    limits = TileSearch(on_better=lambda value, _: said.append(value))
+    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
+    return first_choice(network, machine), evaluated, said
+
+
 @pytest.mark.parametrize(
     ("values", "plans", "answer"),
     [
@@ -138,12 +147,8 @@ def test_the_answer_is_the_shortest_plan_once_the_best_tilings_have_one(
     plans: list[int | type[BaseException]],
     answer: int,
 ) -> None:
-    network, machine = loaded[0], loaded[1].machine
-    first = first_choice(network, machine)
-    said: list[int] = []
-    limits = TileSearch(on_better=lambda value, _: said.append(value))
+    first, evaluated, said = told(loaded)
     # With a limit of time, which leaves none for plans on the way, they are made in the end.
-    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
     evaluated._open = Scripted(values, plans)
     evaluated._seconds_of_plans = 1000.0
     for _ in values:
@@ -160,11 +165,7 @@ def test_the_answer_is_the_shortest_plan_once_the_best_tilings_have_one(
 def test_a_plan_with_addresses_is_told_before_any_are_found_for_an_open_schedule(
     loaded: tuple[Network, MachineFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network, machine = loaded[0], loaded[1].machine
-    first = first_choice(network, machine)
-    said: list[int] = []
-    limits = TileSearch(on_better=lambda value, _: said.append(value))
-    evaluated = Evaluation(PieceCounts(network, machine), limits, None, Clock(1000.0))
+    first, evaluated, said = told(loaded)
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
