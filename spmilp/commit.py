@@ -14,15 +14,14 @@ first finishes what the other has begun.
 import errno
 import os
 import shutil
-import signal
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from threading import current_thread, main_thread
 from time import monotonic, sleep
-from types import FrameType
+
+from spmilp.interruptible import signals_wait
 
 COMMITTED = ".spmilp-committed"
 STAGED = ".spmilp-staged-"
@@ -72,7 +71,7 @@ def replace_together(folder: Path, contents: Mapping[str, bytes]) -> None:
             for name, content in changed.items():
                 _write(staged / name, content)
             _send_to_disk(staged)
-            with _signals_wait():
+            with signals_wait():
                 _commit(folder, staged)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
@@ -258,27 +257,3 @@ def _unless_not_for_folders(call: Callable[..., object], *arguments: int) -> boo
             raise
         return False
     return True
-
-
-@contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Let signals that would end the process wait for a few milliseconds."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    known = {number: handler for number, handler in before.items() if handler is not None}
-    for number in known:
-        signal.signal(number, note)
-    try:
-        yield
-    finally:
-        for number, handler in known.items():
-            signal.signal(number, handler)
-        for late in came:
-            signal.raise_signal(late)

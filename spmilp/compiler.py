@@ -21,6 +21,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import infer_global
 
 from spmilp.code_cache import can_be_written, folder_for, remove_older
+from spmilp.interruptible import signals_wait
 from spmilp.machine_code import RETURNED, RETURNED_NOTHING
 
 P = ParamSpec("P")
@@ -72,10 +73,22 @@ def with_cache(function: Callable[P, R], options: dict[str, Any]) -> Callable[P,
     result: Callable[P, R] = made
     if result is function:
         return function
+    made.compile = _finishing(made.compile)
     # numba says with a RuntimeError that there is no folder to write to.
     with suppress(RuntimeError, OSError):
         made._cache = _Cache(function)
     return _raising_interrupts(result)
+
+
+def _finishing(compile_: Callable[P, R]) -> Callable[P, R]:
+    """Return the function, which signals do not cut: half of a function's code is a crash later."""
+
+    @wraps(compile_)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        with signals_wait():
+            return compile_(*args, **kwargs)
+
+    return called
 
 
 def _raising_interrupts(function: Callable[P, R]) -> Callable[P, R]:

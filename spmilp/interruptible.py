@@ -1,11 +1,14 @@
-"""Functions in threads of their own, so that an interrupt does not wait for compiled code.
+"""What an interrupt does not wait for, compiled code in threads of its own, and what it waits for.
 
 Python handles signals in the main thread and between its own steps; a compiled function is one
 step, however long it takes.
 """
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
 from typing import Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -99,3 +102,31 @@ def stoppably(
         except KeyboardInterrupt:
             interrupted = True
     return call.answer(), interrupted
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Let signals that would end the process wait for what must not be left half done.
+
+    That is what takes milliseconds, or what leaves a library in pieces. In other threads than the
+    main one nothing is interrupted in any case.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    known = {number: handler for number, handler in before.items() if handler is not None}
+    for number in known:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)

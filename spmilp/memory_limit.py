@@ -16,8 +16,12 @@ from spmilp.units import Bytes
 SHARE_OF_SEARCH = 0.7
 """Of the limit: the rest is for checking the plan and writing it."""
 
-BETWEEN_LOOKS = 0.1
-"""Seconds."""
+BETWEEN_LOOKS, AGAIN = 0.1, 1.0
+"""Seconds until memory is looked at again, and where it exceeds its limit: an interrupt may be lost
+there, in what the garbage collector calls, for example."""
+
+ATTEMPTS = 3
+"""To end what exceeds the limit."""
 
 STATM = Path("/proc/self/statm")
 
@@ -74,12 +78,13 @@ def memory_watched(
     ended = Event()
     watch = Thread(target=_watch, args=(limit, watched, in_use, ended), daemon=True)
     with _interrupts_heeded(watched):
-        watch.start()
         try:
+            watch.start()
             yield
         finally:
             ended.set()
-            watch.join()
+            if watch.ident is not None:
+                watch.join()
 
 
 @contextmanager
@@ -101,12 +106,13 @@ def _interrupts_heeded(watched: Watched) -> Iterator[None]:
 
 
 def _watch(limit: Bytes, watched: Watched, in_use: Callable[[], Bytes], ended: Event) -> None:
-    main = main_thread().ident or 0
-    while True:
+    main, left = main_thread().ident or 0, ATTEMPTS
+    while left:
         used = in_use()
         ends_search = watched.has_plan and watched.memory is None
         if used > limit or (ends_search and used > SHARE_OF_SEARCH * limit):
             watched.memory = used, limit
             signal.pthread_kill(main, signal.SIGINT)
-        if used > limit or ended.wait(BETWEEN_LOOKS):
+        left -= used > limit
+        if ended.wait(AGAIN if used > limit else BETWEEN_LOOKS):
             return

@@ -73,6 +73,28 @@ except KeyboardInterrupt:
 """
 """Python handles the signal while numba makes arrays of what is returned."""
 
+CUT = """
+import os, signal
+from numba.core.event import Listener, register
+from spmilp.entry import doubled
+
+class Interrupting(Listener):
+    def on_start(self, event: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def on_end(self, event: object) -> None:
+        pass
+
+register("numba:compiler_lock", Interrupting())
+try:
+    doubled(20)
+except KeyboardInterrupt:
+    print(len(doubled.__wrapped__.signatures))
+"""
+
+
+MODULES = ("compiled.py", "compiler.py", "machine_code.py", "code_cache.py", "interruptible.py")
+
 
 class Package:
     """A package ``spmilp`` of the compiler, the cache and two functions."""
@@ -82,7 +104,7 @@ class Package:
         self.cache = folder / "cache"
         self._package = folder / "spmilp"
         self._package.mkdir()
-        for name in ("compiled.py", "compiler.py", "machine_code.py", "code_cache.py"):
+        for name in MODULES:
             shutil.copy(PACKAGE / name, self._package / name)
         self.write("__init__", "")
         self.write("callee", CALLEE)
@@ -134,6 +156,12 @@ def test_a_second_process_compiles_nothing(package: Package) -> None:
 
 def test_an_interrupt_while_compiled_code_runs_is_one_behind_it(package: Package) -> None:
     assert package.run(INTERRUPTED) == [1]
+
+
+def test_an_interrupt_waits_until_a_function_is_compiled_whole(package: Package) -> None:
+    assert package.run(CUT) == [1]
+    # The same where it comes from the cache.
+    assert package.run(CUT) == [1]
 
 
 def test_a_change_two_modules_below_is_seen(package: Package) -> None:

@@ -41,6 +41,25 @@ def test_without_a_plan_the_search_may_use_all_of_it() -> None:
             until_interrupted(interrupts, LIMIT + 1)
 
 
+def test_an_interrupt_that_is_lost_comes_again_where_the_limit_is_exceeded() -> None:
+    used, lost = 0, []
+    with interrupts_noted() as interrupts:
+
+        def lose_the_first() -> None:
+            nonlocal used
+            with memory_watched(LIMIT, interrupts, lambda: used):
+                try:
+                    used = LIMIT + 1
+                    time.sleep(10.0)
+                except Interrupted as first:
+                    lost.append(first)
+                time.sleep(10.0)
+
+        with pytest.raises(Interrupted):
+            lose_the_first()
+    assert len(lost) == 1
+
+
 def test_what_exceeds_the_limit_ends_checking_and_writing_too() -> None:
     used, noted = MOST, []
 
