@@ -58,8 +58,15 @@ def bands() -> Iterable[Any]:
     """Groups whose results do not fit are not fused."""
     from spmilp.tile_selection.refine import _Search
 
-    yield patch.object(_Search, "_with_bands", lambda _: iter(()))
-    yield patch.object(_Search, "_with_fused_reductions", lambda _: iter(()))
+    yield patch.object(_Search, "_bands_on", lambda _, first: {})
+    yield patch.object(_Search, "_with_bands_of_single_runs", lambda _: iter(()))
+
+
+def coarse_tiles() -> Iterable[Any]:
+    """The tilings of the quickest plans are not among those that are tried."""
+    from spmilp.tile_selection import refine
+
+    yield patch.object(refine, "CoarseTilings", lambda *_: ())
 
 
 def stretches() -> Iterable[Any]:
@@ -98,6 +105,7 @@ PARTS: dict[str, Callable[[], Iterable[Any]]] = {
     "small working sets": small_working_sets,
     "tiles for fewer cores": fewer_cores,
     "bands": bands,
+    "coarse tiles": coarse_tiles,
     "stretches": stretches,
     "multicasts": multicasts,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from spmilp.frontend.graph import Group, Network
@@ -9,6 +10,7 @@ from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.tiling import Tiling, tile_grid
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.candidate_space import CandidateSpace
+from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.fitting import nearby
@@ -53,13 +55,15 @@ def refine_tilings(
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
-    The first tilings are evaluated first, then blocks where results do not fit that are added up
-    (:mod:`spmilp.tile_selection.fused_reductions`), bands of others
-    (:mod:`spmilp.tile_selection.residence`), and what estimates with very different parameters
-    choose. From the best on, these neighbourhoods are searched in turn, those that pay more often,
-    until nothing in them is better:
+    The first tilings are evaluated first, then those of the quickest plans
+    (:mod:`spmilp.tile_selection.coarse`); with the first ones, blocks where results do not fit that
+    are added up (:mod:`spmilp.tile_selection.fused_reductions`) and bands of others
+    (:mod:`spmilp.tile_selection.residence`); what estimates with very different parameters choose,
+    and all these with the blocks and bands that were better. From the best on, these neighbourhoods
+    are searched in turn, those that pay more often, until nothing in them is better:
 
     - what further estimates choose, and those that are near the best one,
+    - bands of one run of groups whose results do not fit,
     - stretches of the network as another estimate has them, which changes neighbouring groups
       together,
     - one of its candidates, or a step from its own tiling (:func:`nearby`), for all groups of a
@@ -126,20 +130,27 @@ class _Search:
         self._place: dict[str, float] = {}
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
+        machine = first.subject.machine
+        self._bands = FusedBands(self._network, machine)
+        self._reductions = FusedReductions(self._network, machine)
 
     def run(self) -> None:
-        """Try waves, bands and what estimates that are far apart choose, then what is near."""
+        """Try tilings that are far apart, then what is near the best of them."""
         for choice in chain([self._first], self._first.in_equal_waves()):
             self._choices.append((DEFAULT_PARAMETERS, choice))
             self._trials.is_better(choice.tilings)
             if self._trials.are_over:
                 return
-        self._try(self._with_fused_reductions())
-        self._try(self._with_bands())
-        self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
+        first = self._trials.best
+        coarse = self._try(CoarseTilings(self._network, self._first.subject.machine))
+        bands = self._bands_on(first)
+        chosen = self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
+        others = sorted([*chosen, *coarse], key=self._trials.value_of)
+        self._try({**tilings, **bands} for tilings in others)
         self._stay_in_a_room()
         neighbourhoods = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
+            (0.1, self._with_bands_of_single_runs),
             (0.1, self._with_stretches_of_others),
             (0.4, lambda: self._with_changes(self._candidates, self._classes())),
             (0.1, lambda: self._with_changes(nearby, self._classes())),
@@ -148,30 +159,40 @@ class _Search:
         )
         NeighbourhoodSearch(self._trials, neighbourhoods).run()
 
+    def _bands_on(self, first: Tilings) -> Tilings:
+        """Try blocks and bands where results do not fit, and return the groups that gain by them.
+
+        They are tried with the first choice, for what other groups gain by other tiles does not
+        show beside results that leave the scratchpads and come back.
+        """
+        best = first
+        for cuts in (self._reductions.tilings(), self._bands.bands()):
+            tried = self._try(map(partial(_with_cuts, best), cuts))
+            best = min([best, *tried], key=self._trials.value_of)
+        return {group: tiling for group, tiling in best.items() if tiling != first[group]}
+
     def _stay_in_a_room(self) -> None:
         """Go on with the room in memories, and the cores, of the best choice so far."""
         best = self._choices[0][0]
         self._place = {"room": best.room, "cores": best.cores}
         self._choices = [one for one in self._choices if replace(one[0], **self._place) == one[0]]
 
-    def _try(self, tilings: Iterator[Tilings]) -> None:
-        self._trials.try_all((one, lambda is_better: None) for one in tilings)
+    def _try(self, tilings: Iterable[Tilings]) -> list[Tilings]:
+        """Evaluate tilings, and return them."""
+        tried: list[Tilings] = []
 
-    def _with_bands(self) -> Iterator[Tilings]:
-        """Yield groups whose results do not fit in bands, where they do not compute in waves."""
-        fused = FusedBands(self._network, self._first.subject.machine)
-        start = self._trials.best
-        for bands in fused.bands():
-            yield start | {one: tiling for one, tiling in bands.items() if start[one].waves == 1}
-        for bands in fused.bands_of_single_runs():
-            best = self._trials.best
-            yield best | {one: tiling for one, tiling in bands.items() if best[one].waves == 1}
+        def noted() -> Iterator[tuple[Tilings, Callable[[bool], None]]]:
+            for one in tilings:
+                tried.append(one)
+                yield one, lambda is_better: None
 
-    def _with_fused_reductions(self) -> Iterator[Tilings]:
-        """Yield chains of groups whose results do not fit in the blocks of the last reduction."""
-        for tilings in FusedReductions(self._network, self._first.subject.machine).tilings():
-            best = self._trials.best
-            yield best | {one: tiling for one, tiling in tilings.items() if best[one].waves == 1}
+        self._trials.try_all(noted())
+        return tried
+
+    def _with_bands_of_single_runs(self) -> Iterator[Tilings]:
+        """Yield the best tilings with the groups of one run in bands."""
+        for bands in self._bands.bands_of_single_runs():
+            yield _with_cuts(self._trials.best, bands)
 
     def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose, and note it; the best choice of all comes first."""
@@ -226,3 +247,8 @@ class _Search:
         """Return the candidates that the estimate compared whose choice was the best."""
         spaces = self._choices[0][1].spaces
         return spaces.get(waves, spaces[1])
+
+
+def _with_cuts(tilings: Tilings, cuts: Tilings) -> Tilings:
+    """Return tilings with other ones for groups that do not compute in waves."""
+    return tilings | {one: cut for one, cut in cuts.items() if tilings[one].waves == 1}

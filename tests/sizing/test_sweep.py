@@ -115,7 +115,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
             process.terminate()
         for process in started:
             try:
-                process.wait(30)
+                process.wait(5)
             except subprocess.TimeoutExpired:
                 # Dask waits for a task that it has begun.
                 process.kill()

@@ -13,6 +13,7 @@ from spmilp.machine.read import load_machine
 from spmilp.pipeline import load
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.schedules import least_value, schedules_by
+from spmilp.tile_selection.coarse import WORKING_SETS
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import FusedBands
@@ -117,7 +118,7 @@ def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
         value = least_value(problem)
         return None if value is None else (value,)
 
-    found = refine_tilings(first, worth_of, budget=1 + len(bands))
+    found = refine_tilings(first, worth_of, budget=1 + len(WORKING_SETS) + len(bands))
 
     value = least_value(lower(network, machine, found))
     assert value is not None

@@ -7,6 +7,7 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tasks import tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
+from spmilp.tile_selection.coarse import WORKING_SETS
 from spmilp.tile_selection.cost_parameters import ALTERNATIVES, CostParameters
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import nearby, refine_tilings, stretches
@@ -28,7 +29,8 @@ def network(batch: int = 1) -> Network:
 
 @pytest.fixture
 def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the search have no other estimates."""
+    """Let the search have no other estimates, and no tilings of quickest plans."""
+    monkeypatch.setattr("spmilp.tile_selection.refine.CoarseTilings", lambda *_: ())
     monkeypatch.setattr("spmilp.tile_selection.refine.ALTERNATIVES", ())
     monkeypatch.setattr(CostParameters, "nearby", lambda parameters: iter(()))
 
@@ -51,7 +53,7 @@ def test_what_another_estimate_chooses_is_tried() -> None:
     def evaluate(problem: Problem) -> Worth:
         return (0,) if problem == wanted else (1,)
 
-    budget = 1 + len(ALTERNATIVES)
+    budget = 1 + len(WORKING_SETS) + len(ALTERNATIVES)
     assert refine_tilings(first, evaluate, budget=budget) == other
 
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
+from spmilp.made_once import made_once
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
@@ -226,6 +227,7 @@ class SearchContext:
         )
 
 
+@made_once
 def reads_of(problem: Problem) -> int:
     """Return the reads of all tasks, to which the time of a schedule is in proportion."""
     return sum(len(task.reads) for task in problem.tasks)
