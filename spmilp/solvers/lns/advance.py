@@ -1,30 +1,14 @@
 """Leaving a local optimum: some loads are advanced."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from spmilp.compiled import kernel
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.records import NEVER, NONE, ONE, Ints
-from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.forward import capacity_ready, forward_pass, precedence_ready
-from spmilp.solvers.partial_order.profiles import (
-    earliest_start,
-    hold,
-    profiles_of_memories,
-    profiles_of_resources,
-)
+from spmilp.solvers.partial_order.early_loads import advanced, loads_of
+from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.repacking import justified_by_capacity
-from spmilp.solvers.partial_order.schedule import (
-    KEEPS_TIME,
-    Memories,
-    PartialOrderSchedule,
-    TimedSchedule,
-    taken,
-)
+from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 
 LOADS_ADVANCED = 3
 """On average, and one more."""
@@ -43,86 +27,13 @@ def with_loads_advanced(
     the beginning; what that costs has to be won by what they let start earlier.
     """
     schedule = current.schedule
-    loads = _loads_of(context, schedule)
+    loads = loads_of(context, schedule)
     if not loads.size:
         return current
     count = 1 + int(random.geometric(1 / LOADS_ADVANCED))
     chosen = random.choice(loads, min(count, loads.size), replace=False)
     last = current.makespan + int(schedule.cycles[chosen].sum())
     late = backward_pass(current, memories, last)
-    early = forward_pass(_advanced(late, memories, chosen), memories)
+    early = forward_pass(advanced(late, memories, chosen), memories)
     found = justified_by_capacity(context, early, memories, clock, rounds=1)
     return found if found.makespan <= current.makespan else current
-
-
-def _loads_of(context: ScheduleContext, schedule: PartialOrderSchedule) -> Ints:
-    """Return the transfers out of a DRAM to other memories that may start at another time."""
-    moves, source = context.arrivals(schedule)
-    is_load = context.is_dram[schedule.memory[source]] & (schedule.fixed[moves] != KEEPS_TIME)
-    found: Ints = moves[is_load]
-    return found
-
-
-def _advanced(late: TimedSchedule, memories: Memories, chosen: Ints) -> TimedSchedule:
-    """Return a schedule in which some activities start as early as they can next to all others.
-
-    Those keep their times. Activities are moved in the order given.
-    """
-    schedule, start = late.schedule, late.start.copy()
-    begins, ends = late.lifetimes()
-    is_filled = schedule.filler != NONE
-    state = _Advance(
-        schedule=schedule,
-        memories=memories,
-        usage=profiles_of_resources(schedule, chosen.size),
-        occupancy=profiles_of_memories(schedule, memories.limit.size, chosen.size),
-        begins=begins,
-        filled=np.where(is_filled, (start + schedule.cycles)[schedule.filler], 0),
-        ends=ends,
-        start=start,
-    )
-    _advance(state, chosen)
-    return TimedSchedule(schedule, start, late.makespan)
-
-
-class _Advance(NamedTuple):
-    """All activities at their times; ``begins``, ``filled`` and ``ends`` are of residencies."""
-
-    schedule: PartialOrderSchedule
-    memories: Memories
-    usage: Timeline
-    occupancy: Timeline
-    begins: Ints
-    filled: Ints
-    ends: Ints
-    start: Ints
-
-
-@kernel
-def _advance(state: _Advance, chosen: Ints) -> None:
-    schedule, usage, occupancy = state.schedule, state.usage, state.occupancy
-    limit, start, begins, ends = state.memories.limit, state.start, state.begins, state.ends
-    for act in range(start.size):
-        if schedule.cycles[act] > 0:
-            hold(schedule, usage, act, start[act], ONE)
-    for residency in range(ends.size):
-        memory = schedule.memory[residency]
-        if limit[memory] != NEVER and ends[residency] > begins[residency]:
-            size = taken(schedule, residency, memory)
-            occupy(occupancy, memory, begins[residency], ends[residency], size)
-    for act in chosen:
-        old = start[act]
-        hold(schedule, usage, act, old, -ONE)
-        ready = precedence_ready(
-            schedule, state.memories.reuse.earlier, act, start, state.filled, ends
-        )
-        ready = capacity_ready(schedule, limit, occupancy, act, ready, old)
-        new = min(old, earliest_start(schedule, usage, act, ready))
-        hold(schedule, usage, act, new, ONE)
-        start[act] = new
-        for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-            residency = schedule.fills.items[i]
-            memory = schedule.memory[residency]
-            state.filled[residency] = new + schedule.cycles[act]
-            if new < old and limit[memory] != NEVER:
-                occupy(occupancy, memory, new, old, taken(schedule, residency, memory))

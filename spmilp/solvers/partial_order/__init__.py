@@ -8,6 +8,8 @@
   are or with capacity only.
 - ``repacking``: double justification, and new addresses for its times; ``shortening``: both, from
   plan to plan.
+- ``late_transfers`` and ``early_loads``: transfers that leave bytes to others, and loads that take
+  them.
 - ``redundant_transfers`` and ``dram_bypass`` (with ``bypass_kernels``): transfers that a plan can
   do without, or that need not go through DRAM; ``transfer_options``: how slices can be sent.
 """

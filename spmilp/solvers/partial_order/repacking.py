@@ -13,6 +13,7 @@ from spmilp.solvers.kernels.records import NEVER, NONE, Ints
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed
+from spmilp.solvers.partial_order.early_loads import with_loads_early
 from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.late_transfers import with_transfers_late
 from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
@@ -114,11 +115,13 @@ def justified_by_capacity(
     """Return a schedule that ends no later, for whose times there may be no addresses.
 
     Where all is as late as it can be, transfers that have become redundant are dropped, and others
-    bypass DRAM.
+    bypass DRAM. From the second round on loads come first to bytes before.
     """
     found = before
-    for _ in range(rounds):
+    for number in range(rounds):
         last = found.makespan
+        if number > 0:
+            found = with_loads_early(context, found, memories)
         late = backward_pass(found, memories)
         late = without_redundant_transfers(context, late, memories.limit)
         late = with_dram_bypassed(context, late, memories.limit)

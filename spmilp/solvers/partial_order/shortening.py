@@ -21,6 +21,9 @@ from spmilp.solvers.partial_order.schedule import TimedSchedule
 from spmilp.solvers.partial_order.to_plan import columns_at, plan_of
 from spmilp.units import Cycles
 
+ROUNDS = 2
+"""Of justification: most of what more of them gain is in these."""
+
 WHOLE = 1.0
 """Of each memory is filled by open schedules, for which addresses are nearly always found."""
 
@@ -97,9 +100,8 @@ class OpenSchedule:
     ) -> None:
         self._context, self._first = context_of(problem, decisions, changes_cores=False)
         self._fill = FillLimits(self._context, share)
-        # Most of what justification gains is in the first round.
         memories = self._fill.memories()
-        self._opened = justified_by_capacity(self._context, self._first, memories, clock, rounds=1)
+        self._opened = justified_by_capacity(self._context, self._first, memories, clock, ROUNDS)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
@@ -119,7 +121,7 @@ class OpenSchedule:
         before, fill = self._opened, self._fill
         if found is None:
             before, fill = self._first, FillLimits(context)
-        opened = justified_by_capacity(context, before, fill.memories(), clock, rounds=1)
+        opened = justified_by_capacity(context, before, fill.memories(), clock, ROUNDS)
         other = with_addresses(context, opened, fill, clock)
         both = [one for one in (found, other) if one is not None]
         best = min(both, key=lambda one: one.makespan, default=None)
