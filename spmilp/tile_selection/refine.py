@@ -130,9 +130,8 @@ class _Search:
         self._place: dict[str, float] = {}
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
-        machine = first.subject.machine
-        self._bands = FusedBands(self._network, machine)
-        self._reductions = FusedReductions(self._network, machine)
+        self._machine = first.subject.machine
+        self._bands = FusedBands(self._network, self._machine)
 
     def run(self) -> None:
         """Try tilings that are far apart, then what is near the best of them."""
@@ -142,11 +141,11 @@ class _Search:
             if self._trials.are_over:
                 return
         first = self._trials.best
-        coarse = self._try(CoarseTilings(self._network, self._first.subject.machine))
+        coarse = self._try(CoarseTilings(self._network, self._machine))
         bands = self._bands_on(first)
         chosen = self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
         others = sorted([*chosen, *coarse], key=self._trials.value_of)
-        self._try({**tilings, **bands} for tilings in others)
+        self._try(_with_cuts(tilings, bands) for tilings in others)
         self._stay_in_a_room()
         neighbourhoods = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
@@ -166,7 +165,8 @@ class _Search:
         show beside results that leave the scratchpads and come back.
         """
         best = first
-        for cuts in (self._reductions.tilings(), self._bands.bands()):
+        reductions = FusedReductions(self._network, self._machine)
+        for cuts in (reductions.tilings(), self._bands.bands()):
             tried = self._try(map(partial(_with_cuts, best), cuts))
             best = min([best, *tried], key=self._trials.value_of)
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
