@@ -509,7 +509,7 @@ def lower_network(
     quickest = CoarseTilings(network, target.machine)
     try:
         if search is not None:
-            quick = quick or fast_initial_problem(subject, search)
+            quick = quick or fast_initial_problem(subject, search, clock, quickest)
         first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
     except KeyboardInterrupt:
         if quick is None:

@@ -34,9 +34,9 @@ these are justified, by which rule they were made matters less than that there a
 SHARE_AT_MOST = 0.55
 """Of the time limit, by which tile sizes are chosen, however long all before has taken."""
 
-SHARE_OF_FIRST = 0.25
-"""Of the time limit, after which no further rule is asked about the first tilings: where one
-schedule takes seconds, justifying the best one gains more."""
+SHARE_OF_FIRST, LITTLE = 0.25, 0.1
+"""Of the time limit, after which no further rule is asked about the first tilings unless it takes
+so little of what is left: where one schedule takes seconds, justifying the best one gains more."""
 
 LARGE, LONGER = 1_000, 1.4
 """Tasks from which on, where schedules with open addresses are soon justified, steps of
@@ -171,7 +171,7 @@ class Evaluation:
         began = self._clock.without_compiling()
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         latest = self._latest() if is_makespan else NEVER
-        until = self._share_at_most() if self._least else SHARE_OF_FIRST
+        is_first = not self._least
         rules, most = self._rules_worth_asking(), self._seconds_at_most()
         for schedule in promising_schedules(problem, rules, latest, most, self._shares):
             self._left -= len(problem.tasks)
@@ -179,9 +179,17 @@ class Evaluation:
             self._seconds_of_last = self._clock.without_compiling() - began
             self._clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield schedule
-            if not self._clock.has_seconds(self._seconds_of_last, until):
+            if not self._has_time_for_another_rule(is_first):
                 return
             began = self._clock.without_compiling()
+
+    def _has_time_for_another_rule(self, is_first: bool) -> bool:
+        """Return whether there is time for a schedule as long in the making as the last one."""
+        seconds, share = self._seconds_of_last, self._share_at_most()
+        if not is_first:
+            return self._clock.has_seconds(seconds, share)
+        is_early = self._clock.has_seconds(seconds, SHARE_OF_FIRST)
+        return is_early or self._clock.has_seconds(seconds / LITTLE, share)
 
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
         """Return what a schedule is worth once it is justified with open addresses.

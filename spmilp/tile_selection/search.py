@@ -1,13 +1,14 @@
 """Tile sizes chosen by search: tilings are tried, and evaluated by the list scheduler's plans."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from spmilp.errors import DoesNotFitError
+from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import Clock, OutOfTimeError
+from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, OutOfTimeError, Step
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.schedules import schedules_by
 from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse_too_many_pieces
@@ -57,10 +58,18 @@ class TileSearch:
     helpers: int = 0
 
 
-def fast_initial_problem(subject: NetworkOnMachine, limits: TileSearch) -> TiledProblem | None:
+def fast_initial_problem(
+    subject: NetworkOnMachine, limits: TileSearch, clock: Clock, quickest: CoarseTilings
+) -> TiledProblem | None:
     """Return a problem and a schedule of it within seconds, in case of an early interrupt.
 
     ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
+
+    Parameters
+    ----------
+    clock
+        Of the whole solve. Where there is no time to make a plan of a tile for each core, it is one
+        of the quickest tilings.
     """
     network, machine = subject.network, subject.machine
     if len({class_of(network, group) for group in network.groups}) <= SOON_COMPARED:
@@ -68,14 +77,25 @@ def fast_initial_problem(subject: NetworkOnMachine, limits: TileSearch) -> Tiled
     tilings = fast_initial_tilings(network, machine)
     if tilings is None:
         return None
-    problem = subject.lower(tilings)
-    if groups_that_do_not_fit(problem):
-        return None
-    schedules = schedules_by(problem, EVALUATION_RULES[:1])
-    found = (TiledProblem(problem=problem, schedule=schedule) for schedule in schedules)
-    tiled = next(found, None)
-    if tiled is not None and tiled.value is not None:
-        limits.on_better(tiled.value, len(problem.tasks))
+    pace, tasks, reads = clock.pace, tasks_of(tilings), quickest.counts.of_all(tilings)
+    tiled: TiledProblem | None = None
+    if clock.has_seconds(pace.seconds_from_scratch(tasks, reads)):
+        with pace.measured(Step.LOWER, tasks):
+            problem = subject.lower(tilings)
+        if groups_that_do_not_fit(problem):
+            return None
+        with pace.measured(Step.SCHEDULE, reads):
+            schedules = schedules_by(problem, EVALUATION_RULES[:1])
+            found = (TiledProblem(problem=problem, schedule=schedule) for schedule in schedules)
+            tiled = next(found, None)
+    # Now it is known how quick this machine is.
+    if tiled is None or not clock.has_seconds(
+        pace.seconds_to_finish(tasks + ROWS_OF_A_READ * reads)
+    ):
+        with suppress(SpmilpError):
+            return coarse_problem(subject, quickest, limits)
+    elif tiled.value is not None:
+        limits.on_better(tiled.value, len(tiled.problem.tasks))
     return tiled
 
 

@@ -1,7 +1,6 @@
 """The command line, ``spmilp.solve`` and the benchmarks give the same plan, byte for byte."""
 
 import pickle
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from spmilp.bench.worker import solve_of
 from spmilp.plan.write import plan_text
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.tile_selection.search import TileSearch
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 
@@ -56,7 +54,7 @@ def test_the_whole_line_gives_one_plan(
 ) -> None:
     # The portfolio goes by the clock: another solver in its place, and tiles for so many tasks.
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: find_solver("list"))
-    monkeypatch.setattr("spmilp.pipeline.TileSearch", partial(TileSearch, tasks=1_500))
+    monkeypatch.setattr("spmilp.pipeline.MOST_TASKS_EVALUATED", 1_000)
     options = ("--seed", "3", "--time-limit", "none", "-o", tmp_path / "out")
     assert run("solve", MODEL, "-m", "gap9", *options).code == 0
     answer = spmilp.solve(MODEL, "gap9", seed=3, time_limit=None)

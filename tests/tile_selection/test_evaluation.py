@@ -19,7 +19,7 @@ from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 from spmilp.tile_selection import evaluation, tiled_problem
-from spmilp.tile_selection.evaluation import Evaluation
+from spmilp.tile_selection.evaluation import SHARE_OF_FIRST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
 from spmilp.tile_selection.open_values import OpenValues
 from spmilp.tile_selection.piece_counts import PieceCounts
@@ -209,3 +209,30 @@ def test_with_a_time_limit_schedules_that_take_too_long_to_make_are_given_up(
     assert allowed[:3] == [None, None, None]
     assert allowed[3] is not None
     assert allowed[3] >= evaluation.LEAST_SECONDS
+
+
+@pytest.mark.parametrize(("takes", "asks_others"), [(0.1, True), (4.0, False)])
+def test_late_in_the_first_problem_only_rules_that_take_little_are_asked(
+    loaded: tuple[Network, MachineFile],
+    monkeypatch: pytest.MonkeyPatch,
+    takes: float,
+    asks_others: bool,
+) -> None:
+    seconds, asked = 0.0, 0
+    promising = evaluation.promising_schedules
+
+    def slow(problem: Problem, *limits: Any) -> Iterator[Found]:
+        nonlocal seconds, asked
+        for found in promising(problem, *limits):
+            seconds, asked = seconds + takes, asked + 1
+            yield found
+
+    monkeypatch.setattr(evaluation, "promising_schedules", slow)
+    network, machine = loaded[0], loaded[1].machine
+    clock, limits = Clock(100.0, lambda: seconds), TileSearch(justifies=False)
+    seconds = 100.0 * SHARE_OF_FIRST
+    evaluated = Evaluation(PieceCounts(network, machine), limits, None, clock)
+    first = first_choice(network, machine)
+    evaluated.value_of(first.lower(first.tilings))
+
+    assert (asked > 1) == asks_others

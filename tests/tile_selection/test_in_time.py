@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import spmilp.tile_selection.search as tile_search
 from spmilp import pipeline
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, SpmilpError
@@ -16,9 +17,14 @@ from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
-from spmilp.tile_selection.initial import Tilings, tasks_of
+from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
-from spmilp.tile_selection.search import TileSearch, first_choice_in_time, search_tilings
+from spmilp.tile_selection.search import (
+    TileSearch,
+    fast_initial_problem,
+    first_choice_in_time,
+    search_tilings,
+)
 from spmilp.tile_selection.trials import Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -58,6 +64,29 @@ def test_a_lowering_ends_where_it_is_told_to() -> None:
     with pytest.raises(OutOfTimeError):
         lower(NETWORK, TARGET.machine, tilings, go_on=go_on)
     assert calls == 10
+
+
+def test_where_there_is_no_time_for_a_tile_for_each_core_there_are_fewer_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
+    network, target = pipeline.load(MODEL, "mesh4x4")
+    subject = NetworkOnMachine(network=network, machine=target.machine)
+    quickest = CoarseTilings(network, target.machine)
+    tilings = fast_initial_tilings(network, target.machine)
+    assert tilings is not None
+    most, fewest = tasks_of(tilings), tasks_of(next(iter(quickest)))
+    assert fewest < most
+    needed = Pace().seconds_from_scratch(most, quickest.counts.of_all(tilings))
+
+    for seconds, tasks in ((1.01 * needed, most), (0.99 * needed, fewest)):
+        said: list[tuple[int, int]] = []
+        limits = TileSearch(on_better=lambda value, tasks, said=said: said.append((value, tasks)))
+        clock = Clock(seconds, Ticking(0.0))
+        tiled = fast_initial_problem(subject, limits, clock, quickest)
+        assert tiled is not None
+        assert len(tiled.problem.tasks) == tasks
+        assert said == [(tiled.value, tasks)]
 
 
 def test_the_first_choice_is_cut_when_its_share_is_used() -> None:

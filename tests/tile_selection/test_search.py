@@ -13,11 +13,13 @@ from spmilp.machine.read import MachineFile
 from spmilp.pipeline import load, lower_network
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.schedules import Rule, least_value, promising_schedules
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection import search as tile_search
+from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.evaluation import RULES_WHEN_OPEN
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.search import TileSearch, fast_initial_problem, search_tilings
@@ -175,7 +177,8 @@ def test_where_the_first_choice_comes_as_soon_there_are_no_fast_initial_tiles(
     loaded: Loaded,
 ) -> None:
     subject = NetworkOnMachine(network=loaded[0], machine=loaded[1].machine)
-    assert fast_initial_problem(subject, TileSearch()) is None
+    quickest = CoarseTilings(subject.network, subject.machine)
+    assert fast_initial_problem(subject, TileSearch(), Clock(None), quickest) is None
 
 
 def test_fast_initial_tiles_are_the_answer_only_until_better_ones_are_found(
