@@ -221,8 +221,8 @@ print(exact.explain())
 
 # %%
 NETWORKS = {
-    "ResNet-8, 32 KiB, mesh4x4": ("resnet8_int8", "mesh4x4", {"spm": "32KiB", "dram_rate": 8}),
     "DS-CNN, gap9": ("ds_cnn_int8", "gap9", {}),
+    "ResNet-8, 32 KiB, mesh4x4": ("resnet8_int8", "mesh4x4", {"spm": "32KiB", "dram_rate": 8}),
     "ResNet-8, gap9": ("resnet8_int8", "gap9", {"dram_rate": "1/4"}),
     "MobileNetV1, xdna1": ("mobilenetv1_025_int8", "xdna1", {}),
     "GPT-2 block, mesh4x4": ("gpt2_block_f32", "mesh4x4", {"spm": "256KiB"}),

@@ -101,8 +101,14 @@ def test_a_planned_operator_computes_what_onnxruntime_does(tmp_path: Path, case:
     )
 
 
-@pytest.mark.parametrize("weights", [QuantType.QInt8, QuantType.QUInt8])
-@pytest.mark.parametrize("name", ["autoencoder_f32", "resnet8_f32"])
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        ("autoencoder_f32", QuantType.QInt8),
+        ("autoencoder_f32", QuantType.QUInt8),
+        ("resnet8_f32", QuantType.QUInt8),
+    ],
+)
 def test_a_planned_network_of_dynamic_scales_computes_what_onnxruntime_does(
     tmp_path: Path, name: str, weights: QuantType
 ) -> None:

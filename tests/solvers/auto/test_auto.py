@@ -253,9 +253,9 @@ def test_what_several_members_need_is_computed_once(
     assert result.violations(problem) == ()
     assert len({id(plan) for plan in checked}) == len(checked)
     assert (calls["fit"], calls["routes"]) == (1, 1)
-    # With addresses, and for shorter plans also with open ones.
+    # With addresses, and for shorter plans also with open ones, if there is time.
     portfolios = 2 if quantity is Quantity.MAKESPAN else 1
-    assert calls["portfolio"] == portfolios
+    assert 0 < calls["portfolio"] <= portfolios
     assert 0 < calls["trial"] <= portfolios * trials
     assert calls[f"bound {quantity}"] == 1
     assert max(calls[name] for name in calls if name.startswith("bound")) == 1
@@ -293,7 +293,10 @@ def test_on_one_core_orders_are_searched_when_deciding_everything_at_once_has_fa
     assert shares == sorted(shares)
 
 
-def test_without_a_time_limit_the_portfolio_says_the_same_each_time_on_one_core() -> None:
+def test_without_a_time_limit_the_portfolio_says_the_same_each_time_on_one_core(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WITHOUT_LIMIT", 1.0)
     one = chain(star(1, 1_400), layers=2, strips=2)
 
     first, again = (Auto().solve(one, SolveOptions()) for _ in range(2))

@@ -26,7 +26,7 @@ from spmilp.solvers.milp.solver import MilpSolver
 from tests.solvers.tiny_problems import tiny_problem
 
 MOST_STATES = 1000
-TOO_LARGE = {18, 355, 998, 1224, 1260}
+TOO_LARGE = {18, 355}
 """Problems whose brute force would take seconds."""
 BLOCK = 260
 BY_POSITION = MilpOptions(formulations=("position",))
@@ -49,7 +49,7 @@ def by_position(problem: Problem, **settings: int) -> SolverResult:
     return MilpSolver(replace(BY_POSITION, **settings)).solve(problem, SolveOptions())
 
 
-@pytest.mark.parametrize("first", range(0, 1300, BLOCK))
+@pytest.mark.parametrize("first", range(0, 780, BLOCK))
 def test_no_bound_exceeds_the_optimum_and_most_reach_it(first: int) -> None:
     compared = reached = 0
     for number in range(first, first + BLOCK):
