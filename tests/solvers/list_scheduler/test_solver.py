@@ -26,9 +26,7 @@ def solve(problem: Problem):
     return ListScheduler().solve(problem, OPTIONS)
 
 
-@settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(problem=problems())
 def test_every_plan_passes_the_checker_and_no_bound_exceeds_it(problem: Problem) -> None:
     result = solve(problem)
