@@ -1,5 +1,6 @@
 """Model of one group: what its tiles read, hold and cost under any tiling."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,11 +124,18 @@ class GroupModel:
         ``None`` where a kind cannot run it.
         """
         box = tuple(map(_longest, grid.axes))
-        totals: list[Cycles | None] = []
-        for part in grid.parts:
-            each = cycles_by_kind(self.group, self._computation.work(box, part), self._kinds)
-            totals = [_sum(pair) for pair in zip(totals, each, strict=True)] if totals else [*each]
-        return tuple(totals)
+        ends = {grid.parts[0], grid.parts[-1]}
+        # Of parts between, those of one length are alike; a product may be cut into thousands.
+        alike = Counter(part if part in ends else part[1] - part[0] for part in grid.parts)
+        one_of = {part if part in ends else part[1] - part[0]: part for part in grid.parts}
+        by_part = [
+            [None if cycles is None else count * cycles for cycles in self._cycles_of(box, part)]
+            for part, count in ((one_of[key], count) for key, count in alike.items())
+        ]
+        return tuple(map(_sum, zip(*by_part, strict=True)))
+
+    def _cycles_of(self, box: Box, part: Interval) -> tuple[Cycles | None, ...]:
+        return cycles_by_kind(self.group, self._computation.work(box, part), self._kinds)
 
     def reads(self, grid: TileGrid) -> Mapping[str, Reads]:
         """Return what each tile reads of each input, all parts together.

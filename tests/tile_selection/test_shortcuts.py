@@ -8,6 +8,7 @@ import pytest
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.tiling import Tiling
 from spmilp.pipeline import load
 from spmilp.tile_selection import candidate_space as module
 from spmilp.tile_selection.candidate_space import CandidateSpace
@@ -50,6 +51,20 @@ def test_slabs_tell_what_every_tile_reads() -> None:
                     np.testing.assert_array_equal(reads.boxes, long[name].boxes)
                 compared += 1
     assert compared > 100
+
+
+def test_parts_of_a_reduction_that_are_alike_are_counted_together() -> None:
+    network, target = load(MODELS / "gpt2_block_f32.onnx", "mesh4x4")
+    compared = 0
+    for group in network.groups:
+        model = GroupModel(network, group, target.machine)
+        for parts in range(2, min(model.reduction, 100), 7):
+            grid = model.grid(Tiling(counts=(1,) * len(model.shape), parts=parts))
+            box = tuple((0, extent) for extent in model.shape)
+            (all_parts,) = zip(*(model._cycles_of(box, part) for part in grid.parts), strict=True)
+            assert model.cycles(grid) == (sum(all_parts),)
+            compared += 1
+    assert compared > 50
 
 
 def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
