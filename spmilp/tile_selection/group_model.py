@@ -1,6 +1,5 @@
 """Model of one group: what its tiles read, hold and cost under any tiling."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,16 +125,14 @@ class GroupModel:
         box = tuple(map(_longest, grid.axes))
         ends = {grid.parts[0], grid.parts[-1]}
         # Of parts between, those of one length are alike; a product may be cut into thousands.
-        alike = Counter(part if part in ends else part[1] - part[0] for part in grid.parts)
-        one_of = {part if part in ends else part[1] - part[0]: part for part in grid.parts}
-        by_part = [
-            [None if cycles is None else count * cycles for cycles in self._cycles_of(box, part)]
-            for part, count in ((one_of[key], count) for key, count in alike.items())
-        ]
-        return tuple(map(_sum, zip(*by_part, strict=True)))
-
-    def _cycles_of(self, box: Box, part: Interval) -> tuple[Cycles | None, ...]:
-        return cycles_by_kind(self.group, self._computation.work(box, part), self._kinds)
+        alike: dict[Interval | int, list[Interval]] = {}
+        for part in grid.parts:
+            alike.setdefault(part if part in ends else part[1] - part[0], []).append(part)
+        by_length: list[list[Cycles | None]] = []
+        for same in alike.values():
+            each = cycles_by_kind(self.group, self._computation.work(box, same[0]), self._kinds)
+            by_length.append([None if one is None else len(same) * one for one in each])
+        return tuple(map(_sum, zip(*by_length, strict=True)))
 
     def reads(self, grid: TileGrid) -> Mapping[str, Reads]:
         """Return what each tile reads of each input, all parts together.

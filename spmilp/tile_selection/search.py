@@ -80,8 +80,7 @@ def fast_initial_problem(
     pace, tasks, reads = clock.pace, tasks_of(tilings), quickest.counts.of_all(tilings)
     tiled: TiledProblem | None = None
     if clock.has_seconds(pace.seconds_from_scratch(tasks, reads)):
-        with pace.measured(Step.LOWER, tasks):
-            problem = subject.lower(tilings)
+        problem = subject.lower(tilings)
         if groups_that_do_not_fit(problem):
             return None
         with pace.measured(Step.SCHEDULE, reads):
@@ -94,7 +93,7 @@ def fast_initial_problem(
     ):
         with suppress(SpmilpError):
             return coarse_problem(subject, quickest, limits)
-    elif tiled.value is not None:
+    if tiled is not None and tiled.value is not None:
         limits.on_better(tiled.value, len(tiled.problem.tasks))
     return tiled
 
