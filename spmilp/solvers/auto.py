@@ -21,12 +21,6 @@ SMALL = {True: 150, False: 400}
 WITHOUT_LIMIT = 5.0
 """Deterministic time for each solver that uses it, where no time limit ends it."""
 
-FIRST_ORDERS_WITHOUT_LIMIT, ORDERS_WITHOUT_LIMIT = 1, 20
-"""Programs of orders of tasks on one core, where no time limit ends them: at first, and later."""
-
-MANY_ORDERS = 100
-"""Of tasks on one core: fewer are worth most of the time, one after the other."""
-
 LEAST_SECONDS = 0.5
 """For a member, besides what it needs before it can search."""
 
@@ -64,16 +58,13 @@ class Member:
 def members_for(problem: Problem) -> tuple[Member, ...]:
     """Return the solvers of a problem: each begins with the best plan of those before it.
 
-    Small problems are searched for a while, and then decided exactly, on one core also order by
-    order of the tasks; where their models are too large for the time, the neighbourhoods get what
-    is left. Few orders are few programs, soon solved if they are easy: these have a short turn at
-    first. In large ones local search finds the assignment and the order of tasks, and
-    neighbourhoods of that plan are then solved exactly: for the makespan those of its partial
-    order, for bytes those of what stays where. For the peak, scratchpads are cut shorter.
+    Small problems are searched for a while, and then decided exactly; where their models are too
+    large for the time, the neighbourhoods get what is left. In large ones local search finds the
+    assignment and the order of tasks, and neighbourhoods of that plan are then solved exactly: for
+    the makespan those of its partial order, for bytes those of what stays where. For the peak,
+    scratchpads are cut shorter.
     Pins that those which improve plans do not take are left to local search and the exact solver.
     """
-    from spmilp.solvers.milp.positions.tables import is_for_positions, number_of_orders
-
     if not problem.pins.kinds() <= NARROWING:
         start = Member(name="search", until=0.3, make=_search)
         return (start, Member(name="cpsat", until=1.0, make=_cpsat))
@@ -85,13 +76,6 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
         start = Member(name="search", until=0.1 if moves_little else 0.15, make=_search)
         if makes_short:
             some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
-            if is_for_positions(problem):
-                orders = Member(name="milp", until=0.95, make=_orders)
-                if number_of_orders(problem, MANY_ORDERS) < MANY_ORDERS:
-                    early = (replace(start, until=0.05), replace(some, until=0.1))
-                    turn = replace(orders, until=0.25, make=_first_orders)
-                    return (*early, turn, replace(exact, until=0.35), orders, rest)
-                return (start, replace(some, until=0.2), replace(exact, until=0.7), orders, rest)
             return (start, some, exact, rest)
         if moves_little:
             return (start, Member(name="residency", until=0.6, make=_residency), exact)
@@ -137,18 +121,6 @@ def _peak(options: SolveOptions) -> Solver:
     from spmilp.solvers.peak import PeakBisection
 
     return PeakBisection()
-
-
-def _first_orders(options: SolveOptions) -> Solver:
-    return _orders(options, FIRST_ORDERS_WITHOUT_LIMIT)
-
-
-def _orders(options: SolveOptions, without_limit: int = ORDERS_WITHOUT_LIMIT) -> Solver:
-    from spmilp.solvers.milp.options import MilpOptions
-    from spmilp.solvers.milp.solver import MilpSolver
-
-    most = without_limit if options.time_limit is None else None
-    return MilpSolver(MilpOptions(formulations=("position",), most_orders=most))
 
 
 def _cpsat(options: SolveOptions) -> Solver:

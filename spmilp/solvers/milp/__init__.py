@@ -1,10 +1,5 @@
 """The whole problem as a mixed-integer program, solved through PuLP: the second opinion.
 
-There are two formulations. Where all tasks run on one core and the makespan is made small, there is
-first a program for each order of the tasks, indexed by *position*: :mod:`.positions` has its
-proposition and the proof. It bounds well where memory is tight, and finds plans. The other one,
-indexed by *time*, is for all problems and quantities; the rest of this text is about it.
-
 **The model.** A candidate residency is there at cycle 0, written by a task, or filled by a
 transfer; a slice has so many of the last kind in a memory. Times are continuous. A binary variable
 says of each two activities that may share a core, a channel, a link or bytes which of them has
@@ -40,8 +35,6 @@ measured, and the checker decides. Its bound is taken if it is proven (:mod:`.ba
     PuLP and its solvers, in a process of their own, and what is sent to it and back.
 ``solution``
     From a solution to decisions; :mod:`spmilp.solvers.formulation` makes plans of them.
-``positions``
-    The other formulation, for one core.
 ``options``, ``solver``, ``search``
     One quantity of the objective after the other; or why there is no plan; or the model as a file.
 """

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from spmilp.errors import SpmilpError
 from spmilp.problem.problem import Problem
@@ -10,8 +9,6 @@ from spmilp.solvers.milp.program import Program
 from spmilp.solvers.milp.structure import Structure
 
 ADVICE = "use the solver cpsat, or a smaller problem (about ten tasks)"
-
-Formulation: TypeAlias = Literal["position", "time"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +23,11 @@ class MilpOptions:
         The largest model that is tried, in variables that have to be integers.
     most_candidates
         How often a slice may be brought into one memory at the most, where a proof asks for it.
-    formulations
-        What is solved, one after the other: ``position`` where all tasks run on one core and the
-        makespan is made small (:mod:`spmilp.solvers.milp.positions`), ``time`` for all problems.
-    most_orders
-        Programs of orders of tasks that are solved; ``None`` for all.
     """
 
     backend: str = "HiGHS"
     most_whole: int = 20_000
     most_candidates: int = 6
-    formulations: tuple[Formulation, ...] = ("position", "time")
-    most_orders: int | None = None
 
 
 class TooLargeError(SpmilpError):

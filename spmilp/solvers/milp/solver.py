@@ -19,17 +19,12 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.model import Aim, Model, cycles_in_turn
 from spmilp.solvers.milp.options import MilpOptions, TooLargeError, refuse_problem, refuse_structure
-from spmilp.solvers.milp.positions.solve import PositionSearch
-from spmilp.solvers.milp.positions.tables import is_for_positions
 from spmilp.solvers.milp.process import SolverProcessError, backend_name, model_file
 from spmilp.solvers.milp.search import NAME, MilpSearch
 from spmilp.solvers.milp.structure import structure_of
 from spmilp.solvers.milp.tables import MilpTables
 
 DEFAULTS = MilpOptions()
-
-POSITION_SHARE = 0.8
-"""Of the time limit, by which the search over orders has ended."""
 
 
 class MilpSolver(Solver):
@@ -80,18 +75,10 @@ class MilpSolver(Solver):
     def _run(self, search: MilpSearch) -> None:
         """Search; what has been found before the solver's process fails is kept."""
         try:
-            if "position" in self._settings.formulations:
-                self._search_orders(search)
-            if "time" in self._settings.formulations:
-                search.run()
+            search.run()
         except SolverProcessError:
             if search.incumbent.plan is None:
                 raise
-
-    def _search_orders(self, search: MilpSearch) -> None:
-        if is_for_positions(search.context.problem):
-            share = POSITION_SHARE if "time" in self._settings.formulations else 1.0
-            PositionSearch(search, share, self._settings.most_orders).run()
 
 
 SUFFIXES = (".mps", ".lp")
