@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.exact.fjsp_cpsat import job_shop
+from benchmarks.convert import read_job_shop
 from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.solvers.base import SolveOptions
@@ -19,7 +19,7 @@ def measure(data: Path) -> Iterator[Row]:
     with (folder / "best_known.csv").open(encoding="utf-8") as file:
         optima = {row["instance"]: row["optimum"] for row in csv.DictReader(file)}
     for name, optimum in optima.items():
-        problem = job_shop(folder / f"{name}.txt")
+        problem = read_job_shop(folder / f"{name}.txt")
         result = CpSatSolver().solve(problem, SolveOptions(time_limit=SECONDS))
         if result.plan is None or check(problem, result.plan):
             raise SystemExit(f"cpsat on {name}: no plan that passes the checker")

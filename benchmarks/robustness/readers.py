@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import spmilp
+from benchmarks.convert import read_job_shop
 from spmilp.bench.read import read_suite
 from spmilp.checker.check import check
 from spmilp.checker.values.inputs import random_inputs, read_inputs
@@ -18,7 +19,6 @@ from spmilp.frontend.load import load_network
 from spmilp.machine.read import load_machine, read_machine
 from spmilp.packing.minimalloc import parse_table
 from spmilp.plan.read import read_plan
-from spmilp.problem.convert.job_shop import read_job_shop
 from spmilp.problem.read import problem_from
 
 ROOT = Path(__file__).parents[2]

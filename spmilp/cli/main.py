@@ -18,7 +18,6 @@ from spmilp.cli import (
     calibrate,
     check,
     compare,
-    convert,
     explain,
     export,
     inspect,
@@ -73,7 +72,6 @@ app.command("compare", epilog=EXIT_CODES)(compare.compare)
 app.command("bench", epilog=EXIT_CODES)(bench.bench)
 app.command("sweep", epilog=EXIT_CODES)(sweep.sweep)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)
-app.command("convert", epilog=EXIT_CODES)(convert.convert)
 app.command("calibrate", epilog=EXIT_CODES)(calibrate.calibrate)
 app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("pack", epilog=f"{pack.EXAMPLES}\n\n{EXIT_CODES}")(pack.pack)

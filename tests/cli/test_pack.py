@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.convert import read_lifetimes
 from cli.running import Run
 from spmilp import packing
 from spmilp.cli.options import byte_count
 from spmilp.packing import Packing, PackingProblem, PackingStatus
 from spmilp.packing.minimalloc import read_table
+from spmilp.problem.write import write_problem
 
 EXAMPLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
 FRAGMENTED = "id,lower,upper,size,gaps\na,0,3,4,1-2\nb,0,2,4,\nc,1,3,4,\nelsewhere,5,7,2,\n"
@@ -374,7 +376,7 @@ def test_no_buffers_need_no_bytes(run: Run, file: Path, tmp_path: Path) -> None:
 def test_solve_names_the_few_buffers_that_do_not_fit(run: Run, file: Path) -> None:
     others = "".join(f"late{i},{30 + i},{31 + i},1\n" for i in range(20))
     file.write_text(EXAMPLE + others)
-    assert run("convert", file, "-o", "problem.json", "--capacity", "11").code == 0
+    write_problem(read_lifetimes(file, 11), file.with_name("problem.json"))
     ended = run("solve", "problem.json", "-o", "out")
 
     assert (ended.code, ended.out) == (4, "")
@@ -435,13 +437,6 @@ def test_a_range_that_is_none_is_refused_by_name(run: Run, file: Path, given: st
     ended = run("pack", file, "-c", "64", "--reserve", given)
     assert ended.code == 2
     assert f"--reserve {given}" in ended.err
-
-
-def test_a_problem_cannot_be_made_of_pairs(run: Run, file: Path) -> None:
-    file.write_text(PAIRS)
-    ended = run("convert", file, "-o", "problem.json")
-    assert ended.code == 3
-    assert "ping and pong must lie apart, which a problem cannot say" in ended.err
 
 
 def test_a_published_heuristic_packs_alone_and_says_when_it_needs_more(

@@ -11,8 +11,6 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import read_machine
 from spmilp.pipeline import problem_of
 from spmilp.problem.builder import ProblemBuilder
-from spmilp.problem.convert.job_shop import job_shop_text
-from spmilp.problem.convert.lifetimes import lifetimes_of_problem
 from spmilp.problem.named_pins import MOST_BYTES, read_pins, with_pins
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
@@ -274,10 +272,3 @@ def test_what_is_wrong_with_any_tiles_is_said_before_they_are_chosen(
     monkeypatch.setattr("spmilp.pipeline.lower_network", lambda *_: pytest.fail("it is too late"))
     with pytest.raises(PinError, match=re.escape(said)):
         problem_of("models/resnet8_int8.onnx", "mesh4x4", pins=pins)
-
-
-def test_pins_are_not_lost_where_another_format_has_none() -> None:
-    pinned = with_pins(problem(), read_pins({"forbid_cores": CORES[0]}))
-    for convert in (job_shop_text, lifetimes_of_problem):
-        with pytest.raises(PinError, match="has pins, which"):
-            convert(pinned)

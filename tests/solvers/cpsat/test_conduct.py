@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from ortools.sat.python import cp_model
 
-from benchmarks.exact.fjsp_cpsat import job_shop
+from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
-from spmilp.problem.convert.job_shop import read_job_shop
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
@@ -80,7 +79,7 @@ def test_later_objectives_break_ties_of_the_first(second: Quantity) -> None:
 def test_job_shops_reach_the_published_optimum(name: str, optimum: int) -> None:
     if not JOB_SHOPS.exists():
         pytest.skip("data not present")
-    result = CpSatSolver().solve(job_shop(JOB_SHOPS / f"{name}.txt"), SolveOptions())
+    result = CpSatSolver().solve(read_job_shop(JOB_SHOPS / f"{name}.txt"), SolveOptions())
 
     assert (result.status, result.bound) == (SolveStatus.OPTIMAL, optimum)
 

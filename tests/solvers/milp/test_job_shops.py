@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
-from spmilp.problem.convert.job_shop import read_job_shop
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.solver import MilpSolver
