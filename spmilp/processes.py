@@ -1,0 +1,219 @@
+"""Functions in child processes: with a time limit, and an error for whatever ends the child.
+
+The parent pickles calls into the child's standard input, and reads answers from its standard
+output; ``python -m spmilp.processes`` is the child. It ends when its input does, so that it never
+outlives its parent, and what libraries print goes to its standard error.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryFile
+from time import monotonic
+from traceback import format_exc
+from typing import Any
+
+from spmilp.errors import SpmilpError
+from spmilp.interruptible import Background
+
+QUICK = 10.0
+"""Seconds: a child that was quicker with a call leaves so little in memory that it may get another
+one, where starting a new one would take longer than most calls."""
+
+ENDED = "killed", "ended by SIGKILL, as happens when memory runs out"
+
+
+class ChildError(SpmilpError):
+    """A child process has no answer: ``status`` says in a word why, the message in a sentence.
+
+    ``failed`` (the function raised a :class:`SpmilpError`), ``crashed`` (any other exception, whose
+    ``traceback`` is kept, or a signal: a defect), ``overrun``, ``killed``, ``out of memory``.
+    """
+
+    def __init__(self, status: str, message: str, traceback: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.traceback = traceback
+
+
+class Child:
+    """A process that calls functions, one at a time."""
+
+    def __init__(self) -> None:
+        self._errors = TemporaryFile()  # noqa: SIM115 - closed with this object
+        # In a session of its own a Ctrl-C at the terminal reaches only the parent.
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "spmilp.processes"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,
+        )
+
+    def call(
+        self, function: Callable[..., Any], *arguments: object, limit: float | None = None
+    ) -> Any:
+        """Call a function of a module over there, and return its value; see :meth:`answer`."""
+        self.begin(function, *arguments)
+        return self.answer(limit)
+
+    def begin(self, function: Callable[..., Any], *arguments: object) -> None:
+        """Begin a call whose value :meth:`answer` returns."""
+        into, out_of = self.process.stdin, self.process.stdout
+        if into is None or out_of is None:
+            raise TypeError("a child has pipes")
+        with suppress(BrokenPipeError):  # its silence says that it has ended
+            pickle.dump(pickle.dumps((function, arguments)), into)
+            into.flush()
+        # A thread reads, so that an interrupt never comes in the middle of an answer.
+        self._answer: Background[tuple[str, Any, str]] = Background(lambda: pickle.load(out_of))
+
+    def interrupt(self) -> None:
+        """Raise a ``KeyboardInterrupt`` in the function at work."""
+        self.process.send_signal(signal.SIGINT)
+
+    def answer(self, limit: float | None = None) -> Any:
+        """Wait for the value of the call that has begun.
+
+        Parameters
+        ----------
+        limit
+            Seconds after which the child is ended; ``None`` for never.
+
+        Raises
+        ------
+        ChildError
+            If it has no value.
+        """
+        if not self._answer.ended.wait(limit):
+            self.end()
+            raise ChildError("overrun", f"no answer within {limit:g} s")
+        try:
+            status, value, traceback = self._answer.answer()
+        except (EOFError, pickle.UnpicklingError, OSError, ValueError):
+            raise ChildError(*self._how_it_ended()) from None
+        if status:
+            raise ChildError(status, value, traceback)
+        return value
+
+    def kill(self) -> None:
+        """End the process and all that it has started."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+
+    def end(self) -> None:
+        """Kill it, and wait until it has ended."""
+        self.kill()
+        with suppress(BrokenPipeError), self.process:
+            pass
+
+    def _how_it_ended(self) -> tuple[str, str]:
+        code = self.process.wait()
+        self._errors.seek(0)
+        said = "".join(self._errors.read().decode(errors="replace").strip().splitlines()[-1:])[:300]
+        if code == -9:
+            return ENDED
+        if code < 0:
+            return "crashed", f"ended by {signal.Signals(-code).name}: {said}"
+        return "crashed", said or f"ended with exit code {code}"
+
+
+class Children:
+    """Children for calls one after another or side by side; they end with the block."""
+
+    def __init__(self) -> None:
+        self._idle: list[Child] = []
+        self._working: set[Child] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> "Children":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
+            for child in self._working:
+                child.kill()
+            for child in self._idle:
+                child.end()
+
+    def call(
+        self, function: Callable[..., Any], *arguments: object, limit: float | None = None
+    ) -> Any:
+        """Call a function in a child, also from several threads; see :meth:`Child.answer`."""
+        with self._lock:
+            if self._closed:
+                raise ChildError(*ENDED)
+            while self._idle and self._idle[-1].process.poll() is not None:
+                self._idle.pop()
+            child = self._idle.pop() if self._idle else Child()
+            self._working.add(child)
+        began, answered = monotonic(), False
+        try:
+            value = child.call(function, *arguments, limit=limit)
+            answered = True
+            return value
+        finally:
+            with self._lock:
+                self._working.discard(child)
+                keeps = answered and not self._closed and monotonic() - began < QUICK
+                if keeps:
+                    self._idle.append(child)
+            if not keeps:
+                child.end()
+
+
+def main() -> None:
+    """Answer calls until the input ends; an interrupt is heard while a function is at work."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    calls: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_read_calls, args=(calls,), daemon=True).start()
+    with suppress(OSError):  # where memory runs out, Linux ends this process before others
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    while True:
+        call = calls.get()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        answer = _answer(call)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        answers.write(answer)
+        answers.flush()
+
+
+def _answer(call: bytes) -> bytes:
+    """Return the status ("" for a value), the value or a message, and the traceback of a call."""
+    try:
+        function, arguments = pickle.loads(call)
+        return pickle.dumps(("", function(*arguments), ""))
+    except SpmilpError as error:
+        return pickle.dumps(("failed", str(error), ""))
+    except MemoryError:
+        return pickle.dumps(("out of memory", "an allocation failed", ""))
+    except BaseException as error:
+        return pickle.dumps(("crashed", f"{type(error).__name__}: {error}"[:300], format_exc()))
+
+
+def _read_calls(calls: "SimpleQueue[bytes]") -> None:
+    """Queue what the parent asks, and end this process, whatever it does, with the parent."""
+    # Not through sys.stdin, whose lock would still be held when the interpreter ends.
+    with os.fdopen(os.dup(0), "rb") as stream, suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            calls.put(pickle.load(stream))
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
