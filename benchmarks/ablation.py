@@ -3,7 +3,7 @@
 Usage: python -m benchmarks.ablation {lns,auto,cpsat} [--instances [LEAST MOST]] [--seconds S]
            [--seeds N] [--only NAME ...] [--without PART ...]
 
-``lns`` without windows, reassignment and the other steps; ``auto`` without one of
+``lns`` without reassignment or the other steps; ``auto`` without one of
 its members, whose time the others get; ``cpsat`` without one of its switches, or several at once.
 
 Rows are those of ``benchmarks/ablation.yaml``, or with ``--instances`` those in ``instances/``
@@ -71,10 +71,8 @@ SHARE_OF_SEARCH = 0.3
 
 LNS = {
     ALL: LnsOptions(),
-    "windows": LnsOptions(windows=False),
     "reassignment": LnsOptions(reassignment=False),
     "advancing loads": LnsOptions(advance_loads=False),
-    "joint windows": LnsOptions(joint_windows=False),
 }
 MEMBERS = ("search", "lns", "residency", "cpsat")
 CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from spmilp.amounts import byte_count, duration, share
 from spmilp.checker.check import Verdict, check
-from spmilp.dask_client import connected, require_dask
 from spmilp.errors import ArgumentError, DoesNotFitError, FileError, NoPlanError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
@@ -35,7 +34,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.registry import ON_WORKERS, find_solver, hint_takers, solver_names
+from spmilp.registry import find_solver, hint_takers, solver_names
 from spmilp.report.lasting import Lasting
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.result import Origin, Result, checked
@@ -44,7 +43,6 @@ from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.tile_selection.coarse import CoarseTilings
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.helpers import helpers_for
 from spmilp.tile_selection.initial import Tilings, refuse_too_many_tiles
 from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pinned_tiles import pinned_tilings
@@ -144,7 +142,6 @@ def solve(
     gap: str | float = 0.0,
     seed: int = 0,
     workers: int = 1,
-    scheduler: str | None = None,
     cost_model: str | Path | None = None,
     passes: str = "",
     observer: Observer = SILENT,
@@ -201,8 +198,6 @@ def solve(
         Of the search.
     workers
         Threads; 1 makes runs repeatable.
-    scheduler
-        The address of a Dask scheduler, on whose workers the members of ``auto`` work side by side.
     cost_model
         A file of ``spmilp calibrate``: cycles of tiles as learned from measurements; those of tiles
         outside of these are the machine's, which a warning says.
@@ -237,7 +232,6 @@ def solve(
         known = ", ".join(solver_names())
         raise ArgumentError(f"solver {solver}: there are {known}", is_option=True)
     from_before = None if hint is None else _hint_for(solver, hint)
-    name = solver if scheduler is None else _on_workers(solver, scheduler)
     limit = _read("time_limit", duration, "none" if time_limit is None else time_limit)
     default = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
     how = default if tiles is None else _one_of(Tiles, "tiles", tiles)
@@ -274,7 +268,6 @@ def solve(
                 tasks=MOST_TASKS_EVALUATED if seconds is None else MOST_WITHIN_TIME,
                 justifies=justifies,
                 on_better=said,
-                helpers=helpers_for(workers, seconds),
             )
         tiled, origin = tiled_problem(
             model,
@@ -298,9 +291,9 @@ def solve(
             clock.reserve(_seconds_for_roofline(origin))
         lasting: Lasting | None = None
         if held is None:
-            answer = _answer(tiled, name, options, clock, heard)
+            answer = _answer(tiled, solver, options, clock, heard)
         else:
-            answer, lasting = _locked(tiled, held, name, options, clock, heard)
+            answer, lasting = _locked(tiled, held, solver, options, clock, heard)
         heard.on_stage(Stage.CHECKING)
         result = checked(tiled.problem, answer, asked=solver, origin=origin)
     log.note(result.bound_source, result.objective, result.bound)
@@ -640,19 +633,6 @@ def _no_worse(problem: Problem, answer: SolverResult, plan: Plan) -> SolverResul
     if answer.plan is not None and context.values(answer.plan) <= context.values(plan):
         return answer
     return context.better(answer, context.found(plan, context.fast_bound))
-
-
-def _on_workers(solver: str, scheduler: str) -> str:
-    """Return the name of the solver on a scheduler's workers, once that has answered."""
-    if solver != DEFAULT_SOLVER:
-        raise ArgumentError(
-            f"scheduler: solver {solver} works in one process; {DEFAULT_SOLVER} has members for "
-            "several",
-            is_option=True,
-        )
-    require_dask("a search on the workers of a scheduler")
-    connected(scheduler).close()
-    return ON_WORKERS + scheduler
 
 
 def _hint_for(solver: str, given: str | Path | Plan | Result) -> Hint:

@@ -215,9 +215,6 @@ def solver_names() -> tuple[str, ...]:
     return tuple(_all_solvers())
 
 
-ON_WORKERS = "auto@"
-
-
 def hint_takers() -> tuple[str, ...]:
     """Return the names of the solvers that can begin with a plan."""
     milp = (name for name in SOLVERS if name.partition(":")[0] == "milp")
@@ -227,17 +224,11 @@ def hint_takers() -> tuple[str, ...]:
 def find_solver(name: str) -> Solver:
     """Return the solver of that name (``auto`` takes the best that there is for the problem).
 
-    ``auto@ADDRESS`` is the portfolio on the workers of the Dask scheduler at that address.
-
     Raises
     ------
     SpmilpError
         If there is none.
     """
-    if name.startswith(ON_WORKERS):
-        from spmilp.solvers.spread import Spread
-
-        return Spread(name.removeprefix(ON_WORKERS))
     solvers = _all_solvers()
     if name not in solvers:
         raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(solvers)}")

@@ -63,7 +63,6 @@ def solve(
     ] = False,
     seed: arguments.Seed = 0,
     workers: arguments.Workers = 1,
-    scheduler: arguments.Scheduler = None,
     cost_model: Annotated[
         Path | None,
         typer.Option(
@@ -192,7 +191,6 @@ def solve(
                 gap=gap,
                 seed=seed,
                 workers=workers,
-                scheduler=scheduler,
                 cost_model=cost_model,
                 passes=passes,
                 observer=pipeline.Observer(

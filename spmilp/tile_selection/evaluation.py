@@ -15,7 +15,6 @@ from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
-from spmilp.tile_selection.helpers import Question, Values
 from spmilp.tile_selection.initial import Tilings, tasks_of
 from spmilp.tile_selection.open_values import OpenValues, shares_of
 from spmilp.tile_selection.piece_counts import PieceCounts
@@ -124,25 +123,6 @@ class Evaluation:
         return self._clock.has_seconds(
             pace.seconds_to_schedule(tasks, reads), self._share_at_most()
         ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
-
-    def question(self, tilings: Tilings) -> Question | None:
-        """Return what to ask a helper about tilings; ``None`` before anything is known."""
-        if not self._least:
-            return None
-        return Question(
-            tilings=tilings,
-            rules=tuple(self._rules_worth_asking()),
-            latest=self._latest(),
-            justifies=self._limits.justifies,
-            seconds=self._seconds_at_most(),
-            shares=self._shares,
-        )
-
-    def learn(self, values: Values) -> None:
-        """Note what a helper has found."""
-        self._left -= values.tasks * (1 + len(values.schedules))
-        for rule, worth in values.schedules:
-            self._note(rule, worth)
 
     def value_of(self, problem: Problem) -> Worth | None:
         """Return what the best of a problem's schedules is worth, and keep the best one of all."""

@@ -15,7 +15,6 @@ from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETE
 from spmilp.tile_selection.first_choice import FirstChoice
 from spmilp.tile_selection.fitting import nearby
 from spmilp.tile_selection.fused_reductions import FusedReductions
-from spmilp.tile_selection.helpers import Helpers
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
@@ -51,7 +50,6 @@ def refine_tilings(
     is_over: Callable[[], bool] = lambda: False,
     affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Delays = dict,
-    helpers: Helpers | None = None,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
@@ -89,8 +87,6 @@ def refine_tilings(
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
-    helpers
-        Evaluate tilings beside this process.
 
     Returns
     -------
@@ -104,7 +100,7 @@ def refine_tilings(
         shape = network.tensors[group.output].shape
         return tile_grid(tiling, shape, reduction_length(network, group)), tiling.waves
 
-    trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts, helpers)
+    trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)

@@ -15,7 +15,6 @@ from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse
 from spmilp.tile_selection.evaluation import SHARE_AT_MOST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
 from spmilp.tile_selection.fitting import tilings_that_fit
-from spmilp.tile_selection.helpers import Helpers
 from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.piece_counts import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
@@ -46,8 +45,6 @@ class TileSearch:
         Whether schedules may be justified: not for the plans of solvers that do no such thing.
     on_better
         Called with each better value of the objective and the tasks of its problem.
-    helpers
-        Processes that evaluate tilings beside this one.
     """
 
     seconds: float | None = None
@@ -55,7 +52,6 @@ class TileSearch:
     problems: int | None = None
     justifies: bool = True
     on_better: Callable[[int, int], None] = lambda value, tasks: None
-    helpers: int = 0
 
 
 def fast_initial_problem(
@@ -213,19 +209,15 @@ def search_tilings(
     evaluation = Evaluation(counts, limits, known, clock or Clock(None))
     first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
     try:
-        with Helpers(
-            first.subject, limits.helpers, evaluation.question, evaluation.learn
-        ) as helpers:
-            tilings = refine_tilings(
-                first,
-                evaluation.value_of,
-                start=start,
-                budget=limits.problems,
-                is_over=evaluation.is_over,
-                affords=evaluation.affords,
-                delays=evaluation.delays,
-                helpers=helpers,
-            )
+        tilings = refine_tilings(
+            first,
+            evaluation.value_of,
+            start=start,
+            budget=limits.problems,
+            is_over=evaluation.is_over,
+            affords=evaluation.affords,
+            delays=evaluation.delays,
+        )
     except (OutOfTimeError, MemoryError):
         tilings = first.tilings
     except KeyboardInterrupt:

@@ -1,26 +1,20 @@
 """Tilings tried one after another, drawn from several neighbourhoods; and the best of them."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from math import inf
-from typing import NamedTuple
 
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.operator_selection import ByCredit
-from spmilp.tile_selection.helpers import Answer, Helpers
 from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.tiled_problem import Worth
 
 Evaluate = Callable[[Problem], Worth | None]
 """Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
 ``None`` for a problem without a plan."""
-
-PATIENCE = 0.1
-"""Seconds between two looks at the clock while helpers are waited for."""
 
 Pass = Callable[[], Iterator[Tilings]]
 """Yields all that a neighbourhood holds around the best tilings so far."""
@@ -42,8 +36,6 @@ class Trials:
     cuts
         What a tiling makes of a group, by its number; tilings that make the same of all groups are
         one trial.
-    helpers
-        Evaluate tilings beside this process.
     """
 
     def __init__(
@@ -54,7 +46,6 @@ class Trials:
         is_over: Callable[[], bool] = lambda: False,
         affords: Callable[[Tilings], bool] = lambda tilings: True,
         cuts: Callable[[int, Tiling], Hashable] = lambda group, tiling: tiling,
-        helpers: Helpers | None = None,
     ) -> None:
         self.best: Tilings = {}
         self.least: Worth | None = None
@@ -64,7 +55,6 @@ class Trials:
         self._asked_whether_over = is_over
         self._affords = affords
         self._cuts = cuts
-        self._helpers = helpers
         self._first: dict[Hashable, Tiling] = {}
         self._same: dict[tuple[int, Tiling], Tiling] = {}
         self._values: dict[tuple[Tiling, ...], Worth | None] = {}
@@ -79,7 +69,7 @@ class Trials:
         return self._key(tilings) not in self._values
 
     def try_all(self, candidates: Iterator[tuple[Tilings, Callable[[bool], None]]]) -> None:
-        """Evaluate tilings, here and by helpers at one time, until there are no more or it is over.
+        """Evaluate tilings until there are no more or it is over.
 
         Parameters
         ----------
@@ -87,47 +77,12 @@ class Trials:
             Tilings, and what to call with whether they are better than all before. They are asked
             for one by one.
         """
-        asked: deque[_Asked] = deque()
         while not self.are_over:
-            self._learn_from(asked)
             following = next(candidates, None)
             if following is None:
-                if not asked:
-                    return
-                asked[0].answer.wait(PATIENCE)
-                continue
+                return
             tilings, on_result = following
-            answer = self._ask(tilings)
-            if answer is None:
-                on_result(self.is_better(tilings))
-            else:
-                asked.append(_Asked(tilings, on_result, answer))
-
-    def _ask(self, tilings: Tilings) -> Answer | None:
-        if self._helpers is None or self.least is None or not self.are_new(tilings):
-            return None
-        answer = self._helpers.ask(tilings) if self._affords(tilings) else None
-        if answer is not None:
-            self._values[self._key(tilings)] = None
-        return answer
-
-    def _learn_from(self, asked: "deque[_Asked]") -> None:
-        """Take the answers that are there; what is better is evaluated here, to have its plan."""
-        for one in [one for one in asked if one.answer.is_there]:
-            asked.remove(one)
-            key, values = self._key(one.tilings), one.answer.values
-            if self._helpers is not None and values is not None:
-                self._helpers.learn(values)
-                self._values[key] = values.least
-            least = self.least
-            if values is None or (
-                values.least is not None and least is not None and values.least < least
-            ):
-                del self._values[key]
-                one.on_result(self.is_better(one.tilings))
-            else:
-                self._left -= values.tasks > 0
-                one.on_result(False)
+            on_result(self.is_better(tilings))
 
     def is_better(self, tilings: Tilings) -> bool:
         """Evaluate tilings, and keep them if they are better than all before."""
@@ -162,14 +117,6 @@ class Trials:
             found = self._first.setdefault((group, self._cuts(group, tiling)), tiling)
             self._same[group, tiling] = found
         return found
-
-
-class _Asked(NamedTuple):
-    """Tilings that a helper evaluates."""
-
-    tilings: Tilings
-    on_result: Callable[[bool], None]
-    answer: Answer
 
 
 class NeighbourhoodSearch:

@@ -113,8 +113,6 @@ class ByBestRate(OperatorSelection[K]):
     ----------
     has_clock
         Whether costs, in seconds, may decide; else operators take turns, the same each time.
-    rare
-        One of them is used, in turn, for ``TURNS_PER_RARE`` others without a clock.
     """
 
     MEMORY = 0.8
@@ -124,7 +122,6 @@ class ByBestRate(OperatorSelection[K]):
     """Uses of each operator before anything is known of them."""
     LEAST_RATE = 1.0
     """Gain for each second: when nothing gains more, all operators have their turns."""
-    TURNS_PER_RARE = 10
 
     def __init__(
         self,
@@ -132,13 +129,11 @@ class ByBestRate(OperatorSelection[K]):
         random: np.random.Generator,
         *,
         has_clock: bool,
-        rare: Sequence[K] = (),
     ) -> None:
         super().__init__(dict.fromkeys(operators, 0.0), cost=0.0, memory=self.MEMORY)
         self._operators = tuple(operators)
         self._random = random
         self._has_clock = has_clock
-        self._rare = tuple(operator for operator in operators if operator in rare)
         self._count = dict.fromkeys(operators, 0)
         self._total = dict.fromkeys(operators, 0.0)
 
@@ -147,7 +142,7 @@ class ByBestRate(OperatorSelection[K]):
         if len(self._operators) == 1:
             return self._operators[0]
         if not self._has_clock:
-            return self._next_in_turn()
+            return self._operators[sum(self._count.values()) % len(self._operators)]
         for operator in self._operators:
             if self._count[operator] < self.TRIED_FIRST:
                 return operator
@@ -162,10 +157,3 @@ class ByBestRate(OperatorSelection[K]):
         super().learn(operator, gain, cost)
         self._count[operator] += 1
         self._total[operator] += cost
-
-    def _next_in_turn(self) -> K:
-        often = [operator for operator in self._operators if operator not in self._rare]
-        turns, turn = divmod(sum(self._count.values()), self.TURNS_PER_RARE + 1)
-        if self._rare and (turn == self.TURNS_PER_RARE or not often):
-            return self._rare[turns % len(self._rare)]
-        return often[sum(self._count[operator] for operator in often) % len(often)]

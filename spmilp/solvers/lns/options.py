@@ -9,18 +9,12 @@ class Step(Enum):
 
     ``ADVANCE_LOADS``
         Some loads go first.
-    ``WINDOW``
-        CP-SAT decides the times in a window.
     ``REASSIGN``
         Tasks change cores.
-    ``JOINT_WINDOW``
-        CP-SAT decides what is read from where, too, and the cores of some tasks.
     """
 
     ADVANCE_LOADS = 0
-    WINDOW = 1
-    REASSIGN = 2
-    JOINT_WINDOW = 3
+    REASSIGN = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +31,7 @@ class LnsOptions:
         Transfers that have become redundant are dropped.
     dram_bypass
         Transfers of DRAMs become copies between scratchpads where these have capacity.
-    advance_loads, windows, reassignment, joint_windows
+    advance_loads, reassignment
         The steps of that name are taken.
     """
 
@@ -46,17 +40,13 @@ class LnsOptions:
     redundant_transfers: bool = True
     dram_bypass: bool = True
     advance_loads: bool = True
-    windows: bool = True
     reassignment: bool = True
-    joint_windows: bool = True
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The kinds of steps that are taken."""
         wanted = {
             Step.ADVANCE_LOADS: self.advance_loads,
-            Step.WINDOW: self.windows,
             Step.REASSIGN: self.reassignment,
-            Step.JOINT_WINDOW: self.joint_windows,
         }
         return tuple(step for step, is_wanted in wanted.items() if is_wanted)

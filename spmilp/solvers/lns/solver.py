@@ -19,7 +19,7 @@ from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.steps import Helpers, Steps
+from spmilp.solvers.lns.steps import Steps
 from spmilp.solvers.partial_order.context import ScheduleContext, context_of
 from spmilp.solvers.partial_order.repacking import (
     TRIES_AT_ONCE,
@@ -226,7 +226,7 @@ class Search:
                 options,
                 drops_transfers=self._settings.redundant_transfers,
                 bypasses_dram=self._settings.dram_bypass,
-                changes_cores=self._settings.reassignment or self._settings.joint_windows,
+                changes_cores=self._settings.reassignment,
             )
             options, fill = context.options, FillLimits(context)
             addressed = justified(context, first) if isinstance(decisions, Plan) else None
@@ -272,27 +272,22 @@ class Search:
     def _step_by_step(self, best: Candidate) -> None:
         """Go on from the best plan with open addresses; now and then look for addresses."""
         context, fill, options = best.context, best.fill, self._context.options
-        own, *others = (
-            Steps(context, fill, self._clock, self._settings, options.seed + helper)
-            for helper in range(options.workers)
-        )
+        steps = Steps(context, fill, self._clock, self._settings, options.seed)
         start = best.addressed or best.opened
         current = justified_by_capacity(context, start, fill.memories(), self._clock)
-        steps = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
+        left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = 0
-        with Helpers(others, current) as helpers:
-            while not self._is_done() and (self._clock.is_limited or steps > 0):
-                steps -= 1
-                before = current.makespan
-                current = helpers.exchanged(own.take(current))
-                idle = 0 if current.makespan < before else idle + 1
-                gain = self._makespan() - current.makespan
-                is_due = idle % PATIENCE == PATIENCE - 1 or steps == 0
-                if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
-                    current = self._settle(best, current)
-                    helpers.begin_again(current)
-                elif is_due:
-                    fill.raise_all()
+        while not self._is_done() and (self._clock.is_limited or left > 0):
+            left -= 1
+            before = current.makespan
+            current = steps.take(current)
+            idle = 0 if current.makespan < before else idle + 1
+            gain = self._makespan() - current.makespan
+            is_due = idle % PATIENCE == PATIENCE - 1 or left == 0
+            if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
+                current = self._settle(best, current)
+            elif is_due:
+                fill.raise_all()
 
     def _settle(self, best: Candidate, current: TimedSchedule) -> TimedSchedule:
         """Offer a schedule with addresses; return what to go on from."""

@@ -18,8 +18,6 @@ from spmilp.solvers.partial_order.forward import forward_pass
 from spmilp.solvers.partial_order.late_transfers import with_transfers_late
 from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
-from spmilp.solvers.partial_order.shared_bytes import offsets_with_waits
-from spmilp.solvers.partial_order.waiting import WaitingOrder, after_all_waits
 from spmilp.units import Cycles, MemoryIdx
 
 ROUNDS_WITH_ADDRESSES = 4
@@ -160,10 +158,8 @@ def repacked(
         yield found
         if found is not None and found.makespan < least:
             idle, is_packed = 0, True
-            waits = found.makespan > opened.makespan
-            least, before, first = found.makespan, found, opened if waits else None
-            if not waits:
-                fill.raise_all()
+            least, before, first = found.makespan, found, None
+            fill.raise_all()
         else:
             # The same times again, with memories less full: what need not be early stays late.
             idle, first = idle + 1, opened
@@ -178,32 +174,14 @@ def with_addresses(
     """Return a schedule with addresses; ``None`` if none were found.
 
     They are looked for with transfers as late as they can be, where memories hold the least. It
-    ends no later than before where all memories are packed, and may end later where something has
-    to wait.
+    ends no later than before.
     """
     late = with_transfers_late(context, before)
     offset, without = pack_all(context, late, clock)
-    found: TimedSchedule | None = replace(late, schedule=late.schedule._replace(offset=offset))
     if without:
         fill.lower(without)
-        found = None if clock.is_over() else _with_waits(context, late, offset, without)
-    return None if found is None else justified(context, found)
-
-
-def _with_waits(
-    context: ScheduleContext, before: TimedSchedule, offset: Ints, without: tuple[MemoryIdx, ...]
-) -> TimedSchedule | None:
-    """Return a longer schedule with offsets in some memories, too; ``None`` if there are none."""
-    machine, lifetimes = context.problem.machine, before.lifetimes()
-    order = WaitingOrder(context, before)
-    for index in without:
-        residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
-        offsets = offsets_with_waits(before, residencies, problem, order)
-        if offsets is None:
-            return None
-        offset[residencies] = offsets
-    addressed = replace(before, schedule=before.schedule._replace(offset=offset))
-    return after_all_waits(context, addressed)
+        return None
+    return justified(context, replace(late, schedule=late.schedule._replace(offset=offset)))
 
 
 def pack_all(

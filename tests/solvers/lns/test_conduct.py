@@ -48,17 +48,6 @@ def test_another_first_objective_leaves_the_start_as_it_is(network: Problem) -> 
     assert result.plan.claim.dram_traffic == expected.claim.dram_traffic
 
 
-def test_two_workers_find_a_valid_plan_that_is_no_worse_than_the_hint(network: Problem) -> None:
-    hint = ListScheduler().solve(network, SolveOptions()).plan
-    assert hint is not None
-
-    plan = LnsSolver().solve(network, replace(BRIEFLY, workers=2), hint, process_time).plan
-
-    assert plan is not None
-    assert check(network, plan) == ()
-    assert plan.claim.makespan < hint.claim.makespan
-
-
 def test_progress_is_reported_by_the_thread_that_asked(network: Problem) -> None:
     reported: list[int] = []
     options = replace(BRIEFLY, workers=2, on_progress=lambda _: reported.append(get_ident()))
