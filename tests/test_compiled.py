@@ -15,6 +15,8 @@ import spmilp
 from spmilp.code_cache import FOLDERS_KEPT
 from spmilp.compiled import part
 
+pytestmark = pytest.mark.full
+
 PACKAGE = Path(spmilp.__file__).parent
 
 CALLEE = """

@@ -8,6 +8,8 @@ import pytest
 
 from spmilp.interruptible import interruptibly, stoppably
 
+pytestmark = pytest.mark.full
+
 
 def test_the_answer_and_the_error_are_those_of_the_function() -> None:
     assert interruptibly(divmod, 7, 2) == (3, 1)

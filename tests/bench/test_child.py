@@ -15,6 +15,8 @@ from spmilp.bench.child import Conversation, RunRequest, Workers
 from spmilp.bench.suite import Built
 from spmilp.solvers.base import SolveOptions
 
+pytestmark = pytest.mark.full
+
 MOMENT = json.dumps({"event": "moment", "seconds": 1.0, "objective": 9, "bound": 5})
 
 

@@ -28,6 +28,8 @@ from spmilp.errors import ExitCode
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 
+pytestmark = pytest.mark.full
+
 SUITE = """
 description: Two tiny instances.
 time_limit_seconds: 5

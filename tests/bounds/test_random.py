@@ -18,6 +18,8 @@ from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
 
+pytestmark = pytest.mark.full
+
 MOST_STATES = 500
 BLOCK = 15
 SECONDS = 0.5

@@ -10,6 +10,8 @@ from tests.checker.mutations import KINDS
 from tests.checker.mutations.subjects import SUBJECTS
 from tests.checker.mutations.verdicts import REFUSED
 
+pytestmark = pytest.mark.full
+
 MANY = {"wormhole", "set_8x8", "epiphany4", "occamy", "xdna1", "ipu_mk2", "sw26010_cg"}
 """Machines on which a plan takes longer to check, for their many links."""
 

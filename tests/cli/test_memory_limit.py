@@ -15,6 +15,8 @@ from spmilp.errors import ExitCode
 from spmilp.memory_limit import SHARE_OF_SEARCH, memory_in_use, memory_watched
 from spmilp.plan.read import open_pair
 
+pytestmark = pytest.mark.full
+
 LIMIT = 1 << 30
 MOST = int(SHARE_OF_SEARCH * LIMIT) + 1
 

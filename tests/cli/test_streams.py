@@ -14,6 +14,8 @@ import pytest
 from checker.worked_example import PLAN, PROBLEM
 from spmilp.plan.write import write_pair
 
+pytestmark = pytest.mark.full
+
 SPMILP = (sys.executable, "-m", "spmilp")
 
 

@@ -27,7 +27,7 @@ def model(tmp_path: Path) -> Path:
     return files[0]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_file_is_swept_with_options_in_place_of_what_it_says(run: Run, model: Path) -> None:
     ended = run("sweep", "mine.yaml", "--spm", "4k", "--jobs", "1", "--json")
     assert (ended.code, ended.err) == (0, "")
@@ -46,7 +46,7 @@ def test_a_file_is_swept_with_options_in_place_of_what_it_says(run: Run, model: 
     assert "no plan can: 2,048 at least" in none.out
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_pins_hold_in_every_row_and_a_row_without_what_they_name_says_so(
     run: Run, model: Path
 ) -> None:

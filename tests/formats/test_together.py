@@ -15,6 +15,8 @@ from spmilp import commit
 from spmilp.errors import FileError
 from spmilp.files import read_together, write_atomically, write_together
 
+pytestmark = pytest.mark.full
+
 OLD = {"a.json": b"old a", "b.json": b"old b"}
 NEW = {"a.json": b"the new a", "b.json": b"the new b"}
 CALLS = ("mkdir", "open", "write", "fsync", "rename", "replace", "rmdir", "close")

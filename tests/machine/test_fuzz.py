@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,8 @@ from spmilp.errors import FileError
 from spmilp.machine.convert import machine_from_json, machine_to_json
 from spmilp.machine.read import read_machine
 from tests.machine.small import SMALL, content, small
+
+pytestmark = pytest.mark.full
 
 JUNK = st.sampled_from(
     [

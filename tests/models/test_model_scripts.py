@@ -15,6 +15,8 @@ from onnx.reference import ReferenceEvaluator
 from periodic_weights import PERIOD, fill, fold_up, large_weights
 from random_numbers import RandomNumbers
 
+pytestmark = pytest.mark.full
+
 MODELS = Path(__file__).parents[2] / "models"
 
 

@@ -42,6 +42,7 @@ def test_the_notebook_is_built_from_its_source(source: Path) -> None:
     assert not [output for output in outputs if output["output_type"] == "error"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_the_notebook_runs(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPMILP_INSTANCES", "residual-6t")

@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.player import programs
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "player.md").read_text()
 

@@ -18,6 +18,8 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from tests.policies.small_instances import small_instance
 
+pytestmark = pytest.mark.full
+
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
 SECONDS = 2.0
 

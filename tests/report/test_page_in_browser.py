@@ -16,6 +16,8 @@ from spmilp.pipeline import solve
 from spmilp.report.words import BEYOND
 from spmilp.result import Result, read
 
+pytestmark = pytest.mark.full
+
 SECONDS_TO_PAINT = 3.0
 
 
@@ -176,7 +178,7 @@ def test_the_page_can_be_printed(opened: Browser) -> None:
     assert opened.complaints() == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_thousand_tasks_are_painted_within_three_seconds(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -97,7 +97,7 @@ def test_more_bandwidth_of_links_that_transfers_cannot_use_or_of_all_alike_is_ne
     assert is_valid_on(result.problem, result.plan, machine.replace(fields=more))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "machine", "sizes"),
     [("ds_cnn_int8", "ring", "64k,128k"), ("resnet8_int8", "mesh4x4", "32k,64k")],

@@ -20,7 +20,7 @@ from spmilp.sizing.run import News
 
 CLOCKS = ["seconds"]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 
 def swept(

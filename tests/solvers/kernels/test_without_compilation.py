@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.full
+
 PROGRAM = """
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.kernels.serial.generate import generate_schedule
