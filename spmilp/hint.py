@@ -8,6 +8,7 @@ from spmilp.checker.check import check
 from spmilp.errors import FileError, NoPlanError, SpmilpError
 from spmilp.handing_on import carried_over, on_machine, why_unlike
 from spmilp.lowering.limits import groups_that_do_not_fit
+from spmilp.lowering.tiling import Tilings
 from spmilp.machine.read import MachineFile
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair, read_plan
@@ -17,8 +18,7 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 from spmilp.result import Result
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.recovered import tilings_of
+from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
 

@@ -19,6 +19,7 @@ from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError, PinError
 from spmilp.frontend.graph import Network
 from spmilp.hint import Hint, read_hint
+from spmilp.lowering.tiling import Tilings
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import refuse_contradictions
@@ -29,8 +30,7 @@ from spmilp.result import Result
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kept_addresses import Thing, residency, tensor, with_addresses
-from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.recovered import tilings_still_there
+from spmilp.tile_selection.given_tiles import tilings_still_there
 from spmilp.units import Bytes, Extents
 
 Key: TypeAlias = tuple[str, Extents, Extents, str]

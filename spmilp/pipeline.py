@@ -24,7 +24,8 @@ from spmilp.frontend.graph import Network
 from spmilp.frontend.passes import passes_from
 from spmilp.hint import Hint, HintedTiles, read_hint, tiles_of
 from spmilp.lock import Lock, locked_answer, read_lock
-from spmilp.lowering.cost_model_file import read_cost_model
+from spmilp.lowering.learned import read_cost_model
+from spmilp.lowering.tiling import Tilings
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.memory_limit import memory_watched, why_it_ends
@@ -41,11 +42,10 @@ from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
-from spmilp.tile_selection.coarse import CoarseTilings
+from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.initial import Tilings, refuse_too_many_tiles
+from spmilp.tile_selection.given_tiles import pinned_tilings
 from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.pinned_tiles import pinned_tilings
 from spmilp.tile_selection.search import (
     MOST_TASKS_EVALUATED,
     MOST_WITHIN_TIME,
@@ -55,7 +55,7 @@ from spmilp.tile_selection.search import (
     first_choice_in_time,
     search_tilings,
 )
-from spmilp.tile_selection.smaug_problem import smaug_problem
+from spmilp.tile_selection.smaug import smaug_problem
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.units import Bytes
 

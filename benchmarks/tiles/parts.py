@@ -39,7 +39,7 @@ def justified_schedules() -> Iterable[Any]:
 def small_working_sets() -> Iterable[Any]:
     """Working sets may always take all of a memory."""
     from spmilp.tile_selection import refine
-    from spmilp.tile_selection.cost_parameters import STEPS
+    from spmilp.tile_selection.estimate import STEPS
 
     usual = tuple(one for one in refine.ALTERNATIVES if one.room == 1.0)
     yield patch.object(refine, "ALTERNATIVES", usual)

@@ -12,10 +12,10 @@ from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.family import Work
 from spmilp.lowering.cost import can_run, task_cycles
 from spmilp.lowering.learned import LOOPS, Family
-from spmilp.lowering.tasks import tile_group
+from spmilp.lowering.lower import tile_group
 from spmilp.machine.fields import LARGEST, near_matches
 from spmilp.machine.machine import CoreKind, Machine
-from spmilp.tile_selection.candidate_space import CandidateSpace
+from spmilp.tile_selection.first_choice import CandidateSpace
 from spmilp.units import Cycles
 
 NAMES = ("kind", "operator", "dtype")

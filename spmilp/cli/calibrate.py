@@ -67,7 +67,7 @@ def calibrate(
         return
     from spmilp.calibration.fit import calibrate as fit
     from spmilp.calibration.measurements import read_measurements
-    from spmilp.lowering.cost_model_file import write_cost_model
+    from spmilp.lowering.learned import write_cost_model
 
     target = load_machine(machine).machine
     rows, sha256 = read_measurements(source, target)

@@ -13,8 +13,7 @@ from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.group_model import GroupModel
-from spmilp.tile_selection.shrinker import TileShrinker
+from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.units import Cycles
 
 MOST_CUTS = 12

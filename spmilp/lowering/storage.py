@@ -1,21 +1,26 @@
-"""Storage of values: the buffers of every tensor and partial sum, and the DRAM of each tensor.
+"""Where values lie: buffers, DRAM tensors, and the slices of them that tasks read."""
 
-Network inputs and weights, which lie whole in DRAM, are cut into buffers by what is read of them.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from itertools import product
+from math import gcd, lcm, prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
-from spmilp.lowering.grid import Grid, covered_by, grid_of_reads, whole_grid
 from spmilp.lowering.limits import DmaLimits
 from spmilp.lowering.rates import MachineRates, least_capacity
-from spmilp.lowering.tiling import Interval, box_name
+from spmilp.lowering.tiling import (
+    Grid,
+    Interval,
+    box_name,
+    covered_by,
+    grid_of_reads,
+    split,
+    whole_grid,
+)
 from spmilp.machine.machine import Machine
-from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Tile
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Slice, Tile, whole_slice
 from spmilp.problem.strides import row_major_strides
-from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, TensorIdx
+from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, SliceIdx, TensorIdx
 
 Key = tuple[str, Interval | None]
 
@@ -289,3 +294,109 @@ class InitialGrids:
 
 def _volume(box: Box) -> int:
     return prod(stop - start for start, stop in box)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One slice of what a task reads.
+
+    Parameters
+    ----------
+    whole
+        The cell of the grid that it is; ``None`` when it is a part of one.
+    """
+
+    index: SliceIdx
+    whole: Box | None
+
+
+class SliceTable:
+    """Numbers slices: the whole buffers first, then others in the order in which they are read."""
+
+    def __init__(self, buffers: Sequence[Buffer], limits: DmaLimits) -> None:
+        self._limits = limits
+        self._slices = [whole_slice(buffer) for buffer in buffers]
+        self._numbers: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
+        self._covering: dict[tuple[BufferIdx, Box], Sequence[Piece]] = {}
+        self._pieces: dict[tuple[Extents, int, Extents], tuple[int, ...]] = {}
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """All slices so far."""
+        return tuple(self._slices)
+
+    def covering(self, stored: Stored, box: Box) -> Sequence[Piece]:
+        """Return the slices that cover a box of a value: its shares of the value's buffers.
+
+        A share whose copy would exceed the DMA's limits is cut into several slices; one that a
+        controller cannot move for its unit is made wider, or becomes the whole buffer.
+        """
+        key = stored.first, box
+        if key not in self._covering:
+            self._covering[key] = tuple(self._found(stored, box))
+        return self._covering[key]
+
+    def _found(self, stored: Stored, box: Box) -> Iterator[Piece]:
+        for number, cell, share in stored.grid.overlapping(box):
+            buffer = stored.first + number
+            shared = self._in_units(stored, cell, share) if self._limits.controllers else share
+            if stored.read_whole or shared == cell:
+                yield Piece(buffer, cell)
+            else:
+                yield from self._parts(stored, buffer, cell, shared)
+
+    def _in_units(self, stored: Stored, cell: Box, shared: Box) -> Box:
+        """Return a share of a cell that contains another one and that controllers can move."""
+        item, wider = stored.value.item, shared
+        if shared:
+            unit = lcm(*(each.granule for each in self._limits.controllers))
+            step = unit // gcd(unit, item)
+            (start, end), (low, high) = shared[-1], cell[-1]
+            first = low + (start - low) // step * step
+            wider = (*shared[:-1], (first, min(high, low - (low - end) // step * step)))
+        for box in (shared, wider):
+            inside = tuple((a - low, b - low) for (a, b), (low, _) in zip(box, cell, strict=True))
+            shapes = [(inside, tuple(high - low for low, high in cell))]
+            if stored.home_strides is not None:
+                shapes.append((box, stored.value.shape))
+            if all(self._limits.is_in_units(each, shape, item) for each, shape in shapes):
+                return box
+        return cell
+
+    def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> list[Piece]:
+        order = stored.value.in_memory
+        start = order(a - b for (a, _), (b, _) in zip(shared, cell, strict=True))
+        extent = order(stop - start for start, stop in shared)
+        item = stored.value.item
+        counts = self._counts(extent, item, stored.strides_around(cell))
+        if max(counts, default=1) == 1:
+            return [Piece(self._number(buffer, start, extent, item), None)]
+        intervals = map(split, extent, counts)
+        found = []
+        for part in product(*intervals):
+            begin = tuple(s + first for s, (first, _) in zip(start, part, strict=True))
+            size = tuple(last - first for first, last in part)
+            found.append(Piece(self._number(buffer, begin, size, item), None))
+        return found
+
+    def _counts(self, extent: Extents, item: int, strides: Extents) -> tuple[int, ...]:
+        key = extent, item, strides
+        if key not in self._pieces:
+            self._pieces[key] = self._limits.pieces(extent, item, strides)
+        return self._pieces[key]
+
+    def _number(self, buffer: BufferIdx, start: Extents, extent: Extents, item: int) -> SliceIdx:
+        key = buffer, start, extent
+        if key not in self._numbers:
+            index = len(self._slices)
+            self._numbers[key] = index
+            self._slices.append(
+                Slice(
+                    index=index,
+                    buffer=buffer,
+                    start=start,
+                    extent=extent,
+                    bytes=prod(extent) * item,
+                )
+            )
+        return self._numbers[key]

@@ -1,18 +1,115 @@
-"""Tilings of few rows: the quickest plan, where there is no time to compare any by their cost."""
+"""Tilings chosen without an estimate: the quickest plans, and tiles cut anew until they fit."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from math import prod
 
-from spmilp.errors import SpmilpError
+from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.graph import Group, Network
+from spmilp.lowering.groups import class_of, reduction_length, splittable_axes
+from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.group_model import GroupModel
-from spmilp.tile_selection.initial import Tilings, one_tile_for_each, tasks_of
-from spmilp.tile_selection.piece_counts import PieceCounts
-from spmilp.tile_selection.shrinker import TileShrinker
+from spmilp.problem.problem import Problem
+from spmilp.tile_selection.group_model import GroupModel, TileShrinker
+from spmilp.tile_selection.pieces import PieceCounts, WorkingSets
 from spmilp.units import Bytes
+
+FIRST_WORKING_SET = 0.7
+"""Part of a core's memory that a tile may need: larger tiles are fewer, and sooner scheduled."""
+
+MOST_TILES = 200_000
+"""Of all groups, where memories can hold no larger ones: of more no plan could be made in hours."""
+
+MOST_PAIRS = 400_000
+"""Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
+
+
+def fast_initial_tilings(network: Network, machine: Machine) -> Tilings | None:
+    """Return a tiling for each group, by index: a tile for each core, or as many as fit.
+
+    The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
+    where tiles become so many that the plan would not come soon.
+    """
+    capacity, cores = int(FIRST_WORKING_SET * machine_rates(machine).least_share), machine.cores
+
+    def first_fitting(model: GroupModel) -> Tiling | None:
+        start = one_tile_for_each(model, len(cores))
+        found = (
+            TileShrinker(model, splits).until_it_fits(start, capacity) for splits in (False, True)
+        )
+        return next(filter(None, found), None)
+
+    found = _tilings(network, machine, first_fitting)
+    return None if found is None or pairs_of_tiles(network, found) > MOST_PAIRS else found
+
+
+def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
+    """Raise an error where results are so large that tiles can only be too many.
+
+    Raises
+    ------
+    SpmilpError
+        If they are; it says what to do.
+    """
+    largest = max(machine_rates(machine).capacity)
+    sizes = {group.name: network.tensors[group.output].bytes for group in network.groups}
+    tiles = sum(-(-size // largest) for size in sizes.values())
+    if tiles > MOST_TILES:
+        name = max(sizes, key=sizes.__getitem__)
+        raise SpmilpError(
+            f"{network.name}: its results need {tiles:,} tiles at least, expected at most "
+            f"{MOST_TILES:,}: the one of group {name} has {sizes[name]:,} B, and the largest "
+            f"scratchpad holds {largest:,} B; give smaller dimensions (--dim), or use a machine "
+            "with larger scratchpads"
+        )
+
+
+def tasks_of(tilings: Mapping[int, Tiling]) -> int:
+    """Return about how many tasks a network has under tilings; never fewer than there are."""
+    return sum(prod(tiling.counts) * tiling.parts for tiling in tilings.values())
+
+
+def pairs_of_tiles(network: Network, tilings: Mapping[int, Tiling]) -> int:
+    """Return how many tiles of one group there may be for those of another that reads it."""
+    tiles = {group.output: prod(tilings[group.index].counts) for group in network.groups}
+    return sum(
+        tiles[group.output] * tilings[group.index].parts * tiles.get(name, 1)
+        for group in network.groups
+        for name in group.inputs
+    )
+
+
+def _tilings(
+    network: Network, machine: Machine, choose: Callable[[GroupModel], Tiling | None]
+) -> Tilings | None:
+    """Return what is chosen for each group; ``None`` where nothing is for one of them."""
+    cache: dict[Hashable, Tiling | None] = {}
+    found: Tilings = {}
+    for group in network.groups:
+        kind = class_of(network, group)
+        if kind not in cache:
+            cache[kind] = choose(GroupModel(network, group, machine))
+        tiling = cache[kind]
+        if tiling is None:
+            return None
+        found[group.index] = tiling
+    return found
+
+
+def one_tile_for_each(model: GroupModel, cores: int) -> Tiling:
+    """Cut the longest axis into a tile for each core, or the next ones, too, if it is short."""
+    counts = [1] * len(model.shape)
+    # The batch, if it is one, is cut last: what its parts share is loaded again for each.
+    batch = 0 if len(model.shape) > 2 else -1
+    axes = [axis for axis, can_be_cut in enumerate(model.splittable) if can_be_cut]
+    missing = cores
+    for axis in sorted(axes, key=lambda axis: (axis == batch, -model.shape[axis], axis)):
+        counts[axis] = min(missing, model.shape[axis])
+        missing = -(-missing // counts[axis])
+    return Tiling(counts=tuple(counts))
+
 
 WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
 """Parts of a whole memory, however many cores share it."""
@@ -199,3 +296,175 @@ def _along(model: GroupModel, cuts: Mapping[int, int]) -> Tiling:
         if axis >= 0 and model.splittable[axis]:
             counts[axis] = min(count, model.shape[axis])
     return Tiling(counts=tuple(counts), parts=min(cuts.get(-1, 1), model.reduction))
+
+
+HALVINGS = 4
+"""Tiles are cut to fit a memory, a half of it, and so on, so many times."""
+
+ROUNDS = 8
+"""Of choices, each followed by a look at the problem that they make."""
+
+FITTING_SWEEPS = 12
+
+LESS = 0.9
+"""What a group may need in the next round, where its tasks have turned out to need more."""
+
+
+def tilings_that_fit(
+    network: Network,
+    machine: Machine,
+    starts: Iterable[Tilings],
+    lower: Callable[[Tilings], Problem],
+    *,
+    fixed: Collection[int] = (),
+    go_on: Callable[[], None] = lambda: None,
+) -> tuple[Tilings, Problem]:
+    """Return tilings under which every task fits, and their problem.
+
+    A group whose tasks are too large is cut anew, and where that does not suffice, what it reads is
+    too: in larger tiles, or in such as match its own, so that its tasks read fewer pieces. All
+    others stay as they are.
+
+    Parameters
+    ----------
+    starts
+        Tilings to begin with; the next ones where those before lead to none that fit.
+    fixed
+        Groups that stay as they are.
+    go_on
+        Called now and then; what it raises passes on.
+
+    Raises
+    ------
+    DoesNotFitError
+        If none are found; it proves nothing.
+    """
+    sets = WorkingSets(PieceCounts(network, machine), go_on)
+    last: tuple[str, str, Shortage | None] = "", "", None
+    for start in starts:
+        choice = _FittingChoice(sets, start, fixed)
+        for _ in range(ROUNDS):
+            choice.descend()
+            problem = lower(choice.tilings)
+            too_large = groups_that_do_not_fit(problem)
+            if not too_large:
+                return choice.tilings, problem
+            name, reason = next(iter(too_large.items()))
+            worst = next(group for group in network.groups if group.name == name)
+            last = name, reason, sets.shortage(worst, choice.tilings)
+            if not choice.be_stricter(one for one in network.groups if one.name in too_large):
+                break
+    name, reason, shortage = last
+    raise DoesNotFitError(
+        f"group {name}: it and what it reads were cut anew, and no tiles were found that fit, "
+        f"though its smallest one would; the last ones: {reason}",
+        shortage,
+        is_proven=False,
+    )
+
+
+def nearby(network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
+    """Yield tilings with twice or half as many parts of the reduction, or tiles along an axis.
+
+    Tiles along one axis may be doubled while those along another are halved. The first axis stays
+    as it is where waves cut it.
+    """
+    shape, length = network.tensors[group.output].shape, reduction_length(network, group)
+    for parts in (min(2 * own.parts, length), max(1, own.parts // 2)):
+        yield replace(own, parts=parts)
+    first = 0 if own.waves == 1 else 1
+    cut = splittable_axes(network, group)
+    axes = [axis for axis in range(first, len(shape)) if cut[axis]]
+    for axis in axes:
+        more = own.with_count(axis, min(2 * own.counts[axis], shape[axis]))
+        yield more
+        yield own.with_count(axis, max(1, own.counts[axis] // 2))
+        for other in axes:
+            if other != axis and own.counts[other] > 1:
+                yield more.with_count(other, own.counts[other] // 2)
+
+
+class _FittingChoice(CoarseChoice):
+    """Chooses tilings for groups that need too many bytes, and for what they read."""
+
+    def __init__(self, sets: WorkingSets, start: Tilings, fixed: Collection[int]) -> None:
+        groups = sets.counts.network.groups
+        self._sets, self._fixed = sets, fixed
+        self._limits = {group.index: sets.capacity(group) for group in groups}
+        super().__init__(sets.counts, max(self._limits.values()))
+        self.tilings = dict(start)
+
+    def descend(self) -> None:
+        """Choose anew for what is too large, until nothing is or no choice helps."""
+        for _ in range(FITTING_SWEEPS):
+            worst = [group for group in self._network.groups if self._over(group, self.tilings)]
+            if not sum([self._improves(group) for group in worst]):
+                return
+
+    def be_stricter(self, groups: Iterable[Group]) -> bool:
+        """Count less room for groups whose tasks do not fit; ``False`` where that is no news."""
+        is_news = False
+        for group in groups:
+            needed = self._sets.of_group(group, self.tilings)
+            if needed <= self._limits[group.index]:
+                self._limits[group.index] = int(min(needed, self._limits[group.index]) * LESS)
+                is_news = True
+        return is_news
+
+    def _improves(self, group: Group) -> bool:
+        """Choose for a group, for what it reads, then for two at once; say whether that helps."""
+        before = dict(self.tilings)
+        producers = [one for one in self._counts.producers[group.index] if one is not None]
+        for index in (group.index, *reversed(producers)):
+            if self._over(group, self.tilings):
+                self._choose(self._network.groups[index])
+        readers = [reader for reader, _ in self._readers(group)]
+        pairs = [(group.index, one) for one in reversed(producers)]
+        for reader, producer in (*pairs, *((reader, group.index) for reader in readers)):
+            if self._over(group, self.tilings):
+                self._choose_both(self._network.groups[reader], self._network.groups[producer])
+        return before != self.tilings
+
+    def _choose_both(self, group: Group, producer: Group) -> None:
+        """Choose for a group and one that it reads where neither alone can be changed."""
+        readers = {reader for one in (group, producer) for reader, _ in self._readers(one)}
+        around = {group.index, producer.index, *readers}
+
+        def over() -> Bytes:
+            return sum(self._over(self._network.groups[one], self.tilings) for one in around)
+
+        kept = best = dict(self.tilings)
+        least = over()
+        for tiling in dict.fromkeys(self._options(producer)):
+            self.tilings = {**kept, producer.index: tiling}
+            self._choose(group)
+            if over() < least:
+                least, best = over(), self.tilings
+            if not least:
+                break
+        self.tilings = best
+
+    def _effort(self, group: Group, tiling: Tiling) -> float:
+        """Return how many bytes are too many; then how many reads there are."""
+        here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
+        readers = {reader for reader, _ in self._readers(group)}
+        over = self._over(group, here)
+        over += sum(self._over(self._network.groups[reader], here) for reader in readers)
+        return over * 1e9 + super()._effort(group, tiling)
+
+    def _readers(self, group: Group) -> list[tuple[int, int]]:
+        return self._counts.readers[group.index]
+
+    def _over(self, group: Group, tilings: Mapping[int, Tiling]) -> Bytes:
+        return max(0, self._sets.of_group(group, tilings) - self._limits[group.index])
+
+    def _options(self, group: Group) -> Iterator[Tiling]:
+        if group.index in self._fixed:
+            yield self.tilings[group.index]
+            return
+        yield from nearby(self._network, group, self.tilings[group.index])
+        for halving in range(HALVINGS):
+            self._capacity = self._limits[group.index] >> halving
+            self._usual.clear()
+            yield from super()._options(group)
+            yield from self._fitting(self._counts.model(group), [self.tilings[group.index]])

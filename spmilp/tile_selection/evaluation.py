@@ -6,6 +6,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from spmilp.lowering.tiling import Tilings
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, Step
@@ -15,9 +16,9 @@ from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
-from spmilp.tile_selection.initial import Tilings, tasks_of
+from spmilp.tile_selection.coarse import tasks_of
 from spmilp.tile_selection.open_values import OpenValues, shares_of
-from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 
 if TYPE_CHECKING:

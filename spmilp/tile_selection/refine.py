@@ -7,15 +7,12 @@ from itertools import chain
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
-from spmilp.lowering.tiling import Tiling, tile_grid
+from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
 from spmilp.solvers.common.clock import OutOfTimeError
-from spmilp.tile_selection.candidate_space import CandidateSpace
-from spmilp.tile_selection.coarse import CoarseTilings
-from spmilp.tile_selection.cost_parameters import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
-from spmilp.tile_selection.first_choice import FirstChoice
-from spmilp.tile_selection.fitting import nearby
-from spmilp.tile_selection.fused_reductions import FusedReductions
-from spmilp.tile_selection.initial import Tilings
+from spmilp.tile_selection.coarse import CoarseTilings, nearby
+from spmilp.tile_selection.estimate import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
+from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
+from spmilp.tile_selection.fused import FusedReductions
 from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
 from spmilp.tile_selection.waves import in_waves
@@ -55,7 +52,7 @@ def refine_tilings(
 
     The first tilings are evaluated first, then those of the quickest plans
     (:mod:`spmilp.tile_selection.coarse`); with the first ones, blocks where results do not fit that
-    are added up (:mod:`spmilp.tile_selection.fused_reductions`) and bands of others
+    are added up (:mod:`spmilp.tile_selection.fused`) and bands of others
     (:mod:`spmilp.tile_selection.residence`); what estimates with very different parameters choose,
     and all these with the blocks and bands that were better. From the best on, these neighbourhoods
     are searched in turn, those that pay more often, until nothing in them is better:

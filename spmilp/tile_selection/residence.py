@@ -16,8 +16,7 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import NO_LIMIT, machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.group_model import GroupModel
-from spmilp.tile_selection.shrinker import TileShrinker
+from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.units import Bytes, Cycles
 
 USABLE_SHARE = 0.5

@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
+from spmilp.lowering.tiling import Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, OutOfTimeError, Step
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
 from spmilp.solvers.list_scheduler.schedules import schedules_by
-from spmilp.tile_selection.coarse import MOST_PIECES_EVER, CoarseTilings, refuse_too_many_pieces
+from spmilp.tile_selection.coarse import (
+    MOST_PIECES_EVER,
+    CoarseTilings,
+    fast_initial_tilings,
+    refuse_too_many_pieces,
+    tasks_of,
+    tilings_that_fit,
+)
 from spmilp.tile_selection.evaluation import SHARE_AT_MOST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
-from spmilp.tile_selection.fitting import tilings_that_fit
-from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
-from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import TiledProblem
 

@@ -5,11 +5,10 @@ from functools import partial
 from math import inf
 
 from spmilp.lowering.limits import groups_that_do_not_fit
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.operator_selection import ByCredit
-from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.tiled_problem import Worth
 
 Evaluate = Callable[[Problem], Worth | None]

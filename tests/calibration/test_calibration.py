@@ -18,7 +18,6 @@ from spmilp.calibration.measurements import (
 )
 from spmilp.errors import ArgumentError, FileError, SpmilpError
 from spmilp.frontend.operators.family import Work
-from spmilp.lowering.cost_model_file import read_cost_model, write_cost_model
 from spmilp.lowering.learned import (
     FEATURES,
     LEAF,
@@ -27,8 +26,10 @@ from spmilp.lowering.learned import (
     Quality,
     Trees,
     rates_of,
+    read_cost_model,
+    write_cost_model,
 )
-from spmilp.lowering.tasks import tile_group
+from spmilp.lowering.lower import tile_group
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
 from spmilp.tile_selection.first_choice import choose_tilings

@@ -13,7 +13,7 @@ from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError
 from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.read import MachineFile
 from spmilp.pipeline import Observer
 from spmilp.problem.read import read_problem
@@ -26,8 +26,7 @@ from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.lns.solver import LnsSolver
 from spmilp.solvers.local_search.run import RunOptions
 from spmilp.solvers.local_search.solver import LocalSearch
-from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.recovered import tilings_of
+from spmilp.tile_selection.given_tiles import tilings_of
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 SMALL = INSTANCES / "mlp-8t-4c-bus-shared4-tight-compute.json"

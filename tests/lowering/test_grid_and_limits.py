@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from spmilp.errors import SpmilpError
 from spmilp.frontend.operators.boxes import intersect
-from spmilp.lowering.grid import Grid, covered_by, grid_of_reads
 from spmilp.lowering.limits import DmaLimits
+from spmilp.lowering.tiling import Grid, covered_by, grid_of_reads
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 
 

@@ -10,14 +10,13 @@ from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Network, Operator
 from spmilp.frontend.operators.indexing import constant_indices
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
 from spmilp.pipeline import load, lower_network
 from spmilp.solvers.common.clock import Clock
 from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_pieces
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.search import TileSearch
 from tests.lowering.builders import NetworkBuilder, star_machine
 

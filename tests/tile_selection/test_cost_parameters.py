@@ -9,15 +9,14 @@ from spmilp.bounds.working_set import WorkingSets
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import tile_grid
-from spmilp.tile_selection.cost_parameters import (
+from spmilp.lowering.tiling import Tilings, tile_grid
+from spmilp.tile_selection.estimate import (
     ALTERNATIVES,
     DEFAULT_PARAMETERS,
     STEPS,
     CostParameters,
 )
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
-from spmilp.tile_selection.initial import Tilings
 from spmilp.tile_selection.refine import refine_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 

@@ -22,7 +22,7 @@ from spmilp.tile_selection import evaluation, tiled_problem
 from spmilp.tile_selection.evaluation import SHARE_OF_FIRST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
 from spmilp.tile_selection.open_values import OpenValues
-from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.search import TileSearch
 from spmilp.tile_selection.tiled_problem import TiledProblem
 

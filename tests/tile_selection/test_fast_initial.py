@@ -10,7 +10,7 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
 from spmilp.solvers.list_scheduler.schedules import least_value
-from spmilp.tile_selection.initial import fast_initial_tilings
+from spmilp.tile_selection.coarse import fast_initial_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -50,7 +50,7 @@ def test_what_would_take_too_many_tiles_has_none(monkeypatch: pytest.MonkeyPatch
     network, machine = builder.network(builder.conv(data, 16)), star_machine(4, 1 << 16)
     assert fast_initial_tilings(network, machine) is not None
 
-    monkeypatch.setattr("spmilp.tile_selection.initial.MOST_PAIRS", 15)
+    monkeypatch.setattr("spmilp.tile_selection.coarse.MOST_PAIRS", 15)
 
     assert fast_initial_tilings(network, machine) is None
 

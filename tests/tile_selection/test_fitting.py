@@ -9,13 +9,11 @@ from spmilp.errors import DoesNotFitError, ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
+from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.first_choice import NetworkOnMachine, choose_tilings
-from spmilp.tile_selection.fitting import tilings_that_fit
-from spmilp.tile_selection.initial import Tilings
-from spmilp.tile_selection.piece_counts import PieceCounts
-from spmilp.tile_selection.working_sets import WorkingSets
+from spmilp.tile_selection.pieces import PieceCounts, WorkingSets
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 

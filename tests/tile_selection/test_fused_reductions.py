@@ -11,9 +11,8 @@ from spmilp.problem.problem import BufferKind
 from spmilp.solvers.list_scheduler.orders import banded_chains
 from spmilp.solvers.list_scheduler.rules import CHAINS_RULES
 from spmilp.solvers.list_scheduler.schedules import least_value, plan_from, schedules_by
-from spmilp.tile_selection.chains import ReductionChains
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.fused_reductions import FusedReductions
+from spmilp.tile_selection.fused import FusedReductions, ReductionChains
 from spmilp.tile_selection.search import TileSearch, search_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 

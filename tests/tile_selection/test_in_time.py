@@ -11,14 +11,14 @@ from spmilp import pipeline
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.lower import lower
+from spmilp.lowering.tiling import Tilings
 from spmilp.pipeline import lower_network
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
-from spmilp.tile_selection.coarse import CoarseTilings
+from spmilp.tile_selection.coarse import CoarseTilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
-from spmilp.tile_selection.initial import Tilings, fast_initial_tilings, tasks_of
-from spmilp.tile_selection.piece_counts import PieceCounts
+from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.search import (
     TileSearch,
     fast_initial_problem,

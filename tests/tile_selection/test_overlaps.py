@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.lowering.tiling import Interval
-from spmilp.tile_selection import overlaps as module
-from spmilp.tile_selection.overlaps import GridOverlaps, distinct_rows, overlaps
+from spmilp.tile_selection import operand_traffic as module
+from spmilp.tile_selection.operand_traffic import GridOverlaps, distinct_rows, overlaps
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=20)
 

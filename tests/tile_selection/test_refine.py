@@ -3,12 +3,11 @@
 import pytest
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.lower import lower
-from spmilp.lowering.tasks import tile_group
+from spmilp.lowering.lower import lower, tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.tile_selection.coarse import WORKING_SETS
-from spmilp.tile_selection.cost_parameters import ALTERNATIVES, CostParameters
+from spmilp.tile_selection.estimate import ALTERNATIVES, CostParameters
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import nearby, refine_tilings, stretches
 from spmilp.tile_selection.tiled_problem import Worth

@@ -11,11 +11,10 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.pipeline import load
-from spmilp.tile_selection import candidate_space as module
-from spmilp.tile_selection.candidate_space import CandidateSpace
+from spmilp.tile_selection import first_choice as module
 from spmilp.tile_selection.candidates import CandidateMaker
 from spmilp.tile_selection.estimate import GroupSequence
-from spmilp.tile_selection.first_choice import choose, choose_tilings, group_times
+from spmilp.tile_selection.first_choice import CandidateSpace, choose, choose_tilings, group_times
 from spmilp.tile_selection.group_model import GroupModel
 from tests.lowering.builders import NetworkBuilder, star_machine
 

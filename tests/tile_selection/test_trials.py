@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import Tiling, tile_grid
+from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.first_choice import Tilings
 from spmilp.tile_selection.tiled_problem import Worth
 from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Pass, Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
