@@ -1,7 +1,7 @@
 """Solve the instances and write down what is better than what was known.
 
 Usage: python instances/update_best_known.py [--solver NAME] [--time-limit SECONDS] [--only TEXT]
-[--workers N] [--search SECONDS] [--open] [--table FILE]
+[--workers N] [--open] [--table FILE]
 
 Every plan goes through the checker, and its objective is the one that follows from the plan. A row
 of ``best_known.csv`` changes only if the objective falls or the bound rises. Without ``--solver``
@@ -16,11 +16,9 @@ from pathlib import Path
 from best_known import TABLE, Outcome, improved, new_row, read_table, write_table
 
 from spmilp.bounds.best import best_bound
-from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.plan.plan import Plan
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver
@@ -29,23 +27,14 @@ from spmilp.solvers.base import SolveOptions, SolveStatus
 PROBLEMS = Path(__file__).resolve().parent / "problems"
 
 
-def outcome(problem: Problem, solver: str, options: SolveOptions, search: float = 0.0) -> Outcome:
-    """Run a solver on a problem, let the checker judge its plan, and take the best bound known.
-
-    Parameters
-    ----------
-    search
-        Seconds for the bound on the makespan that is found by search.
-    """
+def outcome(problem: Problem, solver: str, options: SolveOptions) -> Outcome:
+    """Run a solver on a problem, let the checker judge its plan, and take the best bound known."""
     started = time.perf_counter()
     result = find_solver(solver).solve(problem, options)
     bound, source = result.bound, result.bound_source
     simple = best_bound(problem)
     if simple.value >= bound:
         bound, source = simple.value, simple.name
-    if search > 0 and simple.quantity is Quantity.MAKESPAN:
-        found = relaxation_bound(problem, search, known=bound, workers=options.workers)
-        bound, source = (found, "search") if found > bound else (bound, source)
     seconds = time.perf_counter() - started
     return Outcome(
         solver=solver,
@@ -73,7 +62,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--solver", default="list")
     parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--search", type=float, default=0.0, help="seconds for a bound by search")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--only", default="", help="instances whose name contains this")
     parser.add_argument("--open", action="store_true", help="skip what is proven")
@@ -87,7 +75,7 @@ def main() -> None:
         old = read_table(given.table).get(path.stem, new_row(path.stem, problem))
         if given.open and old.status in ("optimal", "infeasible"):
             continue
-        run = outcome(problem, given.solver, options, given.search)
+        run = outcome(problem, given.solver, options)
         # Read again: another process may have written in the meantime.
         rows = read_table(given.table)
         old = rows.get(path.stem, old)

@@ -10,10 +10,9 @@ from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
-from spmilp.bounds.staggered import staggered_work_bound
 from spmilp.bounds.traffic import traffic_bound
-from spmilp.bounds.work import fractional_assignment_bound, work_bound
-from spmilp.bounds.working_set import occupancy_bound, peak_bound
+from spmilp.bounds.work import work_bound
+from spmilp.bounds.working_set import peak_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -158,14 +157,9 @@ def _on_the_makespan(problem: Problem) -> Iterator[Proof]:
         return  # no plan exists; the others divide by numbers of cores
     yield proof("work", lambda: work_bound(problem, known.chains))
     yield proof("stages", lambda: stages_bound(problem, known.movement, known.chains))
-    yield proof("bytes in scratchpads", lambda: occupancy_bound(problem, known.graph.distances))
     yield proof("work", lambda: work_bound(problem, known.paths), is_slow=True)
-    yield proof(
-        "staggered work", lambda: staggered_work_bound(problem, known.movement, known.paths)
-    )
     yield proof("traffic", lambda: traffic_bound(problem, known.movement, known.paths))
     yield proof("cuts", lambda: known.paths.longest)
-    yield proof("fractional assignment", lambda: fractional_assignment_bound(problem, known.paths))
     yield proof("stages", lambda: stages_bound(problem, known.movement, known.paths))
 
 

@@ -124,14 +124,6 @@ class Distances:
             return 0
         return _least(self._energies, sources, targets) * size
 
-    def entry(self, size: Bytes) -> Cycles:
-        """Return the least cycles of one transfer into the memories that tasks use."""
-        return self._least_step(size, into=True)
-
-    def exit(self, size: Bytes) -> Cycles:
-        """Return the least cycles of one transfer out of the memories that tasks use."""
-        return self._least_step(size, into=False)
-
     def starts_in_dram(self, buffer: BufferIdx) -> bool:
         """Return whether a buffer lies in a DRAM at first in which no core works itself."""
         return self._is_far_dram(self._problem.buffers[buffer].starts_in)
@@ -163,19 +155,6 @@ class Distances:
                     Option(engine.setup + route.latency, transfer_rate(engine, route), energy)
                     for engine in (self._machine.engines[index] for index in engines)
                 }
-        return found
-
-    def _least_step(self, size: Bytes, *, into: bool) -> Cycles:
-        return min((option.cycles(size) for option in self._steps[into]), default=0)
-
-    @cached_property
-    def _steps(self) -> dict[bool, set[Option]]:
-        """Transfers into the memories that tasks use (``True``), and out of them."""
-        found: dict[bool, set[Option]] = {True: set(), False: set()}
-        if self.is_small:
-            for (source, target), options in self.options.items():
-                if (source in self.used) != (target in self.used):
-                    found[target in self.used] |= options
         return found
 
     def _is_far_dram(self, memory: MemoryIdx | None) -> bool:

@@ -24,41 +24,6 @@ GRAIN = 1 << 20
 Floats: TypeAlias = NDArray[np.float64]
 
 
-def prices_of_shares(
-    cycles: Sequence[Sequence[int | None]], counts: Sequence[int], cores: Sequence[int]
-) -> list[Fraction]:
-    """Return a price for each kind of core in the fractional assignment of tasks to kinds.
-
-        min T  with  sum_k x[i, k] = counts[i],  sum_i cycles[i][k] x[i, k] <= cores[k] T,  x >= 0
-
-    Its dual value is ``sum_i counts[i] min_k y[k] cycles[i][k]`` over ``sum_k cores[k] y[k]``. Each
-    step raises the price of the kinds that the cheapest assignment overloads.
-
-    Parameters
-    ----------
-    cycles
-        Of each sort of task on each kind; ``None`` where it cannot run.
-    """
-    table = np.array([[np.inf if c is None else float(c) for c in row] for row in cycles])
-    number = np.array(counts, np.float64)
-    width = np.array(cores, np.float64)
-    prices = np.ones(len(cores)) / width.sum()
-    best, best_prices = -1.0, prices
-    rows = np.arange(len(counts))
-    for step in range(STEPS):
-        cost = prices * table
-        chosen = np.argmin(cost, axis=1)
-        value = float((number * cost[rows, chosen]).sum())
-        if value > best:
-            best, best_prices = value, prices
-        load = np.bincount(chosen, number * table[rows, chosen], len(cores)) / width
-        overload = np.clip(load / max(value, 1e-9) - 1, -10.0, 10.0)
-        prices = prices * np.exp(overload / (2 + step / 4))
-        prices /= (prices * width).sum()
-    scale = 1.0 / best_prices.max()
-    return [_price(float(price) * scale) for price in best_prices]
-
-
 def prices_of_covers(
     rows: Sequence[tuple[int, Sequence[tuple[int, Fraction]]]],
     costs: Sequence[int],

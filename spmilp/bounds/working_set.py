@@ -1,17 +1,10 @@
-"""The bytes that a task needs at least while it runs, and the bounds that follow.
+"""The bytes that a task needs at least while it runs, and the bound on the peak that follows."""
 
-The peak; and the makespan by occupancy: scratchpads have so many bytes for so many cycles, and no
-more.
-"""
+from collections.abc import Sequence
 
-from collections import Counter
-from collections.abc import Collection, Sequence
-
-from spmilp.bounds.distances import Distances
 from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.union import bytes_read_of_buffers
-from spmilp.units import Bytes, Cycles, align_up
+from spmilp.units import Bytes, align_up
 
 
 class WorkingSets:
@@ -25,12 +18,6 @@ class WorkingSets:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._reads_are_local = problem.machine.remote is None
-        readers = Counter(
-            buffer
-            for task in problem.tasks
-            for buffer in {problem.slices[read].buffer for read in task.reads}
-        )
-        self._private = {buffer for buffer, count in readers.items() if count == 1}
 
     def pieces(self, task: Task) -> list[Bytes]:
         """Return the sizes of what lies side by side while a task runs alone in its memory."""
@@ -40,21 +27,6 @@ class WorkingSets:
                 slice_ = self._problem.slices[read]
                 largest[slice_.buffer] = max(largest.get(slice_.buffer, 0), slice_.bytes)
         return [*largest.values(), *self._written(task)]
-
-    def own_bytes(self, task: Task, shared: Collection[int] = ()) -> Bytes:
-        """Return the bytes that no other task running elsewhere at the same time can count too.
-
-        Those of what it writes, its scratch, and what only it reads. Where each core has a memory
-        of its own and reads nothing in others, of all that it reads.
-        """
-        problem = self._problem
-        local = self._reads_are_local and not shared
-        largest: dict[int, Bytes] = {}
-        for read in task.reads:
-            slice_ = problem.slices[read]
-            if local or slice_.buffer in self._private:
-                largest[slice_.buffer] = max(largest.get(slice_.buffer, 0), slice_.bytes)
-        return sum(largest.values()) + sum(self._written(task))
 
     def _written(self, task: Task) -> list[Bytes]:
         over: dict[int, Bytes] = {}
@@ -107,60 +79,3 @@ def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
         wanted -= free
         end = taken.end
     return end + wanted
-
-
-def occupancy_bound(problem: Problem, distances: Distances) -> Cycles:
-    """Return the bound on the makespan from bytes times cycles in the memories of the cores.
-
-    While a task runs, its own bytes (:class:`.WorkingSets`) are taken in the memories that tasks
-    use: in which cores work or which they read remotely. While a transfer brings a slice from
-    outside into such a memory, the slice takes its bytes there, and no task uses them yet. Each
-    byte that is read of a buffer that lies in DRAM at first comes in by such a transfer, of no
-    smaller slice than the smallest that tasks read, and so holds its place for at least the cycles
-    of that one. While a buffer that nobody reads leaves for DRAM, its bytes are taken, and no task
-    uses them any more. These add up, and all memories together have
-
-        sum of usable bytes * makespan.
-    """
-    machine = problem.machine
-    memories = [machine.memories[memory] for memory in sorted(distances.used)]
-    capacity = sum(memory.usable or 0 for memory in memories)
-    if any(memory.kind is MemoryKind.DRAM for memory in memories) or capacity <= 0:
-        return 0
-    working_sets = WorkingSets(problem)
-    shared = [memory.index for memory in memories] if _share(problem) else []
-    taken = sum(
-        working_sets.own_bytes(task, shared) * min(c for c in task.cycles if c is not None)
-        for task in problem.tasks
-    )
-    return -(-(taken + _coming(problem, distances) + _leaving(problem, distances)) // capacity)
-
-
-def _share(problem: Problem) -> bool:
-    """Return whether some cores share a memory, so that their tasks may read the same bytes."""
-    machine = problem.machine
-    return len({core.memory for core in machine.cores}) < len(machine.cores)
-
-
-def _coming(problem: Problem, distances: Distances) -> int:
-    smallest: dict[int, Bytes] = {}
-    for task in problem.tasks:
-        for read in task.reads:
-            slice_ = problem.slices[read]
-            known = smallest.get(slice_.buffer, slice_.bytes)
-            smallest[slice_.buffer] = min(known, slice_.bytes)
-    return sum(
-        read * distances.entry(smallest[buffer.index])
-        for buffer, read in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True)
-        if read > 0 and distances.starts_in_dram(buffer.index)
-    )
-
-
-def _leaving(problem: Problem, distances: Distances) -> int:
-    read = {problem.slices[index].buffer for task in problem.tasks for index in task.reads}
-    return sum(
-        problem.buffers[written].bytes * distances.exit(problem.buffers[written].bytes)
-        for task in problem.tasks
-        for written in task.writes
-        if written not in read and distances.ends_in_dram(written)
-    )

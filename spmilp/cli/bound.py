@@ -26,18 +26,6 @@ def bound(
     machine: arguments.Machine = None,
     dim: arguments.Dim = None,
     pins: arguments.Pins = None,
-    search: Annotated[
-        float | None,
-        typer.Option(
-            "--search",
-            parser=read.duration,
-            metavar="DURATION",
-            help="Find a bound on the makespan by search too, for so long.",
-            show_default="no search",
-        ),
-    ] = None,
-    workers: arguments.Workers = 1,
-    seed: arguments.Seed = 0,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Print every proven lower bound, and which is best for each quantity.
@@ -58,12 +46,6 @@ def bound(
     )
     problem = narrowed(tiled.problem).problem
     bounds = list(all_bounds(problem))
-    if search is not None:
-        from spmilp.bounds.relaxation import relaxation_bound
-
-        known = max(b.value for b in bounds if b.quantity is Quantity.MAKESPAN)
-        value = relaxation_bound(problem, search, workers=workers, known=known, seed=seed)
-        bounds.append(Bound("search", Quantity.MAKESPAN, value))
     if origin is not None:
         least = roofline(origin.network, problem.machine).cycles
         bounds.append(Bound(ROOFLINE, Quantity.MAKESPAN, least))

@@ -6,7 +6,6 @@ from fractions import Fraction
 import pytest
 
 from spmilp.bounds.best import all_bounds, best_bound
-from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.machine.machine import ByteRange, MemoryKind, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -74,37 +73,6 @@ def test_each_transfer_takes_whole_cycles() -> None:
     assert bounds(problem)["traffic"] == best_plan(problem).claim.makespan == 2 * (3 + 5) + 5
 
 
-@pytest.mark.parametrize(("between", "least"), [(False, 21), (True, 17)])
-def test_cores_begin_one_after_another_where_what_they_read_passes_one_port(
-    between: bool, least: int
-) -> None:
-    # 16 bytes take 7 cycles out of DRAM. Where no core can pass them on, the second one has them
-    # after 14: (10 + 10 + 7 + 14) / 2. Otherwise both might have them after 7.
-    sketch = ProblemSketch(machine(64, 64, between=between)).buffer("w", 16, starts=DRAM)
-    sketch.task("t0", 10, reads=["w"]).task("t1", 10, reads=["w"])
-    problem = sketch.problem()
-
-    assert bounds(problem)["staggered work"] == least <= best_plan(problem).claim.makespan
-
-
-def test_cores_end_one_after_another_where_what_they_write_passes_one_port() -> None:
-    # (10 + 10 + 7 + 14) / 2; the work by itself only knows of 7 cycles after each.
-    sketch = ProblemSketch(machine(64, 64)).buffer("y0", 16, ends=DRAM).buffer("y1", 16, ends=DRAM)
-    problem = sketch.task("t0", 10, writes=["y0"]).task("t1", 10, writes=["y1"]).problem()
-    found = bounds(problem)
-
-    assert found["work"] == 10 + 7
-    assert found["staggered work"] == 21 <= best_plan(problem).claim.makespan
-
-
-def test_the_second_core_need_not_begin() -> None:
-    # 2 + 2 cycles on one core are over before the second load has come: 7 + 4, not (4 + 21) / 2.
-    sketch = ProblemSketch(machine(64, 64, between=False)).buffer("w", 16, starts=DRAM)
-    problem = sketch.task("t0", 2, reads=["w"]).task("t1", 2, reads=["w"]).problem()
-
-    assert bounds(problem)["staggered work"] == best_plan(problem).claim.makespan == 7 + 4
-
-
 def test_data_of_a_task_on_another_kind_of_core_has_to_move() -> None:
     sketch = ProblemSketch(machine(64, 64, kinds=2)).buffer("x", 16)
     sketch.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
@@ -136,52 +104,6 @@ def test_what_stops_on_its_way_takes_both_transfers() -> None:
     assert bounds(plain)["critical path"] == 7 + 5
     assert bounds(problem)["critical path"] == 7 + 6 + 5
     assert best_plan(problem).claim.makespan == 18
-
-
-def test_tasks_are_shared_out_among_kinds_of_core() -> None:
-    # Four tasks of 30 cycles on one kind and 10 on the other; a core of each. In shares, 1 is run
-    # by the slow core while the fast one runs 3: 30 cycles. The work at the best speeds is 20.
-    sketch = ProblemSketch(machine(64, 64, kinds=2))
-    for n in range(4):
-        sketch.task(f"t{n}", 30, 10)
-    found = bounds(sketch.problem())
-
-    assert found["work"] == 20
-    assert 29 <= found["fractional assignment"] <= 30
-    assert best_plan(sketch.problem()).claim.makespan == 30
-
-
-def test_bytes_times_cycles_are_limited() -> None:
-    # Each task holds 16 + 16 bytes for 20 cycles; each load holds 16 bytes for 7, and each store
-    # for 7: 2 * (32 * 20 + 2 * 16 * 7) = 1728 in 32 bytes: 54 cycles at least, and no prefetch is
-    # possible. The load of the second cannot begin before the store of the first has ended.
-    sketch = ProblemSketch(machine(32))
-    for n in "01":
-        sketch.buffer(f"a{n}", 16, starts=DRAM).buffer(f"b{n}", 16, ends=DRAM)
-        sketch.task(f"t{n}", 20, reads=[f"a{n}"], writes=[f"b{n}"])
-    problem = sketch.problem()
-
-    assert bounds(problem)["bytes in scratchpads"] == 54
-    assert relaxation_bound(problem, 5.0) == best_plan(problem).claim.makespan
-
-
-def test_the_relaxation_knows_that_a_prefetch_needs_room() -> None:
-    # With 16 bytes, a load, a task of 20 cycles, and the same again: 7 + 20 + 7 + 20. With 32 the
-    # second load comes during the first task.
-    def pair(size: int) -> Problem:
-        sketch = ProblemSketch(machine(size))
-        for n in "01":
-            sketch.buffer(f"a{n}", 16, starts=DRAM).task(f"t{n}", 20, reads=[f"a{n}"])
-        return sketch.problem()
-
-    assert relaxation_bound(pair(16), 5.0) == 54
-    assert relaxation_bound(pair(32), 5.0) == 47
-    assert best_bound(pair(16)).value == 54
-    assert best_bound(pair(32)).value == 47
-
-
-def test_a_bound_that_is_known_is_never_lost() -> None:
-    assert relaxation_bound(layers(cores=2, count=1, width=1), 5.0, known=13) == 13
 
 
 def test_what_finds_no_room_beside_a_task_goes_out_and_comes_back() -> None:
@@ -269,7 +191,6 @@ def test_a_core_that_works_in_dram_loads_nothing() -> None:
     assert plan.claim.makespan == 5
     for bound in all_bounds(problem):
         assert bound.value <= {"makespan": 5}.get(str(bound.quantity), 0), bound
-    assert relaxation_bound(problem, 5.0) == 5
 
 
 def test_machines_without_dram_have_bounds_too() -> None:

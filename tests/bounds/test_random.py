@@ -7,14 +7,11 @@ from spmilp.bounds.best import all_bounds
 from spmilp.bounds.critical_path import PrecedenceGraph, critical_paths
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
-from spmilp.bounds.relaxation import relaxation_bound
 from spmilp.plan.measures import measure
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -22,12 +19,11 @@ pytestmark = pytest.mark.full
 
 MOST_STATES = 500
 BLOCK = 15
-SECONDS = 0.5
 
 
 @pytest.mark.parametrize("first", range(300, 360, BLOCK))
 def test_no_bound_exceeds_a_plan_of_a_tiny_problem(first: int) -> None:
-    compared = relaxed = 0
+    compared = 0
     for number in range(first, first + BLOCK):
         problem = tiny_problem(number)
         plan = BruteForce(MOST_STATES).solve(problem, SolveOptions()).plan
@@ -37,11 +33,7 @@ def test_no_bound_exceeds_a_plan_of_a_tiny_problem(first: int) -> None:
         compared += 1
         for bound in all_bounds(problem):
             assert bound.value <= measures.of(bound.quantity), (number, bound)
-        if problem.objective.first is Quantity.MAKESPAN:
-            relaxed += 1
-            assert relaxation_bound(problem, SECONDS) <= measures.makespan, number
     assert compared >= 6
-    assert relaxed >= 1
 
 
 def test_tasks_of_plans_keep_to_their_heads_and_tails() -> None:
@@ -66,14 +58,6 @@ def test_tasks_of_plans_keep_to_their_heads_and_tails() -> None:
         for placement, head, tail in zip(plan.placements, paths.head, paths.tail, strict=True):
             assert head <= placement.start
             assert placement.start + tail <= plan.claim.makespan
-        assert relaxation_bound(problem, 0.2) <= plan.claim.makespan
 
     keep()
     assert planned >= 50
-
-
-def test_the_search_is_never_below_the_bounds_that_it_rests_upon() -> None:
-    problem = chain(star(3, 1024), layers=3, strips=5)
-    cuts = {bound.name: bound.value for bound in all_bounds(problem)}["cuts"]
-
-    assert relaxation_bound(problem, 2.0) >= cuts

@@ -24,14 +24,6 @@ def test_as_json_every_bound_is_there(run: Run) -> None:
     assert found["tasks"] == 20
     assert values[found["best"]["makespan"]] == values["critical path"] == 388
     assert values["compulsory traffic"] == 0
-    assert "search" not in values
-
-
-def test_the_search_is_one_more_bound(run: Run) -> None:
-    found = run("bound", PROBLEM, "--search", "5s", "--json").json
-
-    search = {"name": "search", "quantity": "makespan", "value": 388, "tiles": "these"}
-    assert search in found["bounds"]
 
 
 def test_with_pins_the_bounds_are_those_of_plans_that_keep_to_them(

@@ -174,7 +174,7 @@ def test_a_bound_that_takes_long_is_left_out_where_little_is_left(
     clock.pace.note(Step.HEADS, reads, 29.0)
     KnownBounds(PROBLEM, Quantity.MAKESPAN).within(clock)
     # Four quick ones first; then 29 seconds are more than three tenths of 96.
-    assert names == ["critical path", "work", "stages", "bytes in scratchpads"]
+    assert names == ["critical path", "work", "stages"]
 
 
 def test_where_there_is_no_time_the_bound_is_one_that_takes_none(
