@@ -2,6 +2,9 @@
 
 import math
 import re
+from collections.abc import Iterable, Mapping
+
+from spmilp.errors import ArgumentError
 
 SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds of each unit of time."""
@@ -83,6 +86,32 @@ def _in_range(number: int, text: str) -> int:
     if not 1 <= number <= MOST_BYTES:
         raise ValueError(f"{text!r} is {number} B, expected 1 to {MOST_BYTES}")
     return number
+
+
+def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int]:
+    """Read ``batch=1`` and its like as sizes by name.
+
+    Raises
+    ------
+    ArgumentError
+        If a text is not ``NAME=SIZE`` with a positive size, or a name comes twice.
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    sizes: dict[str, int] = {}
+    for text in given or ():
+        name, equals, size = text.rpartition("=")
+        if not (name and equals and size.isascii() and size.isdecimal() and int(size) > 0):
+            raise ArgumentError(
+                f"dim {text}: expected NAME=SIZE with a size of 1 or more, as in --dim batch=1",
+                is_option=True,
+            )
+        if name in sizes and sizes[name] != int(size):
+            raise ArgumentError(
+                f"dim {name} is given as {sizes[name]} and as {size}", is_option=True
+            )
+        sizes[name] = int(size)
+    return sizes
 
 
 def share(given: str | float) -> float:

@@ -7,7 +7,6 @@ from benchmarks.published.rows import Row, Source
 from spmilp.bench.peers.set_resnet50 import MACHINE, in_bytes, write_resnet50
 from spmilp.checker.check import check
 from spmilp.lowering.lower import lower
-from spmilp.pipeline import load
 from spmilp.policies.scheduled import Layers, Schedules
 from spmilp.policies.set.solver import Set, first_trees
 from spmilp.policies.set.tree import tasks_of
@@ -15,6 +14,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.list_scheduler.assignments import along_the_chip
+from spmilp.source import load
 from spmilp.tile_selection.first_choice import choose_tilings
 from spmilp.units import Cycles
 

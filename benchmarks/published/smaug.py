@@ -66,7 +66,7 @@ def _described(*shapes: Shape) -> str:
 
 
 def _traffic(model: str, machine: str, tiles: Tiles) -> Bytes:
-    problem = problem_of(model, machine, tile_search=tiles)
+    problem = problem_of(model, machine, tiles=tiles)
     result = find_solver(GREEDY).solve(problem, SolveOptions())
     if result.plan is None or check(problem, result.plan):
         raise SystemExit(f"{GREEDY} on {problem.name}: no plan that passes the checker")

@@ -11,9 +11,9 @@ from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.frontend.graph import Group, Network
 from spmilp.machine.read import MachineFile, load_machine
-from spmilp.pipeline import load, lower_network
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
+from spmilp.source import load, lower_network
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet18_f32.onnx"
 SOLVERS = ("tvm:serial", "tvm", "list")

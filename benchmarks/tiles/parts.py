@@ -160,7 +160,8 @@ def makespan_without(row: str, part: str, suite: str, seconds: float) -> int:
     from spmilp.bench.suite import ModelOnMachine
     from spmilp.comparison.warm_up import warm_up
     from spmilp.machine.read import load_machine
-    from spmilp.pipeline import DEFAULT_SOLVER, solve
+    from spmilp.options import DEFAULT_SOLVER
+    from spmilp.pipeline import solve
 
     count_processor_time()
     source = next(one.source for one in load_suite(suite).rows if one.name == row)

@@ -68,7 +68,7 @@ def make_problem(
             load_machine(source.machine, source.scale),
             dim=dict(source.dims),
             objective=objective,
-            tile_search=source.tiles,
+            tiles=source.tiles,
         )
         problem = tiled.problem
         if origin is None or problem.objective.first is not Quantity.MAKESPAN:

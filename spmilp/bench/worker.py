@@ -29,10 +29,12 @@ from spmilp.comparison.warm_up import warm_up
 from spmilp.errors import MissingDataError, SpmilpError
 from spmilp.files import write_atomically
 from spmilp.machine.read import load_machine
-from spmilp.pipeline import DEFAULT_SOLVER, Observer, Stage, solve
+from spmilp.options import DEFAULT_SOLVER
+from spmilp.pipeline import solve
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 from spmilp.result import Result
+from spmilp.watch import Observer, Stage
 
 Send: TypeAlias = Callable[..., None]
 

@@ -77,11 +77,11 @@ def calibrate(
 
 
 def _write_tiles(model: str, machine: str, dim: dict[str, int], file: Path) -> None:
-    from spmilp import pipeline
     from spmilp.calibration.measurements import as_csv, tiles_worth_measuring
     from spmilp.files import write_atomically
+    from spmilp.source import load
 
-    network, target = pipeline.load(model, machine, dim=dim)
+    network, target = load(model, machine, dim=dim)
     write_atomically(file, as_csv(tiles_worth_measuring(network, target.machine)))
     out.console().print(f"written: {file}", markup=False, soft_wrap=True)
 

@@ -82,7 +82,7 @@ def compare(
     from spmilp.comparison.compare import compare as compared
     from spmilp.comparison.table import csv_of
     from spmilp.files import require_room, write_atomically
-    from spmilp.pipeline import Observer
+    from spmilp.watch import Observer
 
     if output is not None:
         require_room(output.parent, [output.name])

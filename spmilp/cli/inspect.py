@@ -41,11 +41,11 @@ def inspect(
     """Show operators, work, bytes, fused groups, tiles, and what bounds them; nothing is solved."""
     from dataclasses import asdict
 
-    from spmilp import pipeline
     from spmilp.report.inspection import inspect_network
+    from spmilp.source import load
     from spmilp.tile_selection.first_choice import choose_tilings
 
-    network, target = pipeline.load(model, machine, dim=read.dimensions(dim or ()), passes=passes)
+    network, target = load(model, machine, dim=read.dimensions(dim or ()), passes=passes)
     tilings = choose_tilings(network, target.machine)
     found = inspect_network(network, target.machine, tilings)
     if as_json:

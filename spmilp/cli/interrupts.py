@@ -12,7 +12,6 @@ from types import FrameType
 from typing import NoReturn
 
 from spmilp.errors import ExitCode
-from spmilp.memory_limit import why_it_ends
 from spmilp.units import Bytes
 
 CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
@@ -53,6 +52,8 @@ class Interrupts:
         """What ends the command, in words."""
         if self.memory is None:
             return "interrupted"
+        from spmilp.watch import why_it_ends
+
         return why_it_ends(self.memory)
 
 

@@ -10,7 +10,7 @@ from spmilp import amounts
 T = TypeVar("T")
 
 
-def _reader(read: Callable[[Any], T]) -> Callable[[str], T]:
+def reader(read: Callable[[Any], T]) -> Callable[[str], T]:
     """Return a reader that complains as the command line does."""
 
     def read_or_complain(given: str) -> T:
@@ -22,9 +22,10 @@ def _reader(read: Callable[[Any], T]) -> Callable[[str], T]:
     return read_or_complain
 
 
-duration = _reader(amounts.duration)
-byte_count = _reader(amounts.byte_count)
-share = _reader(amounts.share)
+duration = reader(amounts.duration)
+byte_count = reader(amounts.byte_count)
+share = reader(amounts.share)
+dimensions = amounts.dimensions
 
 
 def reserved_ranges(texts: Iterable[str]) -> tuple[tuple[int, int], ...]:
@@ -42,27 +43,6 @@ def reserved_ranges(texts: Iterable[str]) -> tuple[tuple[int, int], ...]:
         except ValueError as error:
             raise typer.BadParameter(f"--reserve {text}: {error}") from error
     return tuple(ranges)
-
-
-def dimensions(texts: Iterable[str]) -> dict[str, int]:
-    """Read ``batch=1`` and its like as sizes by name.
-
-    Raises
-    ------
-    BadParameter
-        If a text is not ``NAME=SIZE`` with a positive size, or a name comes twice.
-    """
-    sizes: dict[str, int] = {}
-    for text in texts:
-        name, equals, size = text.rpartition("=")
-        if not (name and equals and size.isascii() and size.isdecimal() and int(size) > 0):
-            raise typer.BadParameter(
-                f"--dim {text}: expected NAME=SIZE with a size of 1 or more, as in --dim batch=1"
-            )
-        if name in sizes and sizes[name] != int(size):
-            raise typer.BadParameter(f"--dim {name} is given as {sizes[name]} and as {size}")
-        sizes[name] = int(size)
-    return sizes
 
 
 def seeds(text: str) -> tuple[int, ...]:

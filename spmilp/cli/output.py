@@ -5,9 +5,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 from rich.console import Console, JustifyMethod
@@ -124,6 +124,24 @@ def print_json_line(value: object) -> None:
     """Print a JSON object as one line on stdout."""
     sys.stdout.write(json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n")
     sys.stdout.flush()
+
+
+class Answer(Protocol):
+    """What a command has found, for people and for programs."""
+
+    def text(self) -> str:
+        """Return it as lines."""
+
+    def data(self) -> Mapping[str, object]:
+        """Return it as a JSON object."""
+
+
+def print_answer(answer: Answer, *, as_json: bool) -> None:
+    """Print what a command has found: its lines, or one JSON object."""
+    if as_json:
+        print_json(answer.data())
+    else:
+        print_line(answer.text())
 
 
 def records(frame: "pd.DataFrame") -> list[dict[str, object]]:

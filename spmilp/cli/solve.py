@@ -4,20 +4,18 @@ import math
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import progress_line
 from spmilp.cli.solve_answer import Answer, as_object, late, show
 from spmilp.cli.solve_log import SolveLog, keep_beside_plan, log_file, send_to_output
 from spmilp.errors import ExitCode
-from spmilp.memory_limit import memory_watched
-from spmilp.tile_selection.mode import Tiles
+from spmilp.options import with_options
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
@@ -27,6 +25,7 @@ SHORTEST = 0.001
 """Seconds of a time limit that is over before anything has begun."""
 
 
+@with_options(annotation=arguments.of_solve)
 def solve(
     context: typer.Context,
     source: Annotated[
@@ -39,41 +38,7 @@ def solve(
         ),
     ],
     machine: arguments.Machine = None,
-    dim: arguments.Dim = None,
-    solver: Annotated[str, typer.Option(help="Which solver.")] = "auto",
-    tiles: Annotated[
-        Tiles | None,
-        typer.Option(
-            help="Tile sizes by a first estimate, by a search that takes up to 40% of the time, "
-            "or the largest that fit, as SMAUG has them.",
-            show_default="search with --solver auto, else first",
-        ),
-    ] = None,
-    objective: arguments.Objective = None,
-    hint: arguments.Hint = None,
-    pins: arguments.Pins = None,
-    lock: arguments.Lock = None,
-    lock_buffers: arguments.LockBuffers = None,
-    lock_cost: arguments.LockCost = None,
-    time_limit: arguments.TimeLimit = 60.0,
-    memory_limit: arguments.MemoryLimit = None,
-    gap: arguments.Gap = 0.0,
-    strict_gap: Annotated[
-        bool, typer.Option("--strict-gap", help="Exit code 6 when the gap is above --gap.")
-    ] = False,
-    seed: arguments.Seed = 0,
-    workers: arguments.Workers = 1,
-    cost_model: Annotated[
-        Path | None,
-        typer.Option(
-            "--cost-model",
-            metavar="FILE",
-            dir_okay=False,
-            help="Cycles of tiles as spmilp calibrate has learned them.",
-            show_default="none: by the machine's rates",
-        ),
-    ] = None,
-    passes: arguments.Passes = "",
+    *,
     outdir: Annotated[
         Path | None,
         typer.Option(
@@ -112,7 +77,12 @@ def solve(
             "--json-lines", help="Print the log as lines of JSON, and the answer as the last one."
         ),
     ] = False,
+    strict_gap: Annotated[
+        bool,
+        typer.Option("--strict-gap", help="Exit code 6 when that gap is above --gap."),
+    ] = False,
     as_json: arguments.AsJson = False,
+    **given: Any,
 ) -> None:
     """Map a network onto a machine: load, lower, solve, check, write.
 
@@ -120,7 +90,7 @@ def solve(
     accepted the plan. Ctrl-C ends the search; the best plan so far is checked
     and written.
     """
-    from spmilp import pipeline
+    from spmilp import pipeline, watch
     from spmilp.files import require_room
     from spmilp.plan.write import room_for_pair
     from spmilp.problem.documents import collector_paused
@@ -129,13 +99,13 @@ def solve(
     if as_json and json_lines:
         raise typer.BadParameter("--json and --json-lines: one of them, please")
     require_room(outdir or Path("out"))
-    started = context.obj or time.perf_counter()
+    started, time_limit = context.obj or time.perf_counter(), given["time_limit"]
     log, kept = SolveLog(started), list[str]()
     log.send_to(kept.append, is_json=True)
     models: list[Path] = []
     with (
         interrupts_noted() as interrupts,
-        memory_watched(memory_limit, interrupts),
+        watch.memory_watched(given.pop("memory_limit"), interrupts),
         progress_line() as progress,
         log_file(log, logged),
     ):
@@ -146,11 +116,11 @@ def solve(
             log.send_to(progress.print_above, is_json=False)
         progress.ends_at(started + time_limit)
 
-        def on_stage(stage: pipeline.Stage) -> None:
-            if stage is pipeline.Stage.CHECKING:
+        def on_stage(stage: watch.Stage) -> None:
+            if stage is watch.Stage.CHECKING:
                 interrupts.finishing = True
                 progress.ends_at(math.inf)
-            said = f"reading {source}" if stage is pipeline.Stage.READING else stage
+            said = f"reading {source}" if stage is watch.Stage.READING else stage
             log.stage(said)
             progress.say(said)
 
@@ -178,22 +148,9 @@ def solve(
             result = pipeline.solve(
                 source,
                 machine,
-                dim=read.dimensions(dim or ()),
-                solver=solver,
-                tiles=tiles,
-                objective=objective,
-                hint=hint,
-                pins=pins,
-                lock=lock,
-                lock_buffers=lock_buffers or (),
-                lock_cost=lock_cost,
-                time_limit=max(SHORTEST, time_limit - (time.perf_counter() - started)),
-                gap=gap,
-                seed=seed,
-                workers=workers,
-                cost_model=cost_model,
-                passes=passes,
-                observer=pipeline.Observer(
+                **given
+                | {"time_limit": max(SHORTEST, time_limit - (time.perf_counter() - started))},
+                observer=watch.Observer(
                     on_stage=on_stage,
                     on_tiles=on_tiles,
                     on_problem=on_problem,
@@ -223,7 +180,7 @@ def solve(
         if json_lines:
             out.print_json_line({"event": "answer", **as_object(answer, result.summary)})
         show(answer, as_json=as_json, is_shown=json_lines)
-    raise typer.Exit(_exit_code(answer, gap if strict_gap else math.inf, interrupts.code))
+    raise typer.Exit(_exit_code(answer, given["gap"] if strict_gap else math.inf, interrupts.code))
 
 
 def _write_model(problem: "Problem", file: Path) -> None:

@@ -12,9 +12,9 @@ from spmilp.comparison.warm_up import warm_up
 from spmilp.errors import ArgumentError
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
-from spmilp.pipeline import SILENT, Observer
 from spmilp.problem.problem import Problem
 from spmilp.registry import solver_names
+from spmilp.watch import SILENT, Observer, Stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +200,7 @@ def compare(
             raise ArgumentError(f"solvers {solver}: there are {known}", is_option=True)
     problems: dict[str, Problem] = {}
     for name, model in _named(models):
-        observer.on_stage(pipeline.Stage.READING)
+        observer.on_stage(Stage.READING)
         problem = pipeline.problem_of(model, machine, dim=dim, objective=objective)
         known_as = name or problem.name
         if known_as in problems:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from spmilp.pipeline import SILENT, Observer, Stage
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.result import Result
 from spmilp.solvers.base import Progress
+from spmilp.watch import SILENT, Observer, Stage
 
 REJECTED = "rejected"
 """The status of a run whose plan the checker does not accept."""

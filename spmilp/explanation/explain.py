@@ -25,6 +25,7 @@ from spmilp.report.explanation import Explanation
 from spmilp.report.summary import network_name
 from spmilp.result import Result, checked
 from spmilp.solvers.base import SolveOptions
+from spmilp.source import DEFAULT_MACHINE, load, lower_network
 from spmilp.units import Cycles
 
 SOLVER = "list"
@@ -84,7 +85,7 @@ def explain(
             # What its pins contradict is to be explained.
             problem = source if isinstance(source, Problem) else read_problem(source)
         return _of_problem(problem, seconds, what_if)
-    file = as_machine_file(machine or pipeline.DEFAULT_MACHINE)
+    file = as_machine_file(machine or DEFAULT_MACHINE)
     return _of_model(str(source), file, dim, seconds, what_if)
 
 
@@ -126,10 +127,10 @@ def _of_model(
     seconds: float,
     searched: str | float | None,
 ) -> Explanation:
-    network, _ = pipeline.load(model, file, dim=dim)
+    network, _ = load(model, file, dim=dim)
 
     def problem_on(machine: Machine) -> Problem:
-        return pipeline.lower_network(network, as_machine_file(machine)).problem
+        return lower_network(network, as_machine_file(machine)).problem
 
     def plan_on(machine: Machine) -> Cycles | None:
         return _listed(problem_on(machine)).makespan

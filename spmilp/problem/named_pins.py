@@ -100,8 +100,11 @@ class NamedPins(FileModel):
 
 NO_NAMED_PINS = NamedPins()
 
+PinsGiven: TypeAlias = str | Path | Mapping[str, object] | NamedPins | None
+"""A file of pins, its fields, or what was read from one."""
 
-def read_pins(given: str | Path | Mapping[str, object] | NamedPins | None) -> NamedPins:
+
+def read_pins(given: PinsGiven) -> NamedPins:
     """Return pins from a YAML file, or from the fields of one.
 
     Raises

@@ -15,9 +15,10 @@ from spmilp.files import sha256_of
 from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
-from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER
+from spmilp.options import DEFAULT_SOLVER
 from spmilp.registry import solver_names
 from spmilp.sizing.values import SHORT_NAMES, Value, plain, shown, values_of
+from spmilp.source import DEFAULT_MACHINE
 from spmilp.tile_selection.mode import Tiles
 from spmilp.units import Bytes
 

@@ -11,11 +11,12 @@ from spmilp.files import read_bytes
 from spmilp.frontend.find import LIGHT_PREFIX
 from spmilp.machine.fields import Amount, Count, FileModel, fields_of, what_is_wrong
 from spmilp.machine.read import SUFFIXES
-from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER
+from spmilp.options import DEFAULT_SOLVER
 from spmilp.problem.objective import Quantity
 from spmilp.sizing.grid import Options
 from spmilp.sizing.sweep import Sweep, pins_of, seconds_of, size_of
 from spmilp.sizing.values import SHORT_NAMES
+from spmilp.source import DEFAULT_MACHINE
 from spmilp.tile_selection.mode import Tiles
 
 Values: TypeAlias = OneOrMore[

@@ -14,8 +14,8 @@ from spmilp.amounts import byte_count, duration, share
 from spmilp.errors import ArgumentError
 from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile, as_machine_file
-from spmilp.pipeline import DEFAULT_MACHINE, DEFAULT_SOLVER, PinsGiven
-from spmilp.problem.named_pins import NO_NAMED_PINS, read_pins
+from spmilp.options import DEFAULT_SOLVER
+from spmilp.problem.named_pins import NO_NAMED_PINS, PinsGiven, read_pins
 from spmilp.sizing.engine import engine
 from spmilp.sizing.figure import pareto_figure
 from spmilp.sizing.grid import AnyMachine, Grid, Options, fields_of, options_of
@@ -24,6 +24,7 @@ from spmilp.sizing.store import Store
 from spmilp.sizing.table import mark_undominated, sweep_frame, write_tables
 from spmilp.sizing.target import Range, Target, smallest
 from spmilp.sizing.values import Value, every_value_of
+from spmilp.source import DEFAULT_MACHINE
 
 FIGURE = "pareto.png"
 

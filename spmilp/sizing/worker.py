@@ -13,7 +13,7 @@ from spmilp.errors import DoesNotFitError, NoPlanError, SpmilpError
 from spmilp.files import sha256_of, write_together
 from spmilp.frontend.find import find_model
 from spmilp.handing_on import carried_over, handed_on, on_machine
-from spmilp.pipeline import Observer, Stage, has_time_for_roofline, solve, solve_problem
+from spmilp.pipeline import has_time_for_roofline, solve, solve_problem
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair
 from spmilp.plan.write import write_pair
@@ -23,6 +23,7 @@ from spmilp.sizing.grid import Point, code_version
 from spmilp.sizing.process import PointRequest
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
+from spmilp.watch import Observer, Stage
 
 
 def main() -> None:

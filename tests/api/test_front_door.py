@@ -15,9 +15,8 @@ import pytest
 import spmilp
 from spmilp.cli.solve import solve as command
 from spmilp.errors import ArgumentError, NoPlanError
-from spmilp.memory_limit import memory_watched
-from spmilp.pipeline import Observer
 from spmilp.plan.plan import Plan
+from spmilp.watch import Observer, memory_watched
 
 MODELS = Path(__file__).parents[2] / "models"
 MODEL = MODELS / "autoencoder_int8.onnx"
@@ -238,7 +237,7 @@ def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
         used = 9 << 27
 
     watched = partial(memory_watched, in_use=in_use)
-    monkeypatch.setattr("spmilp.pipeline.memory_watched", watched)
+    monkeypatch.setattr("spmilp.watch.memory_watched", watched)
     observer = Observer(on_tiles=better)
     found = spmilp.solve(MODEL, "gap9", time_limit="60s", memory_limit="1.5GiB", observer=observer)
     assert found.plan is not None

@@ -54,7 +54,7 @@ def test_the_whole_line_gives_one_plan(
 ) -> None:
     # The portfolio goes by the clock: another solver in its place, and tiles for so many tasks.
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: find_solver("list"))
-    monkeypatch.setattr("spmilp.pipeline.MOST_TASKS_EVALUATED", 1_000)
+    monkeypatch.setattr("spmilp.source.MOST_TASKS_EVALUATED", 1_000)
     options = ("--seed", "3", "--time-limit", "none", "-o", tmp_path / "out")
     assert run("solve", MODEL, "-m", "gap9", *options).code == 0
     answer = spmilp.solve(MODEL, "gap9", seed=3, time_limit=None)

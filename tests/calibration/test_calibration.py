@@ -32,6 +32,7 @@ from spmilp.lowering.learned import (
 from spmilp.lowering.lower import tile_group
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
+from spmilp.source import load
 from spmilp.tile_selection.first_choice import choose_tilings
 
 MODEL = Path(__file__).parents[2] / "models" / "ds_cnn_int8.onnx"
@@ -282,7 +283,7 @@ def test_bad_measurements_name_the_line(
 
 
 def test_the_tiles_worth_measuring_cover_those_of_the_first_choice(edge: Machine) -> None:
-    network, target = pipeline.load(MODEL, "edge16")
+    network, target = load(MODEL, "edge16")
     listed = {row.work for row in tiles_worth_measuring(network, target.machine)}
     tilings = choose_tilings(network, target.machine)
     tiled = [tile_group(network, group, tilings[group.index]) for group in network.groups]

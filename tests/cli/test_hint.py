@@ -15,7 +15,6 @@ from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.read import MachineFile
-from spmilp.pipeline import Observer
 from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver, hint_takers, solver_names
 from spmilp.result import write_outputs
@@ -27,6 +26,7 @@ from spmilp.solvers.lns.solver import LnsSolver
 from spmilp.solvers.local_search.run import RunOptions
 from spmilp.solvers.local_search.solver import LocalSearch
 from spmilp.tile_selection.given_tiles import tilings_of
+from spmilp.watch import Observer
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 SMALL = INSTANCES / "mlp-8t-4c-bus-shared4-tight-compute.json"

@@ -9,11 +9,10 @@ import pytest
 from cli.fakes import FakeSolver, answer
 from cli.running import MODELS, Run
 from spmilp.checker.check import check
-from spmilp.cli import solve as command
 from spmilp.cli.interrupts import Interrupted, Interrupts, interrupts_noted
 from spmilp.errors import ExitCode
-from spmilp.memory_limit import SHARE_OF_SEARCH, memory_in_use, memory_watched
 from spmilp.plan.read import open_pair
+from spmilp.watch import SHARE_OF_SEARCH, memory_in_use, memory_watched
 
 pytestmark = pytest.mark.full
 
@@ -98,7 +97,7 @@ def test_the_best_plan_so_far_is_written_and_the_limit_named(
         time.sleep(10.0)
 
     watched = partial(memory_watched, in_use=lambda: used)
-    monkeypatch.setattr(command, "memory_watched", watched)
+    monkeypatch.setattr("spmilp.watch.memory_watched", watched)
     solver = FakeSolver(answer(), before=greedy)
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: solver)
     network = (MODELS / "ds_cnn_int8.onnx", "-m", "gap9", "--time-limit", "5s")

@@ -6,6 +6,7 @@ import pytest
 import typer
 
 from spmilp.cli.options import dimensions, duration, share
+from spmilp.errors import ArgumentError
 
 
 @pytest.mark.parametrize(
@@ -50,10 +51,10 @@ def test_dimensions_are_sizes_by_name() -> None:
 
 @pytest.mark.parametrize("text", ["batch", "batch=", "=1", "batch=0", "batch=-1", "batch=x", "b=²"])
 def test_what_is_no_dimension_is_refused(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="expected NAME=SIZE"):
+    with pytest.raises(ArgumentError, match="expected NAME=SIZE"):
         dimensions([text])
 
 
 def test_one_dimension_has_one_size() -> None:
-    with pytest.raises(typer.BadParameter, match="given as 1 and as 2"):
+    with pytest.raises(ArgumentError, match="given as 1 and as 2"):
         dimensions(["batch=1", "batch=2"])

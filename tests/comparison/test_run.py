@@ -10,10 +10,11 @@ from cli.fakes import FakeSolver, answer
 from spmilp.comparison.compare import compare
 from spmilp.comparison.run import REJECTED, run_of, watch
 from spmilp.errors import SpmilpError
-from spmilp.pipeline import Observer, solve
+from spmilp.pipeline import solve
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
+from spmilp.watch import Observer
 
 GREEDY = "greedy:contiguous/layer_by_layer"
 

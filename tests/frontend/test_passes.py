@@ -9,7 +9,7 @@ import spmilp
 from spmilp.errors import ArgumentError
 from spmilp.frontend.load import load_network, load_network_of
 from spmilp.frontend.passes import DEFAULT_PASSES, SWITCHES, Fuse, Passes, passes_from, passes_of
-from spmilp.pipeline import load, lower_network
+from spmilp.source import load, lower_network
 from tests.frontend.running import (
     given,
     kinds_of,

@@ -12,8 +12,8 @@ from spmilp.frontend.operators.indexing import constant_indices
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
-from spmilp.pipeline import load, lower_network
 from spmilp.solvers.common.clock import Clock
+from spmilp.source import load, lower_network
 from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_pieces
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.pieces import PieceCounts

@@ -11,13 +11,14 @@ import pytest
 from spmilp.checker.check import check
 from spmilp.frontend.graph import Network
 from spmilp.machine.read import MachineFile
-from spmilp.pipeline import load, lower_network, solve
+from spmilp.pipeline import solve
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
+from spmilp.source import load, lower_network
 from spmilp.tile_selection import evaluation, tiled_problem
 from spmilp.tile_selection.evaluation import SHARE_OF_FIRST, Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice

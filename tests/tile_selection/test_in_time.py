@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import spmilp.tile_selection.search as tile_search
-from spmilp import pipeline
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tilings
-from spmilp.pipeline import lower_network
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
+from spmilp.source import load, lower_network
 from spmilp.tile_selection.coarse import CoarseTilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
@@ -29,7 +28,7 @@ from spmilp.tile_selection.trials import Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
-NETWORK, TARGET = pipeline.load(MODEL, "gap9")
+NETWORK, TARGET = load(MODEL, "gap9")
 SUBJECT = NetworkOnMachine(network=NETWORK, machine=TARGET.machine)
 QUICKEST = CoarseTilings(NETWORK, TARGET.machine)
 
@@ -70,7 +69,7 @@ def test_where_there_is_no_time_for_a_tile_for_each_core_there_are_fewer_tiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tile_search, "SOON_COMPARED", 0)
-    network, target = pipeline.load(MODEL, "mesh4x4")
+    network, target = load(MODEL, "mesh4x4")
     subject = NetworkOnMachine(network=network, machine=target.machine)
     quickest = CoarseTilings(network, target.machine)
     tilings = fast_initial_tilings(network, target.machine)
@@ -140,7 +139,7 @@ def test_with_time_the_first_choice_is_what_it_would_be_without_a_clock() -> Non
 
 @pytest.mark.parametrize("machine", ["gap9", "mesh4x4", "xdna1"])
 def test_without_any_time_there_is_a_valid_plan_of_few_tasks(machine: str) -> None:
-    network, target = pipeline.load(MODEL, machine)
+    network, target = load(MODEL, machine)
     tiled = lower_network(network, target, tile_search=TileSearch(), clock=Clock(0.0))
 
     plan = tiled.plan()

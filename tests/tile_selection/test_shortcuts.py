@@ -10,7 +10,7 @@ import pytest
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
-from spmilp.pipeline import load
+from spmilp.source import load
 from spmilp.tile_selection import first_choice as module
 from spmilp.tile_selection.candidates import CandidateMaker
 from spmilp.tile_selection.estimate import GroupSequence

@@ -10,9 +10,10 @@ from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.changed import Scale
 from spmilp.machine.read import load_machine
-from spmilp.pipeline import load, lower_network, problem_of
+from spmilp.pipeline import problem_of
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
+from spmilp.source import load, lower_network
 from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.smaug import Convolution, tile_shapes
 
@@ -47,7 +48,7 @@ def test_rows_that_are_too_wide_have_no_tiles() -> None:
 )
 def test_plans_in_these_tiles_pass_and_have_fewer_tasks(model: str, machine: str) -> None:
     path = str(MODELS / f"{model}.onnx")
-    problem = problem_of(path, machine, tile_search=Tiles.SMAUG)
+    problem = problem_of(path, machine, tiles=Tiles.SMAUG)
     result = find_solver("greedy:earliest_finish/critical_path").solve(problem, SolveOptions())
 
     assert result.plan is not None

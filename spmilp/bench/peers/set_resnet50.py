@@ -15,8 +15,8 @@ from onnx import TensorProto, helper
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
-from spmilp.pipeline import load
 from spmilp.problem.problem import Problem
+from spmilp.source import load
 from spmilp.tile_selection.first_choice import choose_tilings
 
 MACHINE = "set_8x8"

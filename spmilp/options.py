@@ -1,0 +1,278 @@
+"""The options of a solve, each stated once: what it means, its default, and how it is read.
+
+:func:`spmilp.solve`, the command line, comparisons and sweeps all take them from here. The command
+line's help is the text of :class:`Options`.
+"""
+
+# ruff: noqa: RUF009 - the calls in the record are fields
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from enum import StrEnum
+from functools import cache
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from spmilp.amounts import byte_count, dimensions, duration, share
+from spmilp.errors import ArgumentError
+from spmilp.problem.objective import Quantity
+from spmilp.tile_selection.mode import Tiles
+from spmilp.units import Bytes
+
+if TYPE_CHECKING:
+    from spmilp.hint import Hint
+    from spmilp.lock import Lock
+    from spmilp.problem.named_pins import NamedPins
+
+E = TypeVar("E", bound=StrEnum)
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_SOLVER = "auto"
+
+
+def _option(
+    default: object, kind: object, read: Callable[[Any], object] | None = None, **shown: object
+) -> Any:
+    """Return a field of the record.
+
+    Parameters
+    ----------
+    kind
+        Its type on the command line.
+    read
+        Makes a value of what is given; ``parsed``: also on the command line, at once.
+    shown
+        How the command line shows it: ``metavar``, ``show_default`` and so on.
+    """
+    return field(default=default, metadata={"kind": kind, "read": read, "shown": shown})
+
+
+def _one_of(kind: type[E], name: str) -> Callable[[str | None], E | None]:
+    def read(given: str | None) -> E | None:
+        if given is not None and given not in list(kind):
+            raise ArgumentError(f"{name} {given}: there are {', '.join(kind)}", is_option=True)
+        return None if given is None else kind(given)
+
+    return read
+
+
+def _solver(given: str) -> str:
+    from spmilp.registry import solver_names
+
+    if given not in solver_names():
+        known = ", ".join(solver_names())
+        raise ArgumentError(f"solver {given}: there are {known}", is_option=True)
+    return given
+
+
+def _pins(given: Any) -> "NamedPins":
+    from spmilp.problem.named_pins import read_pins
+
+    return read_pins(given)
+
+
+def _seconds(given: str | float | None) -> float:
+    return duration("none" if given is None else given)
+
+
+def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Options:
+    """The options of a solve, as they were read.
+
+    Parameters
+    ----------
+    dim
+        Size of a dynamic dimension of the model: ``{"batch": 1}``, ``batch=1`` (repeat).
+    solver
+        Which solver; ``spmilp solvers`` lists them.
+    tiles
+        Tile sizes by a ``first`` estimate, by a ``search`` that takes 40 to 56 % of the time, or
+        the largest that fit, as SMAUG has them (``smaug``).
+    objective
+        What to make small; the other quantities break ties. It replaces the one that a problem has.
+    hint
+        Begin with this plan, also of another machine or objective; for a model with its
+        problem.json beside it, whose tiles are tried, too. The answer is never worse, for the first
+        quantity.
+    pins
+        What the plan has to keep to: cores of tasks, memories of buffers, tiles. A problem keeps
+        those that it has.
+    lock
+        Keep the addresses of this earlier plan where that is possible, and say what it costs; its
+        problem.json lies beside it. Half of the time goes to a plan without it, to know the cost.
+    lock_buffers
+        Lock the buffers and tensors of these names (repeat); ``*`` stands for anything.
+    lock_cost
+        Let the lock make the plan longer (or larger) by at most this: 0.05 or 5 %.
+    time_limit
+        Limit on each search: 60s, 5m, 1h, seconds, none.
+    memory_limit
+        End the search when the process uses most of so much memory: 2GiB, 500MiB. In the main
+        thread only.
+    gap
+        Stop when the gap of these tiles, (objective - bound) / objective, is at most this: 0.01 or
+        1 %. Other tiles may allow better plans; how far off these can be at most is printed above.
+    seed
+        Seed of the search.
+    workers
+        Threads; 1 makes runs repeatable, unless the time limit cuts a search short.
+    cost_model
+        Cycles of tiles as ``spmilp calibrate`` has learned them; those of tiles outside of the
+        measurements are the machine's, which a warning says.
+    passes
+        Passes over the network, where not all are on, with commas between them: fuse=tvm or
+        fuse=none, no-batch_norm, no-simplify, no-cse, no-layout, no-sharing.
+    """
+
+    dim: Mapping[str, int] = _option(None, list[str] | None, dimensions, metavar="NAME=SIZE")
+    solver: str = _option(DEFAULT_SOLVER, str, _solver)
+    tiles: Tiles = _option(
+        None,
+        Tiles | None,
+        _one_of(Tiles, "tiles"),
+        show_default="search with --solver auto, else first",
+    )
+    objective: Quantity | None = _option(
+        None,
+        Quantity | None,
+        _one_of(Quantity, "objective"),
+        show_default="makespan, or what the problem file says",
+    )
+    hint: "Hint | None" = _option(
+        None, Path | None, metavar="PLAN.json|OUTDIR", show_default="none"
+    )
+    pins: "NamedPins" = _option(
+        None, Path | None, _pins, metavar="FILE.yaml", dir_okay=False, show_default="none"
+    )
+    lock: "Lock | None" = _option(
+        None, Path | None, metavar="PLAN.json|OUTDIR", show_default="none"
+    )
+    lock_buffers: tuple[str, ...] = _option(
+        None, list[str] | None, _names, metavar="PATTERN", show_default="all"
+    )
+    lock_cost: float | None = _option(
+        None, float | None, share, parsed=True, metavar="SHARE", show_default="any"
+    )
+    time_limit: float = _option(
+        60.0, float, _seconds, parsed=True, metavar="DURATION", show_default="60s"
+    )
+    memory_limit: Bytes | None = _option(
+        None, int | None, byte_count, parsed=True, metavar="SIZE", show_default="none"
+    )
+    gap: float = _option(0.0, float, share, parsed=True, metavar="SHARE")
+    seed: int = _option(0, int, min=0)
+    workers: int = _option(1, int, min=1)
+    cost_model: Path | None = _option(
+        None,
+        Path | None,
+        metavar="FILE",
+        dir_okay=False,
+        show_default="none: by the machine's rates",
+    )
+    passes: str = _option("", str, metavar="LIST", show_default="all on")
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Options":
+        """Read options; what is not given has its default.
+
+        Raises
+        ------
+        TypeError
+            If there is no such option.
+        ValueError
+            If an option has a value that it cannot have, or two contradict each other.
+        SpmilpError
+            If a file cannot be used.
+        """
+        from spmilp.hint import read_hint
+        from spmilp.lock import read_lock
+        from spmilp.registry import hint_takers
+
+        known = {each.name: each for each in fields(cls)}
+        for name in given.keys() - known.keys():
+            raise TypeError(f"there is no option {name!r}; there are {', '.join(known)}")
+        read: dict[str, Any] = {
+            name: _read(name, each.metadata["read"], given.get(name, each.default))
+            for name, each in known.items()
+        }
+        solver, hint, lock = read["solver"], read["hint"], read["lock"]
+        if hint is not None and solver not in hint_takers():
+            takers = ", ".join(hint_takers())
+            raise ArgumentError(
+                f"hint: solver {solver} begins with no plan; these do: {takers}", is_option=True
+            )
+        if read["tiles"] is None:
+            read["tiles"] = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
+        if read["tiles"] is Tiles.SMAUG and not (hint is lock is None):
+            who = "lock" if hint is None else "hint"
+            raise ArgumentError(f"tiles smaug: a {who} has its own tiles; leave one of the two out")
+        names, cost = read["lock_buffers"], read["lock_cost"]
+        if lock is None and (names or cost is not None):
+            what = "lock-buffers" if names else "lock-cost"
+            raise ArgumentError(
+                f"{what}: there is no lock; give the earlier plan, too", is_option=True
+            )
+        read["hint"] = None if hint is None else read_hint(hint)
+        cost = math.inf if cost is None else cost
+        read["lock"] = None if lock is None else read_lock(lock, names, cost)
+        return cls(**read)
+
+
+def _read(name: str, reader: Callable[[Any], object] | None, given: object) -> object:
+    if reader is None or (given is None and reader in (share, byte_count)):
+        return given
+    try:
+        return reader(given)
+    except ArgumentError:
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"{name}: {error}") from error
+
+
+@cache
+def help_texts() -> Mapping[str, str]:
+    """Return what each option means, from the text of :class:`Options`."""
+    lines = inspect.cleandoc(Options.__doc__ or "").partition("----------\n")[2]
+    parts = re.split(r"^(\w+)\n", lines, flags=re.MULTILINE)[1:]
+    return {
+        name: " ".join(text.replace("``", "").split())
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def with_options(
+    *names: str, annotation: Callable[[Field[Any]], object] = lambda option: Parameter.empty
+) -> Callable[[F], F]:
+    """Let the signature of a function name the options that its ``**given`` stands for.
+
+    Parameters
+    ----------
+    names
+        All by default.
+    annotation
+        Returns that of an option's parameter.
+    """
+
+    def signed(function: F) -> F:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        options = [
+            Parameter(
+                each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotation(each)
+            )
+            for each in fields(Options)
+            if each.name in names or not names
+        ]
+        found = sorted([*options, *own], key=lambda each: each.kind)
+        function.__signature__ = signature.replace(parameters=found)  # type: ignore[attr-defined]
+        return function
+
+    return signed

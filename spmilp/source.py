@@ -1,0 +1,308 @@
+"""What is to be mapped, and what is known of it before a solver begins: its tiles and a plan."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from spmilp.checker.check import check
+from spmilp.errors import ArgumentError, DoesNotFitError, FileError, PinError
+from spmilp.frontend.find import LIGHT_PREFIX, find_model
+from spmilp.frontend.graph import Network
+from spmilp.frontend.passes import passes_from
+from spmilp.hint import Hint, HintedTiles, tiles_of
+from spmilp.lowering.learned import read_cost_model
+from spmilp.lowering.tiling import Tilings
+from spmilp.machine.machine import Machine
+from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.options import DEFAULT_SOLVER, Options
+from spmilp.plan.plan import Plan
+from spmilp.problem.named_pins import refuse_unknown_names, with_pins
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.pins import NO_PINS
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.result import Origin
+from spmilp.solvers.common.clock import Clock
+from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_tiles
+from spmilp.tile_selection.first_choice import NetworkOnMachine
+from spmilp.tile_selection.given_tiles import pinned_tilings
+from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.search import (
+    MOST_TASKS_EVALUATED,
+    MOST_WITHIN_TIME,
+    TileSearch,
+    coarse_problem,
+    fast_initial_problem,
+    first_choice_in_time,
+    search_tilings,
+)
+from spmilp.tile_selection.smaug import smaug_problem
+from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.watch import SILENT, Observer, Stage, Watch
+
+Model: TypeAlias = str | Path | Problem
+"""An ONNX file, ``onnx:NAME``, a problem file, or a problem."""
+
+MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
+"""A preset's name, a file, or a machine; ``None`` for :data:`DEFAULT_MACHINE`."""
+
+DEFAULT_MACHINE = "mesh4x4"
+
+SHARE_OF_TILES = 0.4
+"""Of the time limit, for the search for tile sizes that goes before the solver."""
+
+BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source:
+    """What is to be mapped: a :class:`ProblemSource` or a :class:`NetworkSource`."""
+
+    origin: Origin | None = None
+
+    @staticmethod
+    def of(
+        model: Model, machine: MachineGiven, options: Options, observer: Observer = SILENT
+    ) -> "ProblemSource | NetworkSource":
+        """Read a problem, or a model and a machine.
+
+        Raises
+        ------
+        ArgumentError
+            If options are for models and this is a problem, or it is energy that is to be small and
+            the machine states none.
+        SpmilpError
+            If a file cannot be used, an operator cannot be lowered, or pins cannot be kept.
+        """
+        if isinstance(model, Problem) or str(model).endswith(".json"):
+            return _problem_source(model, machine, options, observer)
+        return _network_source(str(model), machine, options, observer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProblemSource(Source):
+    """A problem with its objective and all pins."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NetworkSource(Source):
+    """A network, and the machine that it is for."""
+
+    subject: NetworkOnMachine
+    target: MachineFile
+
+
+def _problem_source(
+    model: Model, machine: MachineGiven, options: Options, observer: Observer
+) -> ProblemSource:
+    name = model.name if isinstance(model, Problem) else model
+    if options.cost_model is not None:
+        raise ArgumentError(
+            f"{name} is a problem, which carries its cycles; leave the cost model out, or give the "
+            "ONNX model"
+        )
+    if machine is not None or options.dim or options.passes:
+        raise ArgumentError(
+            f"{name} is a problem, which carries its machine, its sizes and its passes; leave "
+            "machine, dim and passes out, or give the ONNX model"
+        )
+    observer.on_stage(Stage.READING)
+    problem = model if isinstance(model, Problem) else read_problem(model)
+    if options.objective is not None:
+        problem = replace(problem, objective=Objective.of(options.objective))
+    if problem.objective.first is Quantity.ENERGY and not any(t.energy for t in problem.tasks):
+        _refuse_energy_that_is_not_stated(problem.machine)
+    if options.pins.tiles:
+        raise PinError(f"pins: {name} is a problem, whose tiles are given; leave tiles out")
+    return ProblemSource(problem=with_pins(problem, options.pins))
+
+
+def _network_source(
+    model: str, machine: MachineGiven, options: Options, observer: Observer
+) -> NetworkSource:
+    target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
+    if options.cost_model is not None:
+        learned, sha256 = read_cost_model(options.cost_model)
+        measured = learned.on(target.machine, str(options.cost_model), sha256)
+        target = replace(target, machine=measured)
+    observer.on_stage(Stage.READING)
+    network, target = load(model, target, dim=options.dim, passes=options.passes)
+    groups = [group.name for group in network.groups]
+    refuse_unknown_names(options.pins, target.machine, groups, network.tensors)
+    if options.objective is Quantity.ENERGY:
+        _refuse_energy_that_is_not_stated(target.machine)
+    # The name has to hold in another folder, too.
+    name = model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
+    pinned = pinned_tilings(network, options.pins.tiles)
+    return NetworkSource(
+        origin=Origin(model=name, dim=options.dim, network=network),
+        subject=_subject(network, target, options.objective or Quantity.MAKESPAN, pinned),
+        target=target,
+    )
+
+
+def load(
+    model: str | Path,
+    machine: MachineGiven = None,
+    *,
+    dim: Mapping[str, int] | None = None,
+    passes: str = "",
+) -> tuple[Network, MachineFile]:
+    """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
+    # It loads libraries that take a second, which a problem does not need.
+    from spmilp.frontend.load import load_network
+
+    target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
+    found = find_model(str(model))
+    return load_network(found, dim or {}, target.machine.kinds, passes_from(passes)), target
+
+
+def _refuse_energy_that_is_not_stated(machine: Machine) -> None:
+    """Raise an error where every plan takes 0 fJ."""
+    of_bytes = [memory.energy_per_byte for memory in machine.memories]
+    of_bytes += [link.energy_per_byte for link in machine.links]
+    if any(of_bytes) or any(kind.mac_energy for kind in machine.kinds):
+        return
+    raise ArgumentError(
+        f"objective energy: machine {machine.name} states no energies, so that every plan takes "
+        "0 fJ; add mac_energy_fj and energy_fj_per_byte to its file, or choose makespan, "
+        "dram_traffic or peak_spm"
+    )
+
+
+def start_of(source: ProblemSource | NetworkSource, options: Options, watch: Watch) -> TiledProblem:
+    """Return the problem to solve, perhaps with a plan: of a network, once its tiles are chosen."""
+    warn = watch.observer.on_warning
+    if isinstance(source, ProblemSource):
+        problem, hint = source.problem, options.hint
+        plan = None if hint is None else _plan_within_pins(hint, problem, watch)
+        return TiledProblem(problem=problem, known=plan)
+    watch.observer.on_stage(Stage.TILING)
+    subject, target = source.subject, source.target
+    hinted = None if options.hint is None else tiles_of(options.hint, subject, target)
+    if hinted is not None and hinted.reason:
+        warn(f"{hinted.reason}; its tiles alone are tried")
+    how = _tile_search(options, watch)
+    tiled: TiledProblem | None = None
+    if options.lock is not None:
+        tilings = options.lock.tilings(subject.network) | subject.pinned
+        within = replace(subject, pinned=tilings)
+        is_whole = len(tilings) == len(subject.network.groups)
+        try:
+            tiled = _lowered(within, Tiles.FIRST if is_whole else how, watch.clock, hinted)
+        except (DoesNotFitError, PinError) as error:
+            warn(f"{options.lock.name}: its tiles are none for this machine: {error}")
+    tiled = tiled or _lowered(subject, how, watch.clock, hinted)
+    if options.cost_model is not None and source.origin is not None:
+        from spmilp.calibration.coverage import what_lies_outside
+
+        given = str(options.cost_model)
+        for warning in what_lies_outside(source.origin.network, tiled.problem, given):
+            warn(warning)
+    problem, known = with_pins(tiled.problem, options.pins), tiled.known
+    if problem is tiled.problem:
+        return tiled
+    if known is not None and check(problem, known):
+        warn(f"hint: {BREAKS_A_PIN}")
+        known = None
+    # Its schedule knows nothing of pins.
+    return replace(tiled, problem=problem, schedule=None, known=known)
+
+
+def _plan_within_pins(hint: Hint, problem: Problem, watch: Watch) -> Plan | None:
+    """Return the hint's plan, or ``None`` if it breaks a pin."""
+    try:
+        return hint.plan_of(problem)
+    except FileError:
+        if not problem.pins:
+            raise
+        hint.plan_of(replace(problem, pins=NO_PINS))
+        watch.observer.on_warning(f"{hint.name}: {BREAKS_A_PIN}")
+        return None
+
+
+def _tile_search(options: Options, watch: Watch) -> TileSearch | Tiles:
+    if options.tiles is not Tiles.SEARCH:
+        return options.tiles
+    seconds = None if math.isinf(options.time_limit) else options.time_limit * SHARE_OF_TILES
+    # The schedules by which tiles are chosen know of no other pins than tiles.
+    on_better = watch.better_tiles if options.pins.are_of_tiles_alone else SILENT.on_tiles
+    return TileSearch(
+        seconds=seconds,
+        tasks=MOST_TASKS_EVALUATED if seconds is None else MOST_WITHIN_TIME,
+        justifies=options.solver == DEFAULT_SOLVER,
+        on_better=on_better,
+    )
+
+
+def lower_network(
+    network: Network,
+    target: MachineFile,
+    objective: Quantity = Quantity.MAKESPAN,
+    tile_search: TileSearch | Tiles = Tiles.FIRST,
+    clock: Clock | None = None,
+    hint: HintedTiles | None = None,
+    pinned: Tilings | None = None,
+) -> TiledProblem:
+    """Choose tile sizes and lower to a problem that carries the hashes of both files."""
+    subject = _subject(network, target, objective, pinned)
+    return _lowered(subject, tile_search, clock or Clock(None), hint)
+
+
+def _lowered(
+    subject: NetworkOnMachine,
+    tile_search: TileSearch | Tiles,
+    clock: Clock,
+    hint: HintedTiles | None,
+) -> TiledProblem:
+    """Choose tile sizes and lower.
+
+    The first choice is by an estimate; with a ``tile_search`` others are tried and evaluated by the
+    list scheduler's plans, the best of which is kept. An interrupt ends that search; before the
+    first schedule it passes on. Where there is no time for the first choice, tiles are as large as
+    memories allow.
+    """
+    refuse_too_many_tiles(subject.network, subject.machine)
+    if tile_search is Tiles.SMAUG:
+        return TiledProblem(problem=smaug_problem(subject))
+    search = None if isinstance(tile_search, Tiles) else tile_search
+    if tile_search is Tiles.SEARCH:
+        search = TileSearch()
+    quick, start = (None, None) if hint is None else (hint.tiled, hint.tilings)
+    quickest = CoarseTilings(subject.network, subject.machine)
+    try:
+        if search is not None:
+            quick = quick or fast_initial_problem(subject, search, clock, quickest)
+        first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
+    except KeyboardInterrupt:
+        if quick is None:
+            raise
+        return replace(quick, interrupted=True)
+    if first is None:
+        return quick or coarse_problem(subject, quickest, search)
+    if search is None and quick is None and start is None:
+        return TiledProblem(problem=first.lower(first.tilings))
+    limits = search or TileSearch(problems=1 if start is None else 2)
+    return search_tilings(first, limits, quick, clock, start)
+
+
+def _subject(
+    network: Network, target: MachineFile, objective: Quantity, pinned: Tilings | None
+) -> NetworkOnMachine:
+    learned = {kind.measured.sha256 for kind in target.machine.kinds if kind.measured is not None}
+    return NetworkOnMachine(
+        network=network,
+        machine=target.machine,
+        objective=Objective.of(objective),
+        sources=(
+            ("model", network.sha256),
+            ("machine", target.sha256),
+            *(("cost model", sha256) for sha256 in sorted(learned)),
+            *network.passes.sources,
+        ),
+        pinned=pinned or {},
+    )
