@@ -251,4 +251,4 @@ networks.sign_test("auto").set_index("solver").drop(GREEDY).round(4)
 
 # %% [markdown]
 # `spmilp.solve` also chooses the tiles, which is worth more than all that was compared here
-# ([tiles](../docs/tiles.md)); `docs/benchmarks.md` has its figures.
+# ([tiles](../benchmarks/notes/tiles.md)); `benchmarks/notes/benchmarks.md` has its figures.

@@ -1,6 +1,6 @@
 """Measure published results again, and write the page that compares them.
 
-Usage: python -m benchmarks.published [-o docs/published_results.md] [--only [NAME ...]]
+Usage: python -m benchmarks.published [-o benchmarks/notes/published_results.md] [--only [NAME ...]]
            [--data FOLDER]
 
 Each source is measured by a module beside this one; its rows are kept in ``rows.csv`` as soon as it
@@ -29,7 +29,7 @@ from spmilp.files import write_atomically
 def main(arguments: Sequence[str] | None = None, kept: Path = KEPT) -> None:
     """Measure what is asked for and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/published_results.md"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/notes/published_results.md"))
     parser.add_argument("--only", nargs="*", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--data", type=Path, default=DATA, help="folder of published inputs")
     given = parser.parse_args(arguments)

@@ -9,7 +9,7 @@ from benchmarks.published import __main__ as script
 from benchmarks.published.page import page_of
 from benchmarks.published.rows import NAMES, KeptRow, Row, Source, find_source, read_kept
 
-PAGE = Path(__file__).parents[2] / "docs" / "published_results.md"
+PAGE = Path(__file__).parents[2] / "benchmarks" / "notes" / "published_results.md"
 
 
 def test_the_page_shows_the_kept_rows_of_every_source() -> None:
