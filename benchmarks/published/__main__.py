@@ -25,11 +25,13 @@ from benchmarks.published.rows import (
 )
 from spmilp.files import write_atomically
 
+PAGE = Path("benchmarks/notes/published_results.md")
+
 
 def main(arguments: Sequence[str] | None = None, kept: Path = KEPT) -> None:
     """Measure what is asked for and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/notes/published_results.md"))
+    parser.add_argument("-o", "--output", type=Path, default=PAGE)
     parser.add_argument("--only", nargs="*", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--data", type=Path, default=DATA, help="folder of published inputs")
     given = parser.parse_args(arguments)
