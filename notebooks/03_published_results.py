@@ -17,7 +17,7 @@
 # Each system that had an idea about scratchpads printed figures. Here they stand beside ours: the
 # same quantity, on networks, machines and instances as near to theirs as what they state allows.
 # All rows are on [the page of published results](../benchmarks/notes/published_results.md), which
-# `python -m benchmarks.published` makes; three sources are measured again below, for they take seconds.
+# `python -m benchmarks.published` makes; three sources are measured again below.
 
 # %%
 # The scripts are run from the project's folder.
