@@ -45,9 +45,9 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.cpsat import inquiry
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.solver import Candidate, LnsSolver, Search
-from spmilp.solvers.local_search.solver import LocalSearch
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances" / "problems"
@@ -140,10 +140,10 @@ class Branching(Search):
 
 
 def without_parts_of_lns(problem: Problem, trial: Trial) -> Outcomes:
-    """Return what the search of neighbourhoods finds from what local search has found."""
+    """Return what the search of neighbourhoods finds from what perturbed restarts have found."""
     began = process_time()
     first = SolveOptions(time_limit=SHARE_OF_SEARCH * trial.seconds)
-    hint = LocalSearch().solve(problem, first, now=process_time).plan
+    hint = PerturbedRestarts().solve(problem, first, now=process_time).plan
     left = SolveOptions(time_limit=trial.seconds - (process_time() - began))
     search = Branching(SearchContext(problem, left, hint, process_time), trial)
     search.run()

@@ -54,9 +54,9 @@ def _lns() -> Solver:
 
 
 def _search() -> Solver:
-    from spmilp.solvers.local_search.solver import LocalSearch
+    from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 
-    return LocalSearch()
+    return PerturbedRestarts()
 
 
 def _residency() -> Solver:
@@ -262,7 +262,7 @@ def list_solvers() -> tuple[SolverDescription, ...]:
             (
                 "search",
                 "own",
-                "order, cores and prefetched loads, each change scheduled by the list scheduler",
+                "order and cores, changed at random, each change scheduled by the list scheduler",
                 "no remote reads",
             ),
             (

@@ -20,14 +20,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-
-if TYPE_CHECKING:
-    from spmilp.solvers.local_search.candidate import Evaluated, Evaluator
-    from spmilp.solvers.local_search.problem_index import ProblemIndex
 
 T = TypeVar("T")
 
@@ -64,8 +60,6 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
     from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS
     from spmilp.solvers.list_scheduler.rules import FIRST_RULES, ORDERS
-    from spmilp.solvers.local_search.candidate import Evaluator
-    from spmilp.solvers.local_search.problem_index import problem_index
 
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)
@@ -86,12 +80,6 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
         raise SystemExit(f"{problem.name}: {runner.why_it_stopped(stop, state)}")
     clock.measure("score", lambda: Scorer(problem)(state))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    index = clock.measure("index for search", lambda: problem_index(problem))
-    evaluator = Evaluator(problem, runner, index)
-    start = evaluator.evaluate(evaluator.fixed(placed, state), "start")
-    if start is None:
-        raise SystemExit(f"{problem.name}: no schedule with the cores of one that there is")
-    clock.measure("search step", lambda: one_step(index, evaluator, start))
     bound = clock.measure("bounds", lambda: best_bound(problem))
     plan = clock.measure(
         "plan", lambda: plan_of(problem, columns_of(problem, state), bound, "list", ())
@@ -111,16 +99,6 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
         "GiB after one pass": first,
         "GiB after all": largest,
     }
-
-
-def one_step(index: "ProblemIndex", evaluator: "Evaluator", start: "Evaluated") -> None:
-    """Find the critical tasks of a schedule, move one, and evaluate that."""
-    from spmilp.solvers.local_search.moves import shift_a_task
-    from spmilp.solvers.local_search.neighbourhood_state import NeighbourhoodState
-
-    now = NeighbourhoodState(index=index, evaluated=start, others=(), rng=np.random.default_rng(0))
-    moved = next(filter(None, (shift_a_task(now) for _ in range(20))), start.candidate)
-    evaluator.evaluate(moved, "step")
 
 
 def in_a_process(tasks: int, cores: int) -> dict[str, float]:
@@ -163,7 +141,7 @@ def plot(by_tasks: pd.DataFrame, by_cores: pd.DataFrame, file: Path) -> None:
     for axes, frame, varied in zip(
         figure.subplots(1, 2, sharey=True), (by_tasks, by_cores), ("tasks", "cores"), strict=True
     ):
-        for step in ("pass", "one pass with tables", "search step", "bounds", "check", "write"):
+        for step in ("pass", "one pass with tables", "bounds", "check", "write"):
             axes.loglog(frame[varied], frame[step], marker="o", label=step)
         other = "cores" if varied == "tasks" else "tasks"
         axes.set_xlabel(f"{varied} ({frame[other].iloc[0]:,} {other})")

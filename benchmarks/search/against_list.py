@@ -1,4 +1,4 @@
-"""The list scheduler, local search and the bound, side by side.
+"""The list scheduler, its perturbed restarts and the bound, side by side.
 
 Usage: python -m benchmarks.search.against_list PROBLEM ... [--seconds S] [--workers N] [--seed N]
 

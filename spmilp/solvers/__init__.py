@@ -6,8 +6,7 @@ auto            the portfolio: which solvers a problem gets, in turn, for how lo
 spread          the portfolio on the workers of a Dask cluster, which ``workers`` asks
 settling        plans that keep to pins on addresses, on what stays and on ends
 
-list_scheduler  schedules built task by task under many rules
-local_search    changes of order, cores and loads, each evaluated by a whole schedule
+list_scheduler  schedules built task by task under many rules, and begun anew with changes
 lns             large-neighbourhood search on a plan as a partial order
 residency       what stays in which memory, for little DRAM traffic or energy
 peak            scratchpads cut shorter by bisection, for a small peak

@@ -59,11 +59,11 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     """Return the solvers of a problem: each begins with the best plan of those before it.
 
     Small problems are searched for a while, and then decided exactly; where their models are too
-    large for the time, the neighbourhoods get what is left. In large ones local search finds the
+    large for the time, the neighbourhoods get what is left. In large ones perturbed restarts find the
     assignment and the order of tasks, and neighbourhoods of that plan are then solved exactly: for
     the makespan those of its partial order, for bytes those of what stays where. For the peak,
     scratchpads are cut shorter.
-    Pins that those which improve plans do not take are left to local search and the exact solver.
+    Pins that those which improve plans do not take are left to restarts and the exact solver.
     """
     if not problem.pins.kinds() <= NARROWING:
         start = Member(name="search", until=0.3, make=_search)
@@ -100,9 +100,9 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
 
 
 def _search(options: SolveOptions) -> Solver:
-    from spmilp.solvers.local_search.solver import LocalSearch
+    from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 
-    return LocalSearch()
+    return PerturbedRestarts()
 
 
 def _lns(options: SolveOptions) -> Solver:
@@ -196,7 +196,7 @@ class Auto(Solver):
 def is_for_starts(problem: Problem) -> bool:
     """Say whether plans of other solvers are worth their time as starts.
 
-    They are where cores differ and problems are too large for the exact solver: local search moves
+    They are where cores differ and problems are too large for the exact solver: restarts move
     tasks from core to core, and layers as a whole belong to some of them.
     """
     return (

@@ -14,9 +14,9 @@ from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Incumbent, Solver
 from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.portfolio import Portfolio
+from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 from spmilp.solvers.list_scheduler.schedules import plan_from
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.local_search.solver import LocalSearch
 from spmilp.units import Bytes
 
 NAME = "peak"
@@ -32,7 +32,7 @@ class PeakBisection(Solver):
     Whatever a machine with smaller scratchpads can do, the machine itself can, with no byte behind
     their ends: so each schedule for them has a peak of their size at most. The first size is the
     bound, the next ones halve what lies between the largest that failed and the best plan. That a
-    size fails proves nothing. With scratchpads of the size found, local search makes the next
+    size fails proves nothing. With scratchpads of the size found, perturbed restarts make the next
     quantities small.
 
     It starts from a valid hint, or else from the list scheduler's plan, and returns no plan that is
@@ -97,7 +97,7 @@ def _make_the_rest_small(context: SearchContext, incumbent: Incumbent) -> None:
     problem = replace(within, objective=Objective((*others, peak)))
     limit = context.clock.seconds_left()
     options = replace(context.options, time_limit=limit, on_progress=None, gap=0.0)
-    found = LocalSearch().solve(problem, options, incumbent.plan, context.clock.now)
+    found = PerturbedRestarts().solve(problem, options, incumbent.plan, context.clock.now)
     context.interrupted |= found.interrupted
     if found.plan is not None:
         plan = context.labelled(found.plan, incumbent.bound)

@@ -22,9 +22,8 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 from spmilp.solvers.lns.solver import LnsSolver
-from spmilp.solvers.local_search.run import RunOptions
-from spmilp.solvers.local_search.solver import LocalSearch
 from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.watch import Observer
 
@@ -46,7 +45,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
         (LnsSolver(), "branch-6t-3c-crossbar-ample-traffic"),
         (LnsSolver(), "gru-12t-2c-crossbar-ample-balanced"),
         (LnsSolver(), "layers-20t-3c"),
-        (LocalSearch(RunOptions(steps=20)), "branch-15t-4c-mesh2x2-remote-tight-balanced"),
+        (PerturbedRestarts(steps=20), "branch-15t-4c-mesh2x2-remote-tight-balanced"),
         (
             CpSatSolver(CpSatOptions(deterministic_limit=0.05)),
             "mlp-8t-4c-bus-shared4-tight-compute",

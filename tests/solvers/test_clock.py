@@ -20,8 +20,8 @@ from spmilp.solvers.cpsat.model import StructureBuilder
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.cpsat.structure import Structure
+from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.local_search.solver import LocalSearch
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(2, 2_048), layers=2, strips=2)
@@ -185,9 +185,9 @@ def test_where_there_is_no_time_the_bound_is_one_that_takes_none(
     assert names == []
 
 
-@pytest.mark.parametrize("make", [ListScheduler, LocalSearch])
+@pytest.mark.parametrize("make", [ListScheduler, PerturbedRestarts])
 def test_one_schedule_is_made_however_short_the_time(
-    make: Callable[[], ListScheduler | LocalSearch],
+    make: Callable[[], ListScheduler | PerturbedRestarts],
 ) -> None:
     result = make().solve(PROBLEM, SolveOptions(time_limit=0.0))
     assert result.plan is not None

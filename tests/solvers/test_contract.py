@@ -35,10 +35,9 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.solver import LnsSolver
-from spmilp.solvers.local_search.run import RunOptions
-from spmilp.solvers.local_search.solver import LocalSearch
 from spmilp.solvers.milp.solver import MilpSolver
 from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.residency.solver import Residency
@@ -85,8 +84,8 @@ def value(problem: Problem, plan: Plan | None) -> int:
     return claimed(plan.claim).of(problem.objective.first)
 
 
-def steps(count: int) -> LocalSearch:
-    return LocalSearch(RunOptions(steps=count, patience=15))
+def steps(count: int) -> PerturbedRestarts:
+    return PerturbedRestarts(steps=count)
 
 
 @named(
@@ -247,7 +246,11 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
 @pytest.mark.parametrize(
     "solver",
     [
-        *(ListScheduler(), ListScheduler(("earliest_finish", "layer_by_layer")), LocalSearch()),
+        *(
+            ListScheduler(),
+            ListScheduler(("earliest_finish", "layer_by_layer")),
+            PerturbedRestarts(),
+        ),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
         *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
         *(Cdm(exact=False), Cdm(exact=True), Set(), Stream()),
@@ -289,7 +292,7 @@ EVERYTHING = {"deadline": None, "derandomize": True, "suppress_health_check": li
 
 @settings(max_examples=40, **EVERYTHING)
 @given(problem=problems())
-def test_local_search_is_never_worse_than_the_list_scheduler(problem: Problem) -> None:
+def test_restarts_are_never_worse_than_the_list_scheduler(problem: Problem) -> None:
     start, result = never_worse_than_the_list_scheduler(problem, steps(40), SolveOptions())
 
     assert result.bound == start.bound

@@ -1,24 +1,9 @@
-"""Operators that pay are used more often, by chance, by credit or as the best."""
-
-from collections import Counter
+"""Operators that pay are used more often, by credit or as the best."""
 
 import numpy as np
 
-from spmilp.solvers.common.operator_selection import ByBestRate, ByCredit, ByProbability
+from spmilp.solvers.common.operator_selection import ByBestRate, ByCredit
 from spmilp.solvers.lns.options import Step
-
-
-def test_by_probability_what_gains_is_drawn_more_often_and_all_are_drawn() -> None:
-    selection = ByProbability("abc", np.random.default_rng(0))
-    drawn: Counter[str] = Counter()
-
-    for _ in range(600):
-        operator = selection.next()
-        drawn[operator] += 1
-        selection.learn(operator, 1.0 if operator == "b" else 0.0)
-
-    assert drawn["b"] > 400
-    assert min(drawn[operator] for operator in "ac") > 20
 
 
 def test_by_credit_turns_are_in_proportion_to_what_is_expected_until_something_pays() -> None:

@@ -1,9 +1,9 @@
 """Adaptive operator selection: which operator of a search comes next, by what each has gained.
 
 Records are kept in the way of adaptive large-neighbourhood search (Ropke and Pisinger,
-Transportation Science 40, 2006): the gain of an operator and what it cost, both fading. Three rules
-choose by the rate of one to the other: by chance (:class:`ByProbability`), in turn as often as the
-rates are high (:class:`ByCredit`), or mostly the best (:class:`ByBestRate`).
+Transportation Science 40, 2006): the gain of an operator and what it cost, both fading. Two rules
+choose by the rate of one to the other: in turn as often as the rates are high (:class:`ByCredit`),
+or mostly the best (:class:`ByBestRate`).
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -48,30 +48,6 @@ class OperatorSelection(Generic[K]):
         """Note what one use of an operator has gained and cost."""
         self._gain[operator] = self._memory * self._gain[operator] + self._weight * gain
         self._cost[operator] = self._memory * self._cost[operator] + self._weight * cost
-
-
-class ByProbability(OperatorSelection[K]):
-    """Draws operators in proportion to their rates; each is drawn now and then.
-
-    Gains should be ranks (1 for a new best solution, less for one that is merely accepted) rather
-    than differences, so that a lucky jump does not rule out the rest.
-    """
-
-    MEMORY = 0.97
-    LEAST_SHARE = 0.25
-    """Of an equal share, what every operator gets."""
-
-    def __init__(self, operators: Sequence[K], random: np.random.Generator) -> None:
-        super().__init__(dict.fromkeys(operators, 1.0), cost=1.0, memory=self.MEMORY)
-        self._operators = tuple(operators)
-        self._random = random
-
-    def next(self) -> K:
-        """Return the next operator."""
-        count = len(self._operators)
-        rates = np.array([self.rate(operator) for operator in self._operators])
-        shares = (1 - self.LEAST_SHARE) * rates / rates.sum() + self.LEAST_SHARE / count
-        return self._operators[int(self._random.choice(count, p=shares))]
 
 
 class ByCredit(OperatorSelection[K]):

@@ -7,4 +7,5 @@ rules        orders by name, which rules are tried first, and mixtures of severa
 portfolio    all rules in turn, scheduled by ``kernels.serial``
 schedules    the portfolio's schedules, made once for all solvers; quick values of other tilings
 solver       the best plan of the portfolio
+restarts     the solver ``search``: the best order and cores changed at random, scheduled anew
 """
