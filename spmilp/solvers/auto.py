@@ -59,7 +59,7 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     """Return the solvers of a problem: each begins with the best plan of those before it.
 
     Small problems are searched for a while, and then decided exactly; where their models are too
-    large for the time, the neighbourhoods get what is left. In large ones perturbed restarts find the
+    large for the time, the neighbourhoods get what is left. In large ones restarts find the
     assignment and the order of tasks, and neighbourhoods of that plan are then solved exactly: for
     the makespan those of its partial order, for bytes those of what stays where. For the peak,
     scratchpads are cut shorter.
