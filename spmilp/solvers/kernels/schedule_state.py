@@ -8,7 +8,7 @@ description names.
 from enum import IntEnum
 from typing import NamedTuple
 
-from spmilp.solvers.kernels.address_space import AddressSpace
+from spmilp.solvers.kernels.memories import AddressSpace
 from spmilp.solvers.kernels.records import Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline
 from spmilp.units import Cycles

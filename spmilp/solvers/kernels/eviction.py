@@ -10,7 +10,20 @@ links may keep either waiting: bytes that are free while a load cannot run yet s
 from typing import NamedTuple
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace, block_at
+from spmilp.solvers.kernels.memories import (
+    FREE,
+    RESERVED,
+    AddressSpace,
+    block_at,
+    close,
+    free_by,
+    gathered,
+    is_last_copy,
+    new_residency,
+    next_use,
+    padded_size,
+    settle_at,
+)
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
@@ -20,16 +33,7 @@ from spmilp.solvers.kernels.schedule_state import (
     UNREACHABLE,
     ScheduleState,
 )
-from spmilp.solvers.kernels.serial.gathering import free_by, gathered
-from spmilp.solvers.kernels.serial.residencies import (
-    close,
-    is_last_copy,
-    new_residency,
-    next_use,
-    padded_size,
-    settle_at,
-)
-from spmilp.solvers.kernels.serial.transfers import (
+from spmilp.solvers.kernels.transfers import (
     cycles_on_idle_hardware,
     earliest_transfer,
     store,
