@@ -11,9 +11,6 @@ from typing import NamedTuple
 
 from spmilp.compiled import part
 from spmilp.solvers.kernels.memories import (
-    FREE,
-    RESERVED,
-    AddressSpace,
     block_at,
     close,
     free_by,
@@ -29,8 +26,11 @@ from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
     DOES_NOT_FIT,
     DONE,
+    FREE,
+    RESERVED,
     RESIDENCIES_FULL,
     UNREACHABLE,
+    AddressSpace,
     ScheduleState,
 )
 from spmilp.solvers.kernels.transfers import (

@@ -7,29 +7,18 @@ the row is kept, for it says which bytes are free from when; but blocks have no 
 those that are taken for a residency become one block, behind all others.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from spmilp.compiled import part
 from spmilp.machine.machine import Memory
-from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Ints, Shares, Table, tables
-from spmilp.solvers.kernels.schedule_state import COUNT_RESIDENCIES, ScheduleState
-
-FREE = -1
-RESERVED = -2
-
-
-class AddressSpace(NamedTuple):
-    """The blocks of all memories, one row each, in order of address.
-
-    ``blocks[memory, i]`` reaches from ``start`` to the next block's; ``length`` is the number of
-    blocks of each memory, and the block after the last one begins at the memory's end. ``holder``
-    is a residency, ``FREE`` or ``RESERVED``; ``free_from`` matters for free blocks only.
-    """
-
-    blocks: Table
-    length: Ints
+from spmilp.solvers.kernels.records import NEVER, NONE, ONE, ZERO, Shares, tables
+from spmilp.solvers.kernels.schedule_state import (
+    COUNT_RESIDENCIES,
+    FREE,
+    RESERVED,
+    AddressSpace,
+    ScheduleState,
+)
 
 
 def new_address_space(

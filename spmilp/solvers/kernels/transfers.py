@@ -7,13 +7,14 @@ where bytes are free by then, and only while the transfer does not end much late
 from typing import NamedTuple
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.memories import FREE, gathered, new_residency, residency_in, settle_at
+from spmilp.solvers.kernels.memories import gathered, new_residency, residency_in, settle_at
 from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO
 from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
     DONE,
+    FREE,
     RESIDENCIES_FULL,
     TIMELINE_FULL,
     TRANSFERS_FULL,

@@ -14,10 +14,11 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.extract import columns_of
-from spmilp.solvers.kernels.memories import FREE, RESERVED, AddressSpace, free_by, gathered
+from spmilp.solvers.kernels.memories import free_by, gathered
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.records import NONE, tables
 from spmilp.solvers.kernels.run import can_be_open
+from spmilp.solvers.kernels.schedule_state import FREE, RESERVED, AddressSpace
 from spmilp.solvers.list_scheduler.portfolio import Found, plan_from, schedules_by
 from spmilp.solvers.partial_order.shortening import OpenSchedule
 from tests.solvers.chains import chain, star
