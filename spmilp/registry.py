@@ -77,12 +77,6 @@ def _cpsat() -> Solver:
     return CpSatSolver()
 
 
-def _bruteforce() -> Solver:
-    from spmilp.solvers.bruteforce.solver import BruteForce
-
-    return BruteForce()
-
-
 def _milp(backend: str) -> Callable[[], Solver]:
     def make() -> Solver:
         from spmilp.solvers.milp.options import MilpOptions
@@ -167,7 +161,6 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "residency": _residency,
     "peak": _peak,
     "cpsat": _cpsat,
-    "bruteforce": _bruteforce,
     "milp": _milp("highs"),
     **{f"milp:{name}": _milp(name) for name in BACKENDS},
     "onsram": _onsram(exact=False),
@@ -284,7 +277,6 @@ def list_solvers() -> tuple[SolverDescription, ...]:
                 "everything at once, with a proof",
                 "for up to about a hundred tasks",
             ),
-            ("bruteforce", "own", "everything, by trying all plans", "three or four tasks"),
             (
                 "milp",
                 "own",

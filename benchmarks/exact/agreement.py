@@ -18,8 +18,8 @@ from time import monotonic
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
-from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from tests.oracle.solver import solver_named
 from tests.solvers.tiny_problems import tiny_problem
 
 
@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=3, help="the most tasks of a problem")
     parser.add_argument("--seconds", type=float, default=30.0, help="for one solver on one problem")
     arguments = parser.parse_args()
-    solvers = {name: find_solver(name) for name in arguments.solvers}
+    solvers = {name: solver_named(name) for name in arguments.solvers}
     statuses: dict[str, Counter[str]] = {name: Counter() for name in solvers}
     spent: Counter[str] = Counter()
     reported = proven_by_all = same_ties = 0

@@ -22,7 +22,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.bruteforce.solver import BruteForce
+from tests.oracle.solver import BruteForce
 from tests.solvers.fans import fan_problem
 from tests.solvers.tiny_problems import tiny_problem
 

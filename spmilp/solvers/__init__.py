@@ -11,7 +11,6 @@ lns             large-neighbourhood search on a plan as a partial order
 residency       what stays in which memory, for little DRAM traffic or energy
 peak            scratchpads cut shorter by bisection, for a small peak
 cpsat, milp     the joint decision, exactly, by constraint programming and by a MILP
-bruteforce      the oracle for tiny problems
 
 formulation     what the exact solvers share: candidate residencies, transfer options, extraction
 kernels         compiled tables, timelines and serial schedule generation for the heuristics

@@ -159,10 +159,10 @@ def test_a_problem_by_hand_is_solved_checked_and_compared(by_hand: spmilp.Proble
     assert spmilp.check(problem, solved.plan) == ()
     assert spmilp.bound(problem).value <= solved.bound
 
-    found = spmilp.compare({"small": problem}, solvers=["list", "bruteforce"], time_limit=20)
-    assert list(found.runs["solver"]) == ["list", "bruteforce"]
+    found = spmilp.compare({"small": problem}, solvers=["list", "cpsat"], time_limit=20)
+    assert list(found.runs["solver"]) == ["list", "cpsat"]
     assert set(found.runs["instance"]) == {"small"}
-    assert "bruteforce" in repr(found)
+    assert "cpsat" in repr(found)
     assert "<table" in found._repr_html_()
     assert list(found.summary["plans"]) == [1, 1]
     assert len(found.profile().axes) == 1

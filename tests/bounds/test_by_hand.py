@@ -1,4 +1,4 @@
-"""Bounds that can be worked out by hand; see :mod:`tests.solvers.bruteforce.small` for cycles."""
+"""Bounds that can be worked out by hand; see :mod:`tests.oracle.small` for cycles."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +9,7 @@ from spmilp.bounds.best import all_bounds, best_bound
 from spmilp.machine.machine import ByteRange, MemoryKind, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from tests.solvers.bruteforce.small import DRAM, ProblemSketch, best_plan, machine
+from tests.oracle.small import DRAM, ProblemSketch, best_plan, machine
 
 ENERGY, PEAK, TRAFFIC = Quantity.ENERGY, Quantity.PEAK_SPM, Quantity.DRAM_TRAFFIC
 

@@ -20,9 +20,9 @@ from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray, Machine, RemoteReads
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.bruteforce.solver import BruteForce
 from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
+from tests.oracle.solver import BruteForce
 
 WITH_AN_ARRAY = CoreKind(
     index=0,

@@ -13,7 +13,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.bruteforce.small import ProblemSketch, best_plan, machine
+from tests.oracle.small import ProblemSketch, best_plan, machine
 from tests.solvers.chains import chain, star
 from tests.solvers.fans import fan_problem
 

@@ -10,8 +10,8 @@ from spmilp.bounds.paths import paths_of
 from spmilp.plan.measures import measure
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.oracle.solver import BruteForce
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
 

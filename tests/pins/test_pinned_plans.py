@@ -13,10 +13,10 @@ from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.named_pins import read_pins, with_pins
 from spmilp.problem.pins import NO_PINS, PinKind
 from spmilp.problem.problem import Problem
-from spmilp.registry import find_solver
 from spmilp.report.slowness import why_slow
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.narrow import narrowed
+from tests.oracle.solver import solver_named
 from tests.pins.pinned_problems import pinned_problem
 from tests.solvers.chains import star
 
@@ -26,7 +26,7 @@ PROVEN = (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE)
 
 def solved(problem: Problem, solver: str, options: SolveOptions = OPTIONS) -> SolverResult:
     """Let a solver find a plan, which the checker accepts with all pins."""
-    result = find_solver(solver).solve(problem, options)
+    result = solver_named(solver).solve(problem, options)
     assert result.plan is None or check(problem, result.plan) == ()
     return result
 
@@ -108,7 +108,7 @@ def test_heuristics_keep_to_cores_and_to_starts(solver: str) -> None:
 @pytest.mark.parametrize("solver", ["lns", "residency", "rammer"])
 def test_a_solver_refuses_by_name_what_it_does_not_take(solver: str, kind: str) -> None:
     problem = with_pins(two_cores(), read_pins(EACH[kind]))
-    result = find_solver(solver).solve(problem, OPTIONS)
+    result = solver_named(solver).solve(problem, OPTIONS)
     assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
     assert result.reason.startswith(f"solver {solver} does not take pins of this kind: ")
 
@@ -174,7 +174,7 @@ def test_a_plan_for_pins_is_a_hint_for_them() -> None:
     plan = solved(problem, "list").plan
     assert plan is not None
     limited = replace(OPTIONS, time_limit=0.0)
-    again = find_solver("lns").solve(problem, limited, plan).plan
+    again = solver_named("lns").solve(problem, limited, plan).plan
     assert again is not None
     assert again.claim.makespan <= plan.claim.makespan
     assert replace(problem, pins=NO_PINS).pins == NO_PINS

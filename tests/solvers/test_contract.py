@@ -30,7 +30,6 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.cpsat.options import CpSatOptions
@@ -41,6 +40,7 @@ from spmilp.solvers.lns.solver import LnsSolver
 from spmilp.solvers.milp.solver import MilpSolver
 from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.residency.solver import Residency
+from tests.oracle.solver import BruteForce
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem

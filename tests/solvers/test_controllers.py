@@ -12,8 +12,8 @@ from spmilp.machine.read import as_machine_file
 from spmilp.pipeline import solve
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.problem import Problem
-from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from tests.oracle.solver import solver_named
 from tests.solvers.chains import star
 
 SOLVERS = ("list", "search", "auto", "cpsat", "milp", "bruteforce")
@@ -39,7 +39,7 @@ def columns(width: int, read: int) -> Problem:
 def test_what_cannot_be_moved_by_itself_comes_with_the_whole(solver: str) -> None:
     for width, read, moved in ((8, 4, 32), (8, 6, 64), (6, 4, 48)):
         problem = columns(width, read)
-        found = find_solver(solver).solve(problem, SolveOptions(time_limit=60.0))
+        found = solver_named(solver).solve(problem, SolveOptions(time_limit=60.0))
         if found.plan is None:
             # They bring what is read, and never the whole in its place.
             assert solver in {"list", "search"}
@@ -55,7 +55,7 @@ def test_what_cannot_be_moved_at_all_is_named_and_no_defect(solver: str) -> None
     b = ProblemBuilder(controlled(1), name="odd")
     x = b.input("x", (10,), "int8")
     b.output(b.task("a", reads=[x], writes=("y", (64,), "int8"), cycles=10))
-    found = find_solver(solver).solve(b.build(), SolveOptions(time_limit=10.0))
+    found = solver_named(solver).solve(b.build(), SolveOptions(time_limit=10.0))
     assert found.plan is None
     assert "no engine" in found.reason
     assert "x" in found.reason

@@ -12,10 +12,10 @@ from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
-from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 from tests.checker import worked_example
 from tests.checker.mutations.verdicts import Pair, pair
+from tests.oracle.solver import solver_named
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -80,7 +80,7 @@ def planned(problem: Problem, solver: str, seconds: float | None = None) -> Plan
     """
     for times in (1, 10, 100):
         limit = None if seconds is None else times * seconds
-        plan = find_solver(solver).solve(problem, SolveOptions(time_limit=limit, seed=0)).plan
+        plan = solver_named(solver).solve(problem, SolveOptions(time_limit=limit, seed=0)).plan
         if plan is not None:
             return plan
     raise ValueError(f"{solver} has no plan of {problem.name}")

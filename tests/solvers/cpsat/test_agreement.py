@@ -11,13 +11,13 @@ from spmilp.checker.check import check
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation, can_relax
 from spmilp.solvers.cpsat.model import Aim
 from spmilp.solvers.cpsat.reading import Reading
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
 WITH_PLANS = (

@@ -5,7 +5,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.bruteforce.small import ProblemSketch, machine
+from tests.oracle.small import ProblemSketch, machine
 
 SIZE = 100
 CYCLES_OF_A_LOAD = 2 + 1 + SIZE // 4

@@ -14,7 +14,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.list_scheduler.portfolio import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.bruteforce.small import ProblemSketch, machine
+from tests.oracle.small import ProblemSketch, machine
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem

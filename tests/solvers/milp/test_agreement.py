@@ -9,9 +9,9 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import measure
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.milp.options import MilpOptions
 from spmilp.solvers.milp.solver import MilpSolver
+from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
 SEARCHED = (3, 7, 10, 16, 26, 36, 52, 59, 78, 94, 104, 109, 112, 138)

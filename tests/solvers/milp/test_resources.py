@@ -8,10 +8,10 @@ import pytest
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.milp import resources
 from spmilp.solvers.milp.program import Linear
 from spmilp.solvers.milp.solver import MilpSolver
+from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
 

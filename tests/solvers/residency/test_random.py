@@ -11,8 +11,8 @@ from spmilp.plan.measures import measure
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
 from spmilp.solvers.residency.solver import Residency
+from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
 MOST_STATES = 20_000

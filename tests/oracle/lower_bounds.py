@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.bruteforce.contents import Demand
-from spmilp.solvers.bruteforce.state import WAITING, State
-from spmilp.solvers.bruteforce.tables import ProblemTables
-from spmilp.solvers.bruteforce.transfer_options import UNREACHABLE, TransferOptions
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, MemoryIdx, SliceIdx, TaskIdx
+from tests.oracle.contents import Demand
+from tests.oracle.state import WAITING, State
+from tests.oracle.tables import ProblemTables
+from tests.oracle.transfer_options import UNREACHABLE, TransferOptions
 
 
 class Cost(NamedTuple):

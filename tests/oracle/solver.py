@@ -10,14 +10,15 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem, Task
+from spmilp.registry import find_solver
 from spmilp.solvers.base import SolverResult
-from spmilp.solvers.bruteforce.reconstruct import Reconstruction
-from spmilp.solvers.bruteforce.search import LimitReachedError, Limits, Search
-from spmilp.solvers.bruteforce.tables import CoreGroup, ProblemTables
-from spmilp.solvers.bruteforce.transfer_options import UNREACHABLE, TransferOptions
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.units import Bytes, SliceIdx, TaskIdx
+from tests.oracle.reconstruct import Reconstruction
+from tests.oracle.search import LimitReachedError, Limits, Search
+from tests.oracle.tables import CoreGroup, ProblemTables
+from tests.oracle.transfer_options import UNREACHABLE, TransferOptions
 
 MOST_STATES = 200_000
 """States looked at before the search gives up; they take about a gigabyte."""
@@ -29,7 +30,7 @@ SOURCE = "exhaustive search"
 class BruteForce(Solver):
     """Finds the best plan of a tiny problem, in all quantities of its objective, or proves none.
 
-    See :mod:`spmilp.solvers.bruteforce` for why the search is exhaustive.
+    See :mod:`tests.oracle` for why the search is exhaustive.
 
     Parameters
     ----------
@@ -274,3 +275,8 @@ def _why_unreachable(tables: ProblemTables) -> str:
 
 def _memories_of(tables: ProblemTables, task: TaskIdx) -> set[int | None]:
     return {group.memory for _, group, _ in tables.able[task]}
+
+
+def solver_named(name: str) -> Solver:
+    """Return a solver of the package by its name, or brute force by its own."""
+    return BruteForce() if name == NAME else find_solver(name)

@@ -26,7 +26,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
+from tests.oracle.solver import BruteForce
 
 DRAM = 0
 

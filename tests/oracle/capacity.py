@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from spmilp.solvers.bruteforce.state import Layout, LiveResidency
-from spmilp.solvers.bruteforce.tables import ProblemTables, free_ranges
 from spmilp.units import Bytes, MemoryIdx, align_up
+from tests.oracle.state import Layout, LiveResidency
+from tests.oracle.tables import ProblemTables, free_ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.state import (
+from spmilp.units import Cycles, MemoryIdx, SliceIdx, TaskIdx
+from tests.oracle.capacity import CapacityModel, Item
+from tests.oracle.state import (
     WAITING,
     Layout,
     LiveResidency,
@@ -13,8 +14,7 @@ from spmilp.solvers.bruteforce.state import (
     Node,
     State,
 )
-from spmilp.solvers.bruteforce.tables import ProblemTables
-from spmilp.units import Cycles, MemoryIdx, SliceIdx, TaskIdx
+from tests.oracle.tables import ProblemTables
 
 
 @dataclass(slots=True)

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.contents import Contents, Demand, combined
-from spmilp.solvers.bruteforce.state import LiveResidency, Node, RunningTransfer, State
-from spmilp.solvers.bruteforce.tables import ProblemTables
-from spmilp.solvers.bruteforce.transfer_options import UNREACHABLE, TransferOption, TransferOptions
 from spmilp.units import MemoryIdx, SliceIdx
+from tests.oracle.capacity import CapacityModel, Item
+from tests.oracle.contents import Contents, Demand, combined
+from tests.oracle.state import LiveResidency, Node, RunningTransfer, State
+from tests.oracle.tables import ProblemTables
+from tests.oracle.transfer_options import UNREACHABLE, TransferOption, TransferOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from spmilp.machine.machine import ByteRange, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveStatus
-from tests.solvers.bruteforce.small import DRAM, ProblemSketch, best_plan, machine, solve
+from tests.oracle.small import DRAM, ProblemSketch, best_plan, machine, solve
 
 TRAFFIC, ENERGY, PEAK = Quantity.DRAM_TRAFFIC, Quantity.ENERGY, Quantity.PEAK_SPM
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from spmilp.problem.problem import Task
-from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.contents import Contents, combined
-from spmilp.solvers.bruteforce.state import DONE, WAITING, LiveResidency, Node, State, TaskState
-from spmilp.solvers.bruteforce.tables import CoreGroup, ProblemTables
 from spmilp.units import Cycles, MemoryIdx, TaskIdx
+from tests.oracle.capacity import CapacityModel, Item
+from tests.oracle.contents import Contents, combined
+from tests.oracle.state import DONE, WAITING, LiveResidency, Node, State, TaskState
+from tests.oracle.tables import CoreGroup, ProblemTables
 
 
 @dataclass(frozen=True, slots=True)

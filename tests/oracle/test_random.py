@@ -10,8 +10,8 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.bruteforce.solver import BruteForce
-from tests.solvers.bruteforce.small import permuted
+from tests.oracle.small import permuted
+from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
 TOO_LARGE = {136, 155, 168}

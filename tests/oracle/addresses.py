@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from spmilp.solvers.bruteforce.tables import ProblemTables, free_ranges
 from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
+from tests.oracle.tables import ProblemTables, free_ranges
 
 MOST_TRIES = 1000
 """Tries before the search for a lower peak gives up; the search for plans finds what it misses."""

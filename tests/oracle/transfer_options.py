@@ -14,8 +14,8 @@ from spmilp.problem.strides import (
     packed_layout,
     strided_copy,
 )
-from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.units import Bytes, Cycles, EngineIdx, Femtojoules, LinkIdx, MemoryIdx, SliceIdx
+from tests.oracle.tables import ProblemTables
 
 UNREACHABLE = 1 << 90
 """Larger than any sum of costs: there is no chain of transfers."""

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.problem.strides import layout_at_place
-from spmilp.solvers.bruteforce.addresses import AddressSearch, Block
-from spmilp.solvers.bruteforce.search import Path, Search
-from spmilp.solvers.bruteforce.task_starts import TaskStart
-from spmilp.solvers.bruteforce.transfer_starts import TransferStart
 from spmilp.units import Bytes, Cycles, MemoryIdx
+from tests.oracle.addresses import AddressSearch, Block
+from tests.oracle.search import Path, Search
+from tests.oracle.task_starts import TaskStart
+from tests.oracle.transfer_starts import TransferStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from spmilp.solvers.bruteforce.capacity import CapacityModel
-from spmilp.solvers.bruteforce.contents import Contents, Demand
-from spmilp.solvers.bruteforce.state import WAITING, LiveResidency, Node, State, TaskState
-from spmilp.solvers.bruteforce.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx
+from tests.oracle.capacity import CapacityModel
+from tests.oracle.contents import Contents, Demand
+from tests.oracle.state import WAITING, LiveResidency, Node, State, TaskState
+from tests.oracle.tables import ProblemTables
 
 
 class TimeAdvance:

@@ -13,11 +13,12 @@ from itertools import product
 from typing import TypeAlias
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.bruteforce.advance import TimeAdvance
-from spmilp.solvers.bruteforce.capacity import CapacityModel, Item
-from spmilp.solvers.bruteforce.contents import Contents, Demand, combined
-from spmilp.solvers.bruteforce.lower_bounds import NOTHING, Cost, LowerBounds
-from spmilp.solvers.bruteforce.state import (
+from spmilp.solvers.common.clock import Clock
+from tests.oracle.advance import TimeAdvance
+from tests.oracle.capacity import CapacityModel, Item
+from tests.oracle.contents import Contents, Demand, combined
+from tests.oracle.lower_bounds import NOTHING, Cost, LowerBounds
+from tests.oracle.state import (
     DONE,
     WAITING,
     LiveResidency,
@@ -26,11 +27,10 @@ from spmilp.solvers.bruteforce.state import (
     State,
     TaskState,
 )
-from spmilp.solvers.bruteforce.tables import ProblemTables
-from spmilp.solvers.bruteforce.task_starts import TaskStart, TaskStarts
-from spmilp.solvers.bruteforce.transfer_options import TransferOptions
-from spmilp.solvers.bruteforce.transfer_starts import TransferStart, TransferStarts
-from spmilp.solvers.common.clock import Clock
+from tests.oracle.tables import ProblemTables
+from tests.oracle.task_starts import TaskStart, TaskStarts
+from tests.oracle.transfer_options import TransferOptions
+from tests.oracle.transfer_starts import TransferStart, TransferStarts
 
 Step: TypeAlias = TaskStart | TransferStart | None
 """The start of a task or transfer; ``None`` when time passes."""
