@@ -88,7 +88,8 @@ def solve(
         result = checked(start.problem, answer, asked=options.solver, origin=source.origin)
     watch.log.note(result.bound_source, result.objective, result.bound)
     seconds = watch.clock.seconds_gone
-    return replace(result, seconds=seconds, log=watch.log.entries, lock=lock)
+    known: dict[str, Any] = {"seconds": seconds, "log": watch.log.entries, "lock": lock}
+    return replace(result, tiles_are_fallback=start.is_fallback, **known)
 
 
 def problem_of(

@@ -7,12 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spmilp.amounts import relative_gap
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair
 from spmilp.plan.write import write_pair
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report import answer_table
 from spmilp.report.lasting import Lasting
@@ -82,6 +84,8 @@ class Result:
         ``incumbent``, ``bound`` and ``gap``.
     lock
         What became of the addresses of an earlier plan, if they were to be kept.
+    tiles_are_fallback
+        Whether there was no time to compare the tiles with others.
     """
 
     problem: Problem
@@ -93,6 +97,7 @@ class Result:
     origin: Origin | None = None
     log: tuple[LogEntry, ...] = ()
     lock: Lasting | None = None
+    tiles_are_fallback: bool = False
 
     def footprint(self) -> "Footprint | None":
         """Return what the plan takes in a firmware, in flash and in each memory.
@@ -143,8 +148,36 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """``(objective - bound) / objective``: 0 when the plan is proven to be optimal."""
+        """Of these tiles: ``(objective - bound) / objective``; 0 when no plan of them is better."""
         return None if self.summary is None else self.summary.gap
+
+    @cached_property
+    def bound_of_any_tiles(self) -> int | None:
+        """A lower bound on the objective for every plan of every tiling of the network.
+
+        ``None`` without a model, for energy, and where cycles were learned from measurements.
+        """
+        from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
+
+        quantity, machine = self.problem.objective.first, self.problem.machine
+        if self.origin is None or quantity is Quantity.ENERGY:
+            return None
+        if quantity is Quantity.DRAM_TRAFFIC:
+            return traffic_for_any_tiles(self.origin.network)
+        if quantity is Quantity.PEAK_SPM:
+            return peak_for_any_tiles(self.origin.network, machine)
+        return None if self.roofline is None else self.roofline.cycles
+
+    @property
+    def gap_of_any_tiles(self) -> float | None:
+        """``(objective - bound_of_any_tiles) / objective``: what other tiles may gain at most.
+
+        With a worse plan ``gap`` may be smaller, because its tiles have another bound; this one
+        tells plans of different tilings apart.
+        """
+        if self.objective is None or self.bound_of_any_tiles is None:
+            return None
+        return relative_gap(self.objective, self.bound_of_any_tiles)
 
     @property
     def makespan(self) -> Cycles | None:
@@ -532,7 +565,22 @@ class Result:
     def _rows(self) -> list[tuple[str, str, str]]:
         if self.summary is None:
             return [("reason", self.reason, "")]
-        return answer_table.rows(self.summary, self.roofline, self.solver, self.seconds)
+        return self.rows(self.summary)
+
+    def rows(self, summary: Summary, *, any_tiles: bool = True) -> list[tuple[str, str, str]]:
+        """Return the figures of the plan: name, value, and what it is to be compared with.
+
+        Parameters
+        ----------
+        any_tiles
+            Whether there is time for what no tiling can be below.
+        """
+        ceiling = self.bound_of_any_tiles if any_tiles else None
+        made = answer_table.rows(summary, ceiling, self.solver, self.seconds)
+        if self.tiles_are_fallback:
+            why = "there was no time to compare others: give more (time limit)"
+            made.insert(-3, ("tiles", "a fallback", why))
+        return made
 
     def _there(self) -> Plan:
         if self.plan is None:

@@ -283,11 +283,13 @@ def _lowered(
             raise
         return replace(quick, interrupted=True)
     if first is None:
-        return quick or coarse_problem(subject, quickest, search)
+        return replace(quick or coarse_problem(subject, quickest, search), is_fallback=True)
     if search is None and quick is None and start is None:
         return TiledProblem(problem=first.lower(first.tilings))
     limits = search or TileSearch(problems=1 if start is None else 2)
-    return search_tilings(first, limits, quick, clock, start)
+    found = search_tilings(first, limits, quick, clock, start)
+    is_first = quick is not None and found.problem is quick.problem
+    return replace(found, is_fallback=is_first and hint is None)
 
 
 def _subject(

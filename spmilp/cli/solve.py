@@ -3,6 +3,8 @@
 import math
 import re
 import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,16 +12,18 @@ import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import output as out
-from spmilp.cli.interrupts import interrupts_noted, writing
-from spmilp.cli.progress import progress_line
-from spmilp.cli.solve_answer import Answer, as_object, late, show
+from spmilp.cli.interrupts import Interrupts, interrupts_noted, writing
+from spmilp.cli.progress import ProgressLine, progress_line
+from spmilp.cli.solve_answer import Answer
 from spmilp.cli.solve_log import SolveLog, keep_beside_plan, log_file, send_to_output
 from spmilp.errors import ExitCode
 from spmilp.options import with_options
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
+    from spmilp.report.search_log import LogEntry
     from spmilp.solvers.base import Progress
+    from spmilp.watch import Observer, Stage
 
 SHORTEST = 0.001
 """Seconds of a time limit that is over before anything has begun."""
@@ -39,6 +43,10 @@ def solve(
     ],
     machine: arguments.Machine = None,
     *,
+    strict_gap: Annotated[
+        bool,
+        typer.Option("--strict-gap", help="Exit code 6 when the gap of these tiles is above it."),
+    ] = False,
     outdir: Annotated[
         Path | None,
         typer.Option(
@@ -77,10 +85,6 @@ def solve(
             "--json-lines", help="Print the log as lines of JSON, and the answer as the last one."
         ),
     ] = False,
-    strict_gap: Annotated[
-        bool,
-        typer.Option("--strict-gap", help="Exit code 6 when that gap is above --gap."),
-    ] = False,
     as_json: arguments.AsJson = False,
     **given: Any,
 ) -> None:
@@ -92,7 +96,6 @@ def solve(
     """
     from spmilp import pipeline, watch
     from spmilp.files import require_room
-    from spmilp.plan.write import room_for_pair
     from spmilp.problem.documents import collector_paused
     from spmilp.result import write_outputs
 
@@ -102,73 +105,42 @@ def solve(
     started, time_limit = context.obj or time.perf_counter(), given["time_limit"]
     log, kept = SolveLog(started), list[str]()
     log.send_to(kept.append, is_json=True)
-    models: list[Path] = []
-    with (
-        interrupts_noted() as interrupts,
-        watch.memory_watched(given.pop("memory_limit"), interrupts),
-        progress_line() as progress,
-        log_file(log, logged),
-    ):
+    with ExitStack() as stack:
+        interrupts = stack.enter_context(interrupts_noted())
+        memory_limit = given.pop("memory_limit")
+        stack.enter_context(watch.memory_watched(memory_limit, interrupts))
+        progress = stack.enter_context(progress_line())
+        stack.enter_context(log_file(log, logged))
         shows_log = not (quiet or as_json or json_lines)
         if json_lines:
             send_to_output(log)
         elif shows_log:
             log.send_to(progress.print_above, is_json=False)
         progress.ends_at(started + time_limit)
-
-        def on_stage(stage: watch.Stage) -> None:
-            if stage is watch.Stage.CHECKING:
-                interrupts.finishing = True
-                progress.ends_at(math.inf)
-            said = f"reading {source}" if stage is watch.Stage.READING else stage
-            log.stage(said)
-            progress.say(said)
-
-        def folder_for(problem: "Problem") -> Path:
-            return outdir or Path("out") / _folder_name(source, problem)
-
-        def on_tiles(value: int, tasks: int) -> None:
-            interrupts.has_plan = True
-            progress.better_tiles(value, tasks)
-
-        def on_progress(news: "Progress") -> None:
-            interrupts.has_plan = interrupts.has_plan or news.incumbent is not None
-            if not shows_log:
-                progress.improved(news)
-
-        def on_problem(problem: "Problem") -> None:
-            room_for_pair(problem, folder_for(problem))
-            if write_model is not None:
-                progress.say(f"writing {write_model}")
-                with writing(write_model):
-                    _write_model(problem, write_model)
-                models.append(write_model)
-
+        following = _Following(
+            source=source,
+            outdir=outdir,
+            model=write_model,
+            log=log,
+            progress=progress,
+            interrupts=interrupts,
+            shows_progress=not shows_log,
+        )
         with collector_paused():
+            left = max(SHORTEST, time_limit - (time.perf_counter() - started))
             result = pipeline.solve(
-                source,
-                machine,
-                **given
-                | {"time_limit": max(SHORTEST, time_limit - (time.perf_counter() - started))},
-                observer=watch.Observer(
-                    on_stage=on_stage,
-                    on_tiles=on_tiles,
-                    on_problem=on_problem,
-                    on_progress=on_progress,
-                    on_log=log.entry,
-                    on_warning=out.print_warning,
-                ),
+                source, machine, observer=following.observer(), **given | {"time_limit": left}
             )
-            folder, began = folder_for(result.problem), time.perf_counter()
+            folder, began = following.folder_for(result.problem), time.perf_counter()
             with writing(folder):
                 files = write_outputs(result, folder)
+            ended = time.perf_counter()
             answer = Answer(
-                result=result,
-                files=(*models, *files),
-                seconds_to_write=time.perf_counter() - began,
-                seconds=time.perf_counter() - started,
+                result=replace(result, seconds=ended - started),
+                files=(*following.written, *files),
+                seconds_to_write=ended - began,
                 interrupted=interrupts.code is not None,
-                shows_roofline=pipeline.has_time_for_roofline(result.origin, time_limit),
+                has_time=pipeline.has_time_for_roofline(result.origin, time_limit),
             )
         log.end(str(result.status), result.log[-1] if result.log else None)
         if result.plan is not None and not result.violations:
@@ -176,17 +148,87 @@ def solve(
         if interrupts.memory is not None:
             out.print_warning(interrupts.why)
         if answer.seconds > time_limit + max(2.0, 0.05 * time_limit):
-            out.print_warning(late(answer, time_limit))
+            out.print_warning(answer.why_late(time_limit))
+        if result.summary is None:
+            out.print_error(answer.failure())
         if json_lines:
-            out.print_json_line({"event": "answer", **as_object(answer, result.summary)})
-        show(answer, as_json=as_json, is_shown=json_lines)
+            out.print_json_line({"event": "answer", **answer.data()})
+        elif as_json:
+            out.print_json(answer.data())
+        elif result.summary is not None:
+            answer.print_tables(out.console(), result.summary)
     raise typer.Exit(_exit_code(answer, given["gap"] if strict_gap else math.inf, interrupts.code))
 
 
-def _write_model(problem: "Problem", file: Path) -> None:
-    from spmilp.solvers.milp.solver import write_model
+@dataclass(frozen=True, kw_only=True)
+class _Following:
+    """What the command does as a solve gets on: the line of progress, the log, the model's file.
 
-    write_model(problem, file)
+    Parameters
+    ----------
+    model
+        Where the problem is to be written as a MILP.
+    written
+        Files that are written so far.
+    """
+
+    source: str
+    outdir: Path | None
+    model: Path | None
+    log: SolveLog
+    progress: ProgressLine
+    interrupts: Interrupts
+    shows_progress: bool
+    written: list[Path] = field(default_factory=list)
+
+    def observer(self) -> "Observer":
+        from spmilp.watch import Observer
+
+        return Observer(
+            on_stage=self._stage,
+            on_tiles=self._tiles,
+            on_problem=self._problem,
+            on_progress=self._progress,
+            on_log=self._entry,
+            on_warning=out.print_warning,
+        )
+
+    def folder_for(self, problem: "Problem") -> Path:
+        return self.outdir or Path("out") / _folder_name(self.source, problem)
+
+    def _stage(self, stage: "Stage") -> None:
+        from spmilp.watch import Stage
+
+        if stage is Stage.CHECKING:
+            self.interrupts.finishing = True
+            self.progress.ends_at(math.inf)
+        said = f"reading {self.source}" if stage is Stage.READING else stage
+        self.log.stage(said)
+        self.progress.say(said)
+
+    def _tiles(self, value: int, tasks: int) -> None:
+        self.progress.better_tiles(value, tasks)
+
+    def _progress(self, news: "Progress") -> None:
+        if self.shows_progress:
+            self.progress.improved(news)
+
+    def _entry(self, entry: "LogEntry") -> None:
+        self.interrupts.has_plan |= entry.incumbent is not None
+        self.log.entry(entry)
+
+    def _problem(self, problem: "Problem") -> None:
+        from spmilp.plan.write import room_for_pair
+
+        room_for_pair(problem, self.folder_for(problem))
+        if self.model is None:
+            return
+        from spmilp.solvers.milp.solver import write_model
+
+        self.progress.say(f"writing {self.model}")
+        with writing(self.model):
+            write_model(problem, self.model)
+        self.written.append(self.model)
 
 
 def _folder_name(source: str, problem: "Problem") -> str:
@@ -194,12 +236,12 @@ def _folder_name(source: str, problem: "Problem") -> str:
     from spmilp.report.summary import network_name
 
     name = network_name(problem) if source.endswith(".json") else Path(source.split(":")[-1]).stem
-    return f"{_plain(name)}-{_plain(problem.machine.name)}"
-
-
-def _plain(name: str) -> str:
-    """Keep what is safe in a file name; names in files may hold anything."""
-    return re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip("._") or "unnamed"
+    # Names in files may hold anything.
+    plain = (
+        re.sub(r"[^A-Za-z0-9_.]+", "_", each).strip("._") or "unnamed"
+        for each in (name, problem.machine.name)
+    )
+    return "-".join(plain)
 
 
 def _exit_code(answer: Answer, wanted_gap: float, signal: ExitCode | None) -> ExitCode:

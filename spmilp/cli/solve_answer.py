@@ -1,8 +1,9 @@
-"""What ``spmilp solve`` prints of its answer."""
+"""What ``spmilp solve`` says of its answer."""
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,145 +20,134 @@ if TYPE_CHECKING:
 MOST_CORES = 20
 """Cores that get a row of their own; of more, the table shows the spread."""
 
-
 MOST_ROWS = 5_000
 """Tasks and transfers of a plan whose footprint is computed without being asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """The outcome of the command.
 
     Parameters
     ----------
+    result
+        With the wall time of the whole command.
     files
         What was written.
-    seconds, seconds_to_write
-        Wall time of the command, and of that what writing the plan took.
-    shows_roofline
-        There is time to compute it.
+    seconds_to_write
+        Wall time that writing the plan took.
+    has_time
+        For what no tiling can be below, and for the footprint.
     """
 
     result: "Result"
     files: tuple[Path, ...]
-    seconds: float
     seconds_to_write: float
     interrupted: bool
-    shows_roofline: bool
+    has_time: bool
 
+    @property
+    def seconds(self) -> float:
+        """Wall time of the command."""
+        return self.result.seconds or 0.0
 
-def show(answer: Answer, *, as_json: bool, is_shown: bool) -> None:
-    """Print the answer on stdout, unless it is there already, and what is wrong on stderr."""
-    summary = answer.result.summary
-    if summary is None:
-        out.print_error(_failure(answer))
-    if as_json:
-        out.print_json(as_object(answer, summary))
-    elif summary is not None and not is_shown:
-        _print_tables(out.console(), answer, summary)
+    @property
+    def _shows_more(self) -> bool:
+        """Whether to compute more; after an interrupt nobody wants to wait."""
+        return self.has_time and not self.interrupted
 
+    @cached_property
+    def footprint(self) -> "Footprint | None":
+        """What the plan takes in a firmware, on machines that are like microcontrollers."""
+        from spmilp.export.request import is_like_microcontroller
 
-def late(answer: Answer, time_limit: float) -> str:
-    """Say by how much the limit was exceeded, and what for."""
-    return (
-        f"the time limit of {amounts.time(time_limit)} was exceeded: it took "
-        f"{amounts.time(answer.seconds)}, of which {amounts.time(answer.seconds_to_write)} "
-        f"to write the plan and {amounts.time(answer.result.seconds_to_check)} to check it"
-    )
+        problem, plan = self.result.problem, self.result.plan
+        if plan is None or not self._shows_more:
+            return None
+        if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
+            return None
+        return self.result.footprint() if is_like_microcontroller(problem.machine) else None
 
-
-def _failure(answer: Answer) -> str:
-    """Say why there is no plan to show."""
-    result, violations = answer.result, answer.result.violations
-    if violations:
-        lines = [f"  {violation.rule}: {violation.message}" for violation in violations[:10]]
-        more = [f"  and {len(violations) - 10} more"] if len(violations) > 10 else []
-        kept = f"; the plan is kept in {answer.files[-1]}" if answer.files else ""
-        head = (
-            f"the checker rejects the plan of the solver {result.solver} "
-            f"({amounts.count(len(violations), 'violation')}). This is a defect of spmilp, please "
-            f"report it{kept}"
+    def why_late(self, time_limit: float) -> str:
+        """Say by how much the limit was exceeded, and what for."""
+        return (
+            f"the time limit of {amounts.time(time_limit)} was exceeded: it took "
+            f"{amounts.time(self.seconds)}, of which {amounts.time(self.seconds_to_write)} "
+            f"to write the plan and {amounts.time(self.result.seconds_to_check)} to check it"
         )
-        return "\n".join([head, *lines, *more])
-    if result.answer.reason:
-        return f"{result.status}: {result.reason}"
-    return result.reason
 
+    def failure(self) -> str:
+        """Say why there is no plan to show."""
+        result, violations = self.result, self.result.violations
+        if violations:
+            lines = [f"  {violation.rule}: {violation.message}" for violation in violations[:10]]
+            more = [f"  and {len(violations) - 10} more"] if len(violations) > 10 else []
+            kept = f"; the plan is kept in {self.files[-1]}" if self.files else ""
+            head = (
+                f"the checker rejects the plan of the solver {result.solver} "
+                f"({amounts.count(len(violations), 'violation')}). This is a defect of spmilp, "
+                f"please report it{kept}"
+            )
+            return "\n".join([head, *lines, *more])
+        return f"{result.status}: {result.reason}" if result.answer.reason else result.reason
 
-def as_object(answer: Answer, summary: "Summary | None") -> dict[str, object]:
-    """Return the answer for ``--json``; what there is not is null."""
-    from spmilp.report.summary import Summary, network_name
+    def data(self) -> dict[str, object]:
+        """Return the answer for ``--json``; what there is not is null.
 
-    result = answer.result
-    figures = asdict(summary) if summary is not None else dict.fromkeys(Summary.__slots__)
-    roofline, footprint = _roofline(answer), _footprint(answer)
-    names = {
-        "network": network_name(result.problem),
-        "machine": result.problem.machine.name,
-        "quantity": str(result.problem.objective.first),
-        "bound": result.bound,
-        "bound_source": result.bound_source,
-        "roofline": None if roofline is None else roofline.cycles,
-        "footprint": None if footprint is None else footprint.fields(),
-        "unverified": list(result.problem.machine.unverified),
-    }
-    how = {
-        "status": str(result.status),
-        "reason": result.answer.reason or None,
-        "interrupted": answer.interrupted,
-        "solver": result.solver,
-        "seconds": round(answer.seconds, 3),
-        "seconds_to_check": round(result.seconds_to_check, 3),
-        "seconds_to_write": round(answer.seconds_to_write, 3),
-        "checked": summary is not None,
-        "violations": [
-            {"rule": found.rule, "objects": list(found.objects), "message": found.message}
-            for found in result.violations
-        ],
-        "lock": None if result.lock is None else asdict(result.lock),
-        "files": [str(file) for file in answer.files],
-    }
-    return figures | names | how
+        ``gap`` is that of these tiles, to ``bound``, of which ``bound_source`` is the argument.
+        ``gap_of_any_tiles`` is the one to ``bound_of_any_tiles``, which no plan of any tiling is
+        below. ``tiles_are_fallback`` says that there was no time to compare these with others.
+        """
+        from spmilp.report.summary import Summary, network_name
 
+        result, summary, more = self.result, self.result.summary, self._shows_more
+        machine = result.problem.machine
+        roofline = result.roofline if more else None
+        return {
+            **(dict.fromkeys(Summary.__slots__) if summary is None else asdict(summary)),
+            "network": network_name(result.problem),
+            "machine": machine.name,
+            "quantity": str(result.problem.objective.first),
+            "bound": result.bound,
+            "bound_source": result.bound_source,
+            "bound_of_any_tiles": result.bound_of_any_tiles if more else None,
+            "gap_of_any_tiles": result.gap_of_any_tiles if more else None,
+            "tiles_are_fallback": result.tiles_are_fallback,
+            "roofline": None if roofline is None else roofline.cycles,
+            "footprint": None if self.footprint is None else self.footprint.fields(),
+            "unverified": list(machine.unverified),
+            "status": str(result.status),
+            "reason": result.answer.reason or None,
+            "interrupted": self.interrupted,
+            "solver": result.solver,
+            "seconds": round(self.seconds, 3),
+            "seconds_to_check": round(result.seconds_to_check, 3),
+            "seconds_to_write": round(self.seconds_to_write, 3),
+            "checked": summary is not None,
+            "violations": [
+                {"rule": found.rule, "objects": list(found.objects), "message": found.message}
+                for found in result.violations
+            ],
+            "lock": None if result.lock is None else asdict(result.lock),
+            "files": [str(file) for file in self.files],
+        }
 
-def _roofline(answer: Answer) -> Any:
-    """Return the roofline; after an interrupt nobody wants to wait for it."""
-    if answer.interrupted or not answer.shows_roofline:
-        return None
-    return answer.result.roofline
+    def print_tables(self, to: Console, summary: "Summary") -> None:
+        """Print the figures, the use of the cores, and what was written."""
+        from spmilp.report import answer_table
 
-
-def _footprint(answer: Answer) -> "Footprint | None":
-    """Return what the plan takes in a firmware, on machines that are like microcontrollers."""
-    from spmilp.export.request import is_like_microcontroller
-
-    problem, plan = answer.result.problem, answer.result.plan
-    if answer.interrupted or not answer.shows_roofline or plan is None:
-        return None
-    if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
-        return None
-    return answer.result.footprint() if is_like_microcontroller(problem.machine) else None
-
-
-def _print_tables(to: Console, answer: Answer, summary: "Summary") -> None:
-    from spmilp.report import answer_table
-
-    result = answer.result
-    how = ", interrupted" if answer.interrupted else ""
-    to.print(answer_table.title(result.problem, result.status, True, how), markup=False)
-    rows = answer_table.rows(summary, _roofline(answer), result.solver, answer.seconds)
-    to.print(out.table(("", "", ""), rows, numbers={1}, show_headings=False))
-    to.print()
-    to.print(_cores(summary))
-    if summary.unverified:
-        to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
-    footprint = _footprint(answer)
-    for line in footprint.lines() if footprint else ():
-        to.print(escape(line), soft_wrap=True)
-    for line in result.lock.lines() if result.lock else ():
-        to.print(escape(line), soft_wrap=True)
-    for file in answer.files:
-        to.print(f"written: {escape(str(file))}", soft_wrap=True)
+        result, how = self.result, ", interrupted" * self.interrupted
+        to.print(answer_table.title(result.problem, result.status, True, how), markup=False)
+        rows = result.rows(summary, any_tiles=self._shows_more)
+        to.print(out.table(("", "", ""), rows, numbers={1}, show_headings=False))
+        to.print()
+        to.print(_cores(summary))
+        if summary.unverified:
+            to.print(f"[yellow]unverified:[/] {escape(_unverified(summary))}", soft_wrap=True)
+        lines = [*self.footprint.lines()] if self.footprint else []
+        lines += result.lock.lines() if result.lock else ()
+        for line in (*lines, *(f"written: {file}" for file in self.files)):
+            to.print(escape(line), soft_wrap=True)
 
 
 def _unverified(summary: "Summary") -> str:

@@ -5,7 +5,6 @@ from html import escape
 from typing import TypeAlias
 
 from spmilp import amounts
-from spmilp.bounds.roofline import Roofline
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report.summary import Summary, network_name
@@ -28,23 +27,21 @@ def title(problem: Problem, status: str, is_checked: bool, how: str = "") -> str
     return f"{network_name(problem)} on {problem.machine.name} ({cores}): {status}{how}{verdict}"
 
 
-def rows(
-    summary: Summary, roofline: Roofline | None, solver: str, seconds: float | None
-) -> list[Row]:
+def rows(summary: Summary, any_tiles: int | None, solver: str, seconds: float | None) -> list[Row]:
     """Return the figures of a whole plan.
 
     Parameters
     ----------
-    roofline
-        Shown too where it is known, for a bad tiling hides behind its own bound.
+    any_tiles
+        What no plan of any tiling is below. Where it is known the gap is the one to it, for a bad
+        tiling hides behind its own bound; the gap of these tiles comes after it.
     seconds
         Wall time of the whole solve.
     """
     first = summary.quantity
     found = [
         ("makespan", f"{summary.makespan:,} cycles", _as_time(summary)),
-        ("lower bound", quantity(first, summary.bound), summary.bound_source),
-        ("gap", amounts.percent(summary.gap), "optimal" if summary.gap == 0 else ""),
+        *_gaps(summary, any_tiles),
         ("DRAM traffic", amounts.size(summary.dram_traffic), _against_compulsory(summary)),
         ("peak SPM", amounts.size(summary.peak_spm), _against_capacity(summary)),
         ("tasks", f"{summary.tasks:,}", ""),
@@ -52,13 +49,24 @@ def rows(
         ("solver", solver, "" if seconds is None else f"{seconds:.1f} s in all"),
     ]
     if summary.energy:
-        found.insert(5, ("energy", f"{summary.energy / 1e9:,.3f} µJ", "of what the machine states"))
-    if roofline is not None:
-        why = f"{roofline.bound_by}, whatever the tiles"
-        found.insert(2, ("roofline", f"{roofline.cycles:,} cycles", why))
+        shown = f"{summary.energy / 1e9:,.3f} µJ"
+        found.insert(-3, ("energy", shown, "of what the machine states"))
     if first is not Quantity.MAKESPAN:
         found.insert(1, ("objective", quantity(first, summary.objective), first.value))
     return found
+
+
+def _gaps(summary: Summary, any_tiles: int | None) -> list[Row]:
+    first = summary.quantity
+    proof = f"to {quantity(first, summary.bound)}: {summary.bound_source}"
+    own = amounts.percent(summary.gap), f"{proof}{', optimal' * (summary.gap == 0)}"
+    if any_tiles is None:
+        return [("gap", *own)]
+    most = amounts.percent(amounts.relative_gap(summary.objective, any_tiles))
+    return [
+        ("gap", most, f"to {quantity(first, any_tiles)}, which no tiling is below"),
+        ("gap of tiles", *own),
+    ]
 
 
 def quantity(measured: Quantity, value: int) -> str:

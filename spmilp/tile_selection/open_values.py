@@ -7,7 +7,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
 from spmilp.solvers.kernels.records import NEVER, Shares
-from spmilp.solvers.kernels.run import can_be_open, whole_memories
+from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 

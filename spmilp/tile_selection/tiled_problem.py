@@ -12,9 +12,11 @@ from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.extract import columns_of, needs_no_dram_addresses
+from spmilp.solvers.kernels.dram import needs_no_dram_addresses
 from spmilp.solvers.kernels.plan_columns import PlanColumns
-from spmilp.solvers.list_scheduler.portfolio import Found, plan_from
+from spmilp.solvers.kernels.serial.extract import columns_of
+from spmilp.solvers.list_scheduler.portfolio import Found
+from spmilp.solvers.list_scheduler.schedules import plan_from
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 
 Worth: TypeAlias = tuple[int, ...]
@@ -50,6 +52,8 @@ class TiledProblem:
         A plan from before, in place of a schedule.
     interrupted
         Whether a ``KeyboardInterrupt`` has cut the search for tile sizes short.
+    is_fallback
+        Whether there was no time to compare its tiles with others.
     """
 
     problem: Problem
@@ -58,6 +62,7 @@ class TiledProblem:
     justified: JustifiedPlan | None = None
     known: Plan | None = None
     interrupted: bool = False
+    is_fallback: bool = False
 
     @property
     def worth(self) -> Worth | None:

@@ -104,7 +104,7 @@ def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
     own.save(tmp_path)
     again = spmilp.solve(model, machine, solver="lns", hint=tmp_path, time_limit=None)
     assert again.problem == (own.problem if is_better else first.problem)
-    assert again.makespan == min(own.makespan, first.makespan)
+    assert again.makespan <= min(own.makespan, first.makespan)
 
 
 def test_a_plan_of_a_smaller_machine_is_one_of_a_larger(

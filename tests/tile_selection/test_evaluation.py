@@ -15,7 +15,8 @@ from spmilp.pipeline import solve
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.list_scheduler.portfolio import Found, least_value
+from spmilp.solvers.list_scheduler.portfolio import Found
+from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 from spmilp.source import load, lower_network
 from spmilp.tile_selection import evaluation, tiled_problem

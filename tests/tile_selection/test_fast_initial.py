@@ -9,7 +9,7 @@ from spmilp.frontend.load import load_network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.portfolio import least_value
+from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.tile_selection.coarse import fast_initial_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 

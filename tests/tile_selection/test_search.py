@@ -13,13 +13,9 @@ from spmilp.machine.read import MachineFile
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.list_scheduler.portfolio import (
-    EVALUATION_RULES,
-    Found,
-    Rule,
-    least_value,
-    promising_schedules,
-)
+from spmilp.solvers.list_scheduler.portfolio import Found
+from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES
+from spmilp.solvers.list_scheduler.schedules import Rule, least_value, promising_schedules
 from spmilp.source import load, lower_network
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection import search as tile_search
