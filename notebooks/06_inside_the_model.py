@@ -292,8 +292,9 @@ pd.DataFrame(rows).set_index("bytes")
 # It has a *candidate residency* for each slice in each memory that may hold it, as often as it
 # may come back; fills by every DMA engine that can reach it; cores, routes with their links,
 # multicasts, reads in other scratchpads, bytes in place. Its disjunctions have no common $H$:
-# each has the least number that its own rows need. The docstrings of `spmilp.solvers.milp` give
-# every family with its argument. What it builds for the block, by families of variables:
+# each has the least number that its own rows need. The docstrings of
+# `spmilp.solvers.formulation` give every family with its argument. What it builds for the block,
+# by families of variables:
 
 # %%
 file = machine_file.with_name("residual_block.mps")
@@ -310,9 +311,7 @@ pd.Series(dict(families.most_common()), name="variables").to_frame()
 # ## A search
 #
 # Incumbent and bound of the MILP on a piece of ResNet-8 with six tasks on one core, over the
-# seconds. On one core there is a formulation by *positions* of the tasks instead of times, whose
-# relaxation is far stronger where memory is tight: it goes best first over the beginnings of
-# orders, with a program for each.
+# seconds.
 
 # %%
 piece = spmilp.load_problem("../instances/problems/residual-6t-1c-tight-balanced.json")

@@ -79,8 +79,7 @@ def _cpsat() -> Solver:
 
 def _milp(backend: str) -> Callable[[], Solver]:
     def make() -> Solver:
-        from spmilp.solvers.milp.options import MilpOptions
-        from spmilp.solvers.milp.solver import MilpSolver
+        from spmilp.solvers.milp.solver import MilpOptions, MilpSolver
 
         return MilpSolver(MilpOptions(backend=backend))
 

@@ -13,7 +13,7 @@ from benchmarks.published.whole_nodes import SPM_BYTES, structures_of, whole_nod
 from spmilp.frontend.find import LIGHT_PREFIX, find_model, light_models
 from spmilp.policies.onsram.exact import PinningProgram
 from spmilp.policies.onsram.merit import by_merit, pinned_in_turn
-from spmilp.solvers.milp.messages import Limits
+from spmilp.solvers.milp.program import Limits
 
 PUBLISHED = {
     "AlexNet": ("1.04", "1.02"),

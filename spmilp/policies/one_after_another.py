@@ -17,8 +17,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun, extract
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.formulation.transfer_options import TransferOption
+from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
 from spmilp.solvers.partial_order.shortening import repacked_plan, shortened
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 

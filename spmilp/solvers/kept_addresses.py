@@ -16,7 +16,7 @@ from spmilp.machine.machine import Memory
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.formulation.offsets import Group, groups_in
+from spmilp.solvers.formulation.addresses import Group, groups_in
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.settling import timed_plan
 from spmilp.units import Bytes, ResidencyIdx, TensorIdx, align_up

@@ -19,7 +19,7 @@ from spmilp.policies.onsram.pinned import cores_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.milp.messages import Limits
+from spmilp.solvers.milp.program import Limits
 from tests.policies.small_instances import SMALL, small_instance
 from tests.solvers.chains import chain, star
 

@@ -21,7 +21,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.milp.messages import Limits
+from spmilp.solvers.milp.program import Limits
 from spmilp.solvers.residency.scope import TaskSequence
 from tests.policies.small_instances import SMALL, small_instance
 

@@ -16,10 +16,10 @@ from spmilp.solvers.common import known_bounds
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.known_bounds import KnownBounds
-from spmilp.solvers.cpsat.model import StructureBuilder
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.cpsat.structure import Structure
+from spmilp.solvers.formulation.candidates import Structure
+from spmilp.solvers.formulation.model import StructureBuilder
 from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star

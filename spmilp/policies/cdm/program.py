@@ -11,9 +11,8 @@ from collections import defaultdict
 from spmilp.policies.cdm.data import Accesses
 from spmilp.policies.cdm.iterative import Freedom
 from spmilp.policies.cdm.parts import Event, Placement, Variable
-from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.process import backend_name, run
-from spmilp.solvers.milp.program import Linear, Program, total
+from spmilp.solvers.milp.program import Limits, Linear, Program, total
 
 
 class PlacementProgram:

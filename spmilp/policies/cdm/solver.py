@@ -21,7 +21,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.formulation.addresses import ConflictSet
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.milp.messages import Limits
+from spmilp.solvers.milp.program import Limits
 from spmilp.units import BufferIdx, MemoryIdx
 
 MOST_PARTS = 20_000

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from spmilp.policies.cdm.parts import Charge, Event, Step
 from spmilp.policies.one_after_another import no_way, quickest_transfer
 from spmilp.policies.rammer import waves_of
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.formulation.transfer_options import TransferOption
+from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
 from spmilp.solvers.kernels.records import numbers
 from spmilp.solvers.list_scheduler.orders import round_robin
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx

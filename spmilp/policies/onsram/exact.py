@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from spmilp.policies.onsram.structure import Overwrite, Pins
 from spmilp.policies.onsram.structures import Structures
-from spmilp.solvers.milp.messages import Limits
 from spmilp.solvers.milp.process import backend_name, run
-from spmilp.solvers.milp.program import Linear, Program, total
+from spmilp.solvers.milp.program import Limits, Linear, Program, total
 
 
 class PinningProgram:

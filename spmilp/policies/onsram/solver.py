@@ -9,7 +9,7 @@ from spmilp.policies.onsram.structure import Pins
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.milp.messages import Limits
+from spmilp.solvers.milp.program import Limits
 
 
 class OnSram(Solver):

@@ -45,8 +45,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.formulation.addresses import ConflictSet
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Decisions
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.formulation.transfer_options import TransferOption
+from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 THREADS = 2

@@ -12,7 +12,7 @@ from math import lcm
 from typing import TypeAlias
 
 from spmilp.machine.machine import Machine
-from spmilp.solvers.formulation.transfer_options import TransferOption
+from spmilp.solvers.formulation.tables import TransferOption
 from spmilp.units import Cycles
 
 Token: TypeAlias = Hashable

@@ -5,21 +5,22 @@ from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.cpsat.model import SMALL
-from spmilp.solvers.cpsat.neighbourhoods import improve_around, plan_in_pools
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.parameters import Way
+from spmilp.solvers.cpsat.inquiry import Way
+from spmilp.solvers.cpsat.options import CpSatOptions, CpSatState
 from spmilp.solvers.cpsat.phases import (
     PROOF,
     Budget,
     ProofPhase,
     break_ties,
     find_plans,
+    improve_around,
+    plan_in_pools,
     retime,
 )
-from spmilp.solvers.cpsat.state import NAME, SearchState
+from spmilp.solvers.formulation.model import SMALL
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 
+NAME = "cpsat"
 DEFAULTS = CpSatOptions()
 
 PLANS = Budget(0.75)
@@ -44,12 +45,12 @@ class CpSatSolver(Solver):
     1. *Retiming*: the plan's decisions are kept, its times chosen anew.
     2. *Loads*: a small relaxation (:mod:`~spmilp.solvers.cpsat.load_relaxation`) is asked for
        anything better; where it puts the tasks, a plan is looked for.
-    3. *Neighbourhoods* of the best plan (:mod:`~spmilp.solvers.cpsat.neighbourhoods`), each kind
+    3. *Neighbourhoods* of the best plan (:mod:`~spmilp.solvers.cpsat.phases`), each kind
        as often as it pays.
     4. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
        are found by packing; a set of residencies that has none gets its addresses into the model.
     5. *Proof*: a relaxation that no number of residencies limits (see
-       :class:`~spmilp.solvers.cpsat.structure.Lifecycle`), without addresses, is searched for
+       :class:`~spmilp.solvers.formulation.structure.Lifecycle`), without addresses, is searched for
        anything better. Where its best solution needs more residencies than the plans may have, they
        get them, and the search begins again. As long as the small relaxation is not through, that
        goes on instead.
@@ -73,7 +74,8 @@ class CpSatSolver(Solver):
         start = ListScheduler().search_within_pins(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
-        state = SearchState(context, self._settings, start)
+        state = CpSatState(context, self._settings, start, NAME)
+        state.clock.deterministic = self._settings.deterministic_limit
         for plan in (start.plan, context.valid_hint):
             if plan is not None and context.accepts(plan):
                 state.offer(plan)
@@ -82,7 +84,7 @@ class CpSatSolver(Solver):
                 self._search(state)
         return _result(state, start)
 
-    def _search(self, state: SearchState) -> None:
+    def _search(self, state: CpSatState) -> None:
         """Improve and prove the first objective, then improve the others in turn."""
         pairs = len(state.problem.slices) * len(state.problem.machine.memories) ** 2
         seconds = STRUCTURES * state.clock.pace.seconds(Step.STRUCTURE, pairs)
@@ -107,7 +109,7 @@ class CpSatSolver(Solver):
         self._find_and_prove(state, proofs)
         break_ties(state)
 
-    def _find_and_prove(self, state: SearchState, proofs: ProofPhase) -> None:
+    def _find_and_prove(self, state: CpSatState, proofs: ProofPhase) -> None:
         """Search plans and proofs in turn, with more candidates each time a proof needs them."""
         small = len(state.problem.tasks) <= SMALL
         while not state.is_done and not state.clock.is_over(PROOF.share):
@@ -127,7 +129,7 @@ def _plans(exact: bool, small: bool) -> Budget:
     return PLANS_OF_SMALL if small else PLANS
 
 
-def _result(state: SearchState, start: SolverResult) -> SolverResult:
+def _result(state: CpSatState, start: SolverResult) -> SolverResult:
     plan, bound = state.incumbent.plan, state.incumbent.bound
     if plan is not None:
         options = (("model", state.note),) if state.note else ()

@@ -1,18 +1,24 @@
-"""What the exact models of ``cpsat``, ``milp`` and ``residency`` share, without any solver library.
+"""One exact formulation, which ``cpsat`` solves, ``milp`` writes as rows, and others borrow from.
 
 From a problem to what a model may decide:
 
-- :mod:`.tables`: a problem's lookups: pools of equal cores, readers and writers, blocks of memory.
-- :mod:`.transfer_options`: the transfers that a machine offers for a slice, with cycles and costs.
-- :mod:`.places`: which slices lie inside a DRAM tensor, and which of them share elements.
-- :mod:`.candidates`: in which memories a residency of a slice can be of use.
+- :mod:`.tables`: a problem's lookups: pools of equal cores, readers and writers, blocks of memory,
+  places in tensors, and the transfers that a machine offers for a slice.
+- :mod:`.candidates`: which residencies there may be, and what can fill and use each: in the whole
+  problem or around a plan.
+
+The model, in the terms of CP-SAT (only these modules load it):
+
+- :mod:`.variables`, :mod:`.constraints` (the table of contents of the constraints),
+  :mod:`.capacity`, :mod:`.objective`.
+- :mod:`.strengthen`: rows and orders that only make the search faster, each with its switch.
+- :mod:`.model` puts them together, with more residencies where a proof needs them.
 
 From a solution back to a plan:
 
+- :mod:`.translation`: a plan into the model as a hint, and a solution out of it.
 - :mod:`.extraction`: what a solution decides, as plain integers, to a plan that has times but no
   addresses yet.
-- :mod:`.addresses`: addresses for such a plan, or a set of residencies that has none; by
-  :mod:`.offsets` and, where both ends of transfers must be congruent,
-  :mod:`.joint_packing` (the only module that imports OR-Tools, and only when it is needed).
-- :mod:`.infeasibility`: why there is no plan, in words.
+- :mod:`.addresses`: addresses for such a plan, or a set of residencies that has none.
+- :mod:`.state`: the best plan of a search and what is proven, or why there is no plan.
 """

@@ -1,10 +1,20 @@
 """Candidate residencies, and the memories in which a slice has any."""
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.units import BufferIdx, MemoryIdx, SliceIdx
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.plan import Plan, Residency
+from spmilp.problem.problem import Problem
+from spmilp.solvers.formulation.tables import (
+    ProblemTables,
+    SliceInMemory,
+    TransferOption,
+    overlapping_places,
+)
+from spmilp.units import BufferIdx, Cycles, EngineIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 
 class CandidateResidency(NamedTuple):
@@ -13,6 +23,9 @@ class CandidateResidency(NamedTuple):
     slice: SliceIdx
     memory: MemoryIdx
     number: int
+
+    def __str__(self) -> str:
+        return f"slice{self.slice},{self.memory},{self.number}"
 
 
 class CandidateMemories:
@@ -103,3 +116,536 @@ class CandidateMemories:
         return self._tables.fits(slice_, destination) and bool(
             self._tables.transfers.out_of(holder, slice_, source, destination)
         )
+
+
+class Reading:
+    """The residencies of a plan that something needs, numbered as candidates.
+
+    Attributes
+    ----------
+    key
+        The candidate that each needed residency is. What is there at cycle 0 is part of the whole
+        buffer's.
+    counts
+        How many residencies a slice has in a memory.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self.problem = problem
+        self.plan = plan
+        self.needed = self._needed()
+        self.key: dict[ResidencyIdx, CandidateResidency] = {}
+        self.counts: dict[SliceInMemory, int] = {}
+        self._number()
+
+    def valid(self, residency: ResidencyIdx) -> Cycles:
+        """Return the cycle from which a residency is valid."""
+        one = self.plan.residencies[residency]
+        if one.filled_by_task is not None:
+            return self.plan.placements[one.filled_by_task].end
+        if one.filled_by_transfer is not None:
+            return self.plan.transfers[one.filled_by_transfer].end
+        return one.start
+
+    def pairs_in_place(self) -> Iterator[tuple[TaskIdx, ResidencyIdx, ResidencyIdx]]:
+        """Yield the task, operand and result of each pair that shares bytes."""
+        for placement in self.plan.placements:
+            task = self.problem.tasks[placement.task]
+            for read, written in task.in_place:
+                old = placement.reads[task.reads.index(read)]
+                new = placement.writes[task.writes.index(written)]
+                one, other = self.plan.residencies[old], self.plan.residencies[new]
+                same = (one.memory, one.offset, one.slice) == (other.memory, other.offset, read)
+                if same and one.end > other.start:
+                    yield task.index, old, new
+
+    def _needed(self) -> set[ResidencyIdx]:
+        waiting = [r for p in self.plan.placements for r in (*p.reads, *p.writes)]
+        waiting += [*self._outputs(), *self._residents()]
+        needed: set[ResidencyIdx] = set()
+        while waiting:
+            residency = waiting.pop()
+            if residency in needed:
+                continue
+            needed.add(residency)
+            filler = self.plan.residencies[residency].filled_by_transfer
+            if filler is not None:
+                waiting.append(self.plan.transfers[filler].source)
+        return needed
+
+    def _outputs(self) -> Iterator[ResidencyIdx]:
+        """Yield, for each buffer with an end, the residency that is there then."""
+        makespan = self.plan.claim.makespan
+        for residency in self.plan.residencies:
+            if residency.slice is None or residency.slice >= len(self.problem.buffers):
+                continue
+            ends = self.problem.buffers[residency.slice].ends_in
+            if ends == residency.memory and residency.end >= makespan:
+                yield residency.index
+
+    def _residents(self) -> Iterator[ResidencyIdx]:
+        """Yield what is pinned to be resident."""
+        pins = {pin.buffer: pin.memories for pin in self.problem.pins.buffers if pin.resident}
+        for residency in self.plan.residencies if pins else ():
+            if residency.slice is not None and residency.memory in pins.get(residency.slice, ()):
+                yield residency.index
+
+    def _number(self) -> None:
+        together: dict[SliceInMemory, list[Residency]] = defaultdict(list)
+        for index in self.needed:
+            one = self.plan.residencies[index]
+            if one.slice is not None:
+                buffer = self.problem.slices[one.slice].buffer
+                together[buffer if _is_initial(one) else one.slice, one.memory].append(one)
+        for (slice_, memory), some in together.items():
+            some.sort(key=lambda one: (not _is_initial(one), self.valid(one.index), one.index))
+            number = 0
+            for before, one in zip([None, *some], some, strict=False):
+                # All that is there at cycle 0 lies in the whole buffer's first residency.
+                if before is not None and not _is_initial(one):
+                    number += 1
+                self.key[one.index] = CandidateResidency(slice_, memory, number)
+            self.counts[slice_, memory] = number + 1
+
+
+def _is_initial(one: Residency) -> bool:
+    return one.filled_by_task is None and one.filled_by_transfer is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The decisions of one model.
+
+    Parameters
+    ----------
+    pools
+        For each task the pools of cores that it may run in.
+    candidates
+        The candidate residencies; the numbers of a slice in a memory count from 0.
+    lasting
+        Slices in memories where nothing is gained by ever giving them up: their one residency
+        lasts from its filling to the end.
+    conflicts
+        Pairs of candidates whose elements of a DRAM tensor overlap: never both at one time.
+    relaxed
+        Whether the last candidate of a slice in a memory stands for all further ones too, which
+        makes the model a relaxation of the problem; see
+        :class:`~spmilp.solvers.formulation.structure.Lifecycle`.
+    fills, servers
+        When given, the only source of a candidate's transfer with its engine, and the only
+        candidate that serves a read.
+    """
+
+    pools: tuple[tuple[int, ...], ...]
+    candidates: tuple[CandidateResidency, ...]
+    lasting: frozenset[SliceInMemory]
+    conflicts: tuple[tuple[CandidateResidency, CandidateResidency], ...] = ()
+    relaxed: bool = False
+    fills: Mapping[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] | None = None
+    servers: Mapping[tuple[TaskIdx, int], CandidateResidency] | None = None
+
+
+def whole_scope(
+    tables: ProblemTables,
+    memories: CandidateMemories,
+    counts: Mapping[SliceInMemory, int],
+    *,
+    relaxed: bool,
+    ample: bool = True,
+) -> Scope:
+    """Return the scope of the whole problem.
+
+    Parameters
+    ----------
+    counts
+        Residencies of a slice in a memory whose space is short; 1 where nothing is said.
+    ample
+        Whether slices may last in memories that have space for everything at once.
+
+    Notes
+    -----
+    Where a memory has space for all that could ever lie in it, and in a DRAM without limit, one
+    lasting residency is enough: replace those of a slice in such a memory by one, filled by
+    whichever of the fills ends first; nothing else has to give way. The same holds at a place in a
+    DRAM tensor whose elements no other buffer uses. Parts of a buffer at the place of a buffer that
+    a task writes exist in the relaxation only.
+    """
+    unconstrained = _unconstrained(tables, memories) if ample else set[MemoryIdx]()
+    candidates: list[CandidateResidency] = []
+    lasting: set[SliceInMemory] = set()
+    contested = {} if relaxed else _contested(tables, memories)
+    for slice_ in memories.slices():
+        whole = tables.problem.slices[slice_].buffer == slice_
+        for memory in memories.of(slice_):
+            placed = tables.at_place(slice_, memory)
+            if placed and not whole and not (relaxed and _is_moved_there(tables, slice_, memory)):
+                continue
+            limited = tables.capacity[memory] is not None and memory not in unconstrained
+            lasts = slice_ not in contested if placed else not limited
+            count = 1 if lasts else counts.get((slice_, memory), 1)
+            if lasts:
+                lasting.add((slice_, memory))
+            candidates += [CandidateResidency(slice_, memory, n) for n in range(count)]
+    return Scope(
+        pools=tuple(tables.pools_of(task.index) for task in tables.problem.tasks),
+        candidates=tuple(candidates),
+        lasting=frozenset(lasting),
+        conflicts=tuple(_conflicts(tables, candidates, contested)),
+        relaxed=relaxed,
+    )
+
+
+def _is_moved_there(tables: ProblemTables, slice_: SliceIdx, memory: MemoryIdx) -> bool:
+    """Say whether a part may lie by itself at its buffer's place: not if the whole is there."""
+    buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
+    return buffer.starts_in != memory
+
+
+def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[MemoryIdx]:
+    """Return the bounded memories that have space for everything that could lie there."""
+    needed = [0] * len(tables.machine.memories)
+    for slice_ in memories.slices():
+        for memory in memories.of(slice_):
+            if not tables.at_place(slice_, memory):
+                needed[memory] += tables.blocks_of(slice_, memory)
+    for pool in tables.pools:
+        able = (t for t in tables.problem.tasks if t.cycles[pool.kind] is not None)
+        largest = max((task.scratch for task in able), default=0)
+        needed[pool.memory] += len(pool.cores) * tables.blocks(largest, pool.memory)
+    return {
+        memory
+        for memory, capacity in enumerate(tables.capacity)
+        if capacity is not None
+        and needed[memory] <= capacity
+        and memory not in tables.fixed_memories
+    }
+
+
+def _contested(tables: ProblemTables, memories: CandidateMemories) -> dict[SliceIdx, set[SliceIdx]]:
+    """Return the buffers that share elements of a DRAM tensor with others, and which."""
+    buffers = (buffer.index for buffer in tables.problem.buffers)
+    pairs = ((buffer, memory) for buffer in buffers for memory in memories.of(buffer))
+    found = overlapping_places(tables.problem, pairs)
+    return {one: {other for other, _ in others} for (one, _), others in found.items()}
+
+
+def _conflicts(
+    tables: ProblemTables,
+    candidates: list[CandidateResidency],
+    contested: Mapping[SliceIdx, set[SliceIdx]],
+) -> list[tuple[CandidateResidency, CandidateResidency]]:
+    placed: dict[SliceIdx, list[CandidateResidency]] = {}
+    for key in candidates:
+        if key.slice in contested and tables.at_place(key.slice, key.memory):
+            placed.setdefault(key.slice, []).append(key)
+    return [
+        (one, other)
+        for first, others in sorted(contested.items())
+        for second in sorted(others)
+        if first < second
+        for one in placed.get(first, ())
+        for other in placed.get(second, ())
+    ]
+
+
+def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
+    """Return the scope in which every task keeps its pool, and every residency its filling.
+
+    The order on every core, engine and link is free, and so are all times.
+    """
+    plan = reading.plan
+
+    def key_of(residency: ResidencyIdx) -> CandidateResidency:
+        key = reading.key[residency]
+        return key._replace(number=0) if key[:2] in whole.lasting else key
+
+    fills: dict[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] = {}
+    for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
+        if plan.residencies[residency].slice is None:
+            continue
+        filler = plan.residencies[residency].filled_by_transfer
+        given = None
+        if filler is not None:
+            move = plan.transfers[filler]
+            given = (key_of(move.source), move.engine)
+        fills.setdefault(key_of(residency), given)
+    servers: dict[tuple[TaskIdx, int], CandidateResidency] = {
+        (placement.task, position): key_of(residency)
+        for placement in plan.placements
+        for position, residency in enumerate(placement.reads)
+    }
+    return Scope(
+        pools=tuple((pool,) for pool in tables.pools_of_plan(plan)),
+        candidates=tuple(sorted(fills)),
+        lasting=whole.lasting,
+        conflicts=tuple((a, b) for a, b in whole.conflicts if a in fills and b in fills),
+        fills=fills,
+        servers=servers,
+    )
+
+
+def scope_of_residencies(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
+    """Return the scope with the residencies of a plan alone, in which tasks keep their pools.
+
+    What fills a residency and what serves a read is free, and so are all orders and times.
+    """
+    return replace(scope_of_plan(tables, reading, whole), fills=None, servers=None)
+
+
+def scope_around(
+    tables: ProblemTables, whole: Scope, pools: Sequence[int], free: frozenset[TaskIdx]
+) -> Scope:
+    """Return the scope in which tasks keep these pools, the free ones excepted.
+
+    Slices lie only where some task reads or writes them, where they begin and end, and outside of
+    the scratchpads.
+    """
+    kept = tuple(
+        all_pools if task in free else (pools[task],) for task, all_pools in enumerate(whole.pools)
+    )
+    able = [{tables.pools[pool].memory for pool in some} for some in kept]
+    useful: dict[SliceIdx, set[MemoryIdx]] = {}
+    for key in whole.candidates:
+        if key.slice not in useful:
+            useful[key.slice] = set(_useful(tables, able, key.slice))
+    candidates = tuple(key for key in whole.candidates if key.memory in useful[key.slice])
+    known = set(candidates)
+    return replace(
+        whole,
+        pools=kept,
+        candidates=candidates,
+        conflicts=tuple((a, b) for a, b in whole.conflicts if a in known and b in known),
+    )
+
+
+def _useful(
+    tables: ProblemTables, able: Sequence[set[MemoryIdx]], slice_: SliceIdx
+) -> Iterator[MemoryIdx]:
+    buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
+    yield from (
+        memory.index
+        for memory in tables.machine.memories
+        if memory.kind is not MemoryKind.SPM
+        or memory.index in (buffer.starts_in, buffer.ends_in)
+        or tables.is_resident(slice_, memory.index)
+    )
+    whole = slice_ == buffer.index
+    for one in (slice_, *(tables.parts[slice_] if whole else ())):
+        for task, _ in tables.readers[one]:
+            yield from able[task]
+    writer = tables.writers[buffer.index]
+    if whole and writer is not None:
+        yield from able[writer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifecycle:
+    """How one candidate residency can come about, and whether it ends.
+
+    Parameters
+    ----------
+    initial
+        It is there at cycle 0.
+    writer
+        The task that may write it here.
+    sources
+        The residencies from which a transfer may fill it.
+    options
+        The transfers that may do so.
+    roots
+        The residencies whose multicast may fill it too, with the root's transfers that can.
+    lasting
+        It is kept from its filling to the end.
+    open
+        It stands for itself and for all later residencies of its slice here. Its own occupies bytes
+        until ``end``; a *late* use is one of a later residency, and occupies bytes while it lasts.
+
+        Any number of residencies of a slice in a memory, numbered by the cycle from which they are
+        valid, so become candidates: one each, and the last, open one for the rest. Whatever uses
+        one of the rest uses the open candidate late: it was valid earlier than what the use really
+        found, and is dispensed from occupying bytes between uses and from further transfers.
+        Nothing that the problem allows is lost, so the optimum of a model with open candidates is a
+        lower bound whatever their number; and a solution of it without late uses is a plan.
+    """
+
+    key: CandidateResidency
+    initial: bool
+    writer: TaskIdx | None
+    sources: tuple[CandidateResidency, ...]
+    options: tuple[TransferOption, ...]
+    roots: tuple[tuple[CandidateResidency, tuple[TransferOption, ...]], ...] = ()
+    lasting: bool
+    open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """All candidates with their sources, and those that may serve each read."""
+
+    scope: Scope
+    lifecycles: dict[CandidateResidency, Lifecycle]
+    servers: dict[tuple[TaskIdx, int], tuple[CandidateResidency, ...]]
+
+    @property
+    def literals(self) -> int:
+        """Roughly how many literals the model has."""
+        lives = self.lifecycles.values()
+        residencies = sum(4 + len(one.sources) + len(one.options) + len(one.roots) for one in lives)
+        return residencies + sum(map(len, [*self.servers.values(), *self.scope.pools]))
+
+    def successive(self) -> Iterator[tuple[CandidateResidency, CandidateResidency]]:
+        """Yield each candidate with the next one of its slice in its memory."""
+        for key in self.lifecycles:
+            following = key._replace(number=key.number + 1)
+            if following in self.lifecycles:
+                yield key, following
+
+    def sequential_cycles(self, tables: ProblemTables) -> Cycles:
+        """Return the cycles of all tasks and transfers one after another, at their slowest."""
+        total = 0
+        for task in tables.problem.tasks:
+            pools = self.scope.pools[task.index]
+            total += max((tables.cycles_on(task.index, pool) for pool in pools), default=0)
+            for position, read in enumerate(task.reads):
+                total += self._slowest_remote_read(tables, task.index, position, read)
+        for lifecycle in self.lifecycles.values():
+            total += max((option.cycles for option in lifecycle.options), default=0)
+        return total
+
+    def _slowest_remote_read(
+        self, tables: ProblemTables, task: TaskIdx, position: int, read: SliceIdx
+    ) -> Cycles:
+        if tables.machine.remote is None:
+            return 0
+        local = {tables.pools[pool].memory for pool in self.scope.pools[task]}
+        sources = {key.memory for key in self.servers[task, position]}
+        found = (tables.remote_cycles(read, a, b) for a in sources for b in local)
+        return max((cycles for cycles in found if cycles is not None), default=0)
+
+
+def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]) -> Structure:
+    """Return the structure of a scope.
+
+    Parameters
+    ----------
+    addressed
+        Memories whose addresses the model knows: there a copy of a slice to another address of the
+        same memory may be of use.
+    """
+    return _Builder(tables, scope, addressed).structure()
+
+
+class _Builder:
+    def __init__(
+        self, tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]
+    ) -> None:
+        self._tables = tables
+        self._scope = scope
+        self._addressed = addressed
+        self._of_slice: dict[SliceIdx, list[CandidateResidency]] = {}
+        for key in scope.candidates:
+            self._of_slice.setdefault(key.slice, []).append(key)
+        self._known = set(scope.candidates)
+
+    def structure(self) -> Structure:
+        lifecycles = {key: self._lifecycle(key) for key in self._scope.candidates}
+        has_multicast = any(engine.multicast for engine in self._tables.machine.engines)
+        if has_multicast and self._scope.fills is None:
+            lifecycles = {
+                key: replace(one, roots=tuple(self._roots(one, lifecycles)))
+                for key, one in lifecycles.items()
+            }
+        return Structure(scope=self._scope, lifecycles=lifecycles, servers=dict(self._servers()))
+
+    def _lifecycle(self, key: CandidateResidency) -> Lifecycle:
+        problem, scope = self._tables.problem, self._scope
+        buffer = problem.buffers[problem.slices[key.slice].buffer]
+        first_of_whole = key.slice == buffer.index and key.number == 0
+        initial = first_of_whole and buffer.starts_in == key.memory
+        lasting = (key.slice, key.memory) in scope.lasting
+        is_last = key._replace(number=key.number + 1) not in self._known
+        sources, options = ((), ()) if initial else self._sources(key)
+        return Lifecycle(
+            key=key,
+            initial=initial,
+            writer=self._writer(key) if first_of_whole else None,
+            sources=sources,
+            options=options,
+            lasting=lasting,
+            open=scope.relaxed
+            and not lasting
+            and is_last
+            and not self._tables.is_resident(key.slice, key.memory),
+        )
+
+    def _writer(self, key: CandidateResidency) -> TaskIdx | None:
+        tables = self._tables
+        writer = tables.writers[key.slice]
+        if writer is None:
+            return None
+        pools = self._scope.pools[writer]
+        return writer if any(tables.pools[p].memory == key.memory for p in pools) else None
+
+    def _sources(
+        self, key: CandidateResidency
+    ) -> tuple[tuple[CandidateResidency, ...], tuple[TransferOption, ...]]:
+        transfers = self._tables.transfers
+        if self._scope.fills is not None and key in self._scope.fills:
+            given = self._scope.fills[key]
+            if given is None:
+                return (), ()
+            source, engine = given
+            able = transfers.between(key.slice, source.memory, key.memory)
+            return (source,), tuple(option for option in able if option.engine == engine)
+        options: dict[TransferOption, None] = {}
+        sources = []
+        for source in self._possible_sources(key):
+            found = transfers.out_of(source.slice, key.slice, source.memory, key.memory)
+            if found:
+                sources.append(source)
+                options.update(dict.fromkeys(found))
+        return tuple(sources), tuple(options)
+
+    def _possible_sources(self, key: CandidateResidency) -> Iterator[CandidateResidency]:
+        for holder in self._tables.holders(key.slice):
+            for source in self._of_slice.get(holder, ()):
+                same = source[:2] == key[:2]
+                if not same or (key.memory in self._addressed and source.number < key.number):
+                    yield source
+
+    def _roots(
+        self, one: Lifecycle, lifecycles: dict[CandidateResidency, Lifecycle]
+    ) -> Iterator[tuple[CandidateResidency, tuple[TransferOption, ...]]]:
+        """Yield the residencies in lower memories whose multicast can fill this one too.
+
+        The destinations of a transfer lie in different memories, so the one in the lowest memory
+        can stand for the transfer.
+        """
+        for root in self._of_slice[one.key.slice]:
+            if root.memory < one.key.memory and not one.initial:
+                options = tuple(o for o in lifecycles[root].options if self._can_join(o, one.key))
+                if options:
+                    yield root, options
+
+    def _can_join(self, option: TransferOption, key: CandidateResidency) -> bool:
+        engine = self._tables.machine.engines[option.engine]
+        serves = engine.multicast and engine.serves(option.source, key.memory)
+        return serves and self._tables.routes.between(option.source, key.memory) is not None
+
+    def _servers(
+        self,
+    ) -> Iterator[tuple[tuple[TaskIdx, int], tuple[CandidateResidency, ...]]]:
+        tables, scope = self._tables, self._scope
+        for task in tables.problem.tasks:
+            local = {tables.pools[pool].memory for pool in scope.pools[task.index]}
+            for position, read in enumerate(task.reads):
+                if scope.servers is not None:
+                    yield (task.index, position), (scope.servers[task.index, position],)
+                    continue
+                able = (
+                    key
+                    for holder in tables.holders(read)
+                    for key in self._of_slice.get(holder, ())
+                    if tables.can_serve(read, key.memory, local)
+                )
+                yield (task.index, position), tuple(able)

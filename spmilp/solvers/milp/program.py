@@ -1,11 +1,64 @@
 """A mixed-integer program: expressions with whole coefficients, variables with bounds, rows.
 
-Everything is exact until a solver gets it.
+Everything is exact until a solver gets it, within limits, and gives an outcome.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import monotonic
 from typing import TypeAlias, Union
+
+from spmilp.errors import SpmilpError
+
+LEAST = 0.05
+"""Seconds that a solver gets however late it is."""
+
+
+class TooLargeError(SpmilpError):
+    """The program would be larger than what is worth trying."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of a run; ``None`` for no limit of seconds, or of nodes of HiGHS's search."""
+
+    seconds: float | None
+    threads: int
+    seed: int
+    gap: float = 0.0
+    nodes: int | None = None
+
+    def since(self, began: float) -> "Limits":
+        """Return the limits that are left of a run that began at a monotonic time."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(LEAST, self.seconds - (monotonic() - began)))
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """The result of a run.
+
+    Parameters
+    ----------
+    values
+        Of each variable, as the solver gives them; ``None`` without a solution.
+    bound
+        Proven on the objective; ``None`` when nothing is.
+    infeasible
+        It is proven that there is no solution.
+    complete
+        The run has ended by itself.
+    interrupted
+        The user has asked to stop.
+    """
+
+    values: list[float] | None = None
+    bound: int | None = None
+    infeasible: bool = False
+    complete: bool = False
+    interrupted: bool = False
+
 
 Number: TypeAlias = Union["Linear", int]
 """An expression or a constant."""
@@ -76,8 +129,8 @@ class Variable:
     Parameters
     ----------
     whole
-        Whether it is an integer for the solver. The others (times, offsets) are
-        whole in the plan too; see :mod:`spmilp.solvers.milp.solution`.
+        Whether it is an integer for the solver. The others (times, offsets) are whole in the plan
+        too; see :mod:`spmilp.solvers.milp.rows`.
     """
 
     index: int
@@ -100,9 +153,16 @@ class Program:
 
     Every big-M is computed from the bounds of the very expressions that it separates: it is the
     least number that makes the row say nothing when it is released.
+
+    Parameters
+    ----------
+    most_whole
+        Variables that may have to be integers; ``None`` for no limit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_whole: int | None = None) -> None:
+        self._most_whole = most_whole
+        self._whole = 0
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.objective = Linear()
@@ -113,12 +173,21 @@ class Program:
         return self.number(name, 0, 1, whole=True)
 
     def number(self, name: str, low: int, high: int, *, whole: bool = False) -> Linear:
-        """Return a new variable; a constant if its bounds leave no choice."""
+        """Return a new variable; a constant if its bounds leave no choice.
+
+        Raises
+        ------
+        TooLargeError
+            If it is one more than may have to be integers.
+        """
         if low > high:
             self.is_impossible = True
             high = low
         if low == high:
             return Linear(constant=low)
+        self._whole += whole
+        if self._most_whole is not None and self._whole > self._most_whole:
+            raise too_large(f"at least {self._whole}", self._most_whole)
         index = len(self.variables)
         variable = Variable(index=index, name=f"{name}_{index}", low=low, high=high, whole=whole)
         self.variables.append(variable)
@@ -160,7 +229,10 @@ class Program:
         elif difference.constant:
             self.is_impossible = True
 
-    @property
-    def whole_variables(self) -> int:
-        """How many variables have to be integers."""
-        return sum(variable.whole for variable in self.variables)
+
+def too_large(count: str, most: int) -> TooLargeError:
+    """Return the refusal of a program that has so many variables that have to be integers."""
+    return TooLargeError(
+        f"the MILP would have {count} integer variables > {most}; "
+        "use the solver cpsat, or a smaller problem (about ten tasks)"
+    )

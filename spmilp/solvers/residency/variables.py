@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.formulation.transfer_options import TransferOption
+from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
 from spmilp.solvers.residency.scope import Run
 from spmilp.solvers.residency.use_points import BEGINNING, Location, UsePoint, UsePoints
 from spmilp.units import MemoryIdx, SliceIdx

@@ -11,10 +11,10 @@ from spmilp.checker.check import check
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.cpsat.load_relaxation.model import LoadRelaxation, can_relax
-from spmilp.solvers.cpsat.model import Aim
-from spmilp.solvers.cpsat.reading import Reading
+from spmilp.solvers.cpsat.relaxation import LoadRelaxation, can_relax
 from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.formulation.candidates import Reading
+from spmilp.solvers.formulation.model import Aim
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.oracle.solver import BruteForce

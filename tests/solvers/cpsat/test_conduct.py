@@ -16,8 +16,8 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.cpsat import inquiry
+from spmilp.solvers.cpsat.inquiry import Limits
 from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.parameters import Limits
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star

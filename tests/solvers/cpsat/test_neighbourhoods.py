@@ -9,13 +9,12 @@ from spmilp.checker.check import check
 from spmilp.plan.write import plan_bytes
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.cpsat import inquiry, neighbourhoods
-from spmilp.solvers.cpsat.neighbourhoods import FIRST, MOST, SHARE, Kind, improve_around
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.parameters import Limits, Way
-from spmilp.solvers.cpsat.scope import scope_of_residencies
+from spmilp.solvers.cpsat import inquiry, phases
+from spmilp.solvers.cpsat.inquiry import Limits, Way
+from spmilp.solvers.cpsat.options import CpSatOptions, CpSatState
+from spmilp.solvers.cpsat.phases import FIRST, MOST, SHARE, Kind, improve_around
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.cpsat.state import SearchState
+from spmilp.solvers.formulation.candidates import scope_of_residencies
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
@@ -24,11 +23,12 @@ START = ListScheduler().solve(PROBLEM, SolveOptions())
 LIMIT = 0.3
 
 
-def state_at_start(limit: float = LIMIT) -> SearchState:
+def state_at_start(limit: float = LIMIT) -> CpSatState:
     """Return the state of a search that knows the list scheduler's plan."""
     assert START.plan is not None
     context = SearchContext(PROBLEM, SolveOptions())
-    state = SearchState(context, CpSatOptions(deterministic_limit=limit), START)
+    state = CpSatState(context, CpSatOptions(), START, "cpsat")
+    state.clock.deterministic = limit
     state.offer(START.plan)
     return state
 
@@ -63,7 +63,7 @@ def test_without_any_limit_they_end() -> None:
     start = ListScheduler().solve(problem, SolveOptions())
     assert start.plan is not None
     context = SearchContext(problem, SolveOptions())
-    state = SearchState(context, CpSatOptions(), start)
+    state = CpSatState(context, CpSatOptions(), start, "cpsat")
     state.offer(start.plan)
     improve_around(state)
 
@@ -73,16 +73,16 @@ def test_without_any_limit_they_end() -> None:
 
 def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[int] = []
-    find_plans = neighbourhoods.find_plans
+    find_plans = phases.find_plans
 
-    def interrupted(state: SearchState, *arguments: Any) -> Any:
+    def interrupted(state: CpSatState, *arguments: Any) -> Any:
         assert state.incumbent.plan is not None
         if turns and turns[-1] > state.incumbent.plan.claim.makespan:
             raise KeyboardInterrupt
         turns.append(state.incumbent.plan.claim.makespan)
         return find_plans(state, *arguments)
 
-    monkeypatch.setattr(neighbourhoods, "find_plans", interrupted)
+    monkeypatch.setattr(phases, "find_plans", interrupted)
     options = CpSatOptions(
         deterministic_limit=2 * LIMIT, retime=False, load_relaxation=False, retention=False
     )

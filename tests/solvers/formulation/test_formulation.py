@@ -10,13 +10,18 @@ from spmilp.policies.cosma.network import Network, Operator
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
 from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun, TimedPlan, extract
-from spmilp.solvers.formulation.places import home, overlapping_places
-from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.state import SearchState
+from spmilp.solvers.formulation.strengthen import ModelOptions
+from spmilp.solvers.formulation.tables import ProblemTables, home, overlapping_places
+from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
+from tests.solvers.tiny_problems import tiny_problem
 
 DRAM, SPM = 0, 1
 INPUT, OUTPUT = 0, 1
@@ -156,3 +161,14 @@ def test_when_the_time_is_over_no_addresses_are_looked_for_around_pinned_ones() 
 
     assert isinstance(in_time, Addresses)
     assert isinstance(too_late, ConflictSet)
+
+
+def test_infeasible_comes_with_the_memory_and_the_bytes_short() -> None:
+    problem = tiny_problem(1)
+    start = ListScheduler().solve(problem, SolveOptions())
+    state = SearchState(SearchContext(problem, SolveOptions()), ModelOptions(), start, "test")
+
+    state.conclude_infeasible()
+
+    expected = "no plan exists: spm0 is 8 B short for all operands and results"
+    assert state.infeasible.startswith(expected)

@@ -14,11 +14,9 @@ import pytest
 from spmilp.errors import SpmilpError
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.milp import backend as inside
-from spmilp.solvers.milp import process, search
-from spmilp.solvers.milp.messages import Limits, Outcome
+from spmilp.solvers.milp import process, solver
 from spmilp.solvers.milp.process import run
-from spmilp.solvers.milp.program import Linear, Program, total
-from spmilp.solvers.milp.solution import repaired
+from spmilp.solvers.milp.program import Limits, Outcome, Program, total
 from spmilp.solvers.milp.solver import MilpSolver
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -86,42 +84,6 @@ def test_optimal_is_not_believed_of_a_run_that_a_limit_has_stopped(
     assert found == Outcome(values=[1.0, 1.0], bound=None, infeasible=False, complete=False)
 
 
-def big_m() -> tuple[Program, Linear, Linear, Linear]:
-    """Return two starts of which one is 5 cycles behind the other, whichever."""
-    program = Program()
-    one, other = program.number("one", 0, 1_000_000), program.number("other", 0, 1_000_000)
-    first = program.binary("first")
-    program.at_least(other, one + 5, 1 - first)
-    program.at_least(one, other + 5, first)
-    return program, one, other, first
-
-
-def test_values_that_lean_on_the_tolerance_are_repaired_to_whole_ones() -> None:
-    program, one, other, first = big_m()
-
-    values = repaired(program, [0.0, 3.999, 0.999999])
-
-    assert values is not None
-    assert [part.value(values) for part in (one, other, first)] == [0, 5, 1]
-
-
-def test_integers_that_no_times_go_with_are_no_solution() -> None:
-    program, _, other, _ = big_m()
-    program.at_most(other, 4)
-
-    assert repaired(program, [0.0, 4.0, 1.0]) is None
-    assert repaired(program, [5.0, 0.0, 0.0]) is not None
-
-
-def test_a_cycle_of_orders_is_no_solution() -> None:
-    program = Program()
-    one, other = program.number("one", 0, 90), program.number("other", 0, 90)
-    program.at_least(one, other + 1)
-    program.at_least(other, one + 1)
-
-    assert repaired(program, [0.0, 0.0]) is None
-
-
 def test_pulp_and_its_solvers_stay_out_of_this_process() -> None:
     """OR-Tools and highspy cannot share one; what runs CP-SAT must be able to run HiGHS too."""
     script = (
@@ -146,7 +108,7 @@ def test_a_failure_over_there_says_where_and_the_next_call_works() -> None:
 
 
 def test_a_process_that_is_gone_is_replaced() -> None:
-    process._worker()._process.kill()
+    process._worker().process.kill()
     with pytest.raises((SpmilpError, BrokenPipeError)):
         run(knapsack(), "HiGHS", LIMITS)
 
@@ -172,27 +134,29 @@ def test_a_run_that_ends_at_its_limit_of_nodes_is_not_complete_and_keeps_its_sol
     assert found.bound == 0
 
 
+@pytest.mark.full
 def test_a_process_that_hangs_is_given_up_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LEAST_GRACE", 0.3)
-    os.kill(process._worker()._process.pid, signal.SIGSTOP)
+    os.kill(process._worker().process.pid, signal.SIGSTOP)
     with pytest.raises(process.SolverProcessError, match="does not answer"):
         run(knapsack(), "HiGHS", Limits(seconds=0.1, threads=1, seed=0))
 
     assert run(knapsack(), "HiGHS", LIMITS).bound == 3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("signalled", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_plan_outlives_the_process_of_the_solver(
     signalled: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "LEAST_GRACE", 0.3)
-    real = search.run
+    real = solver.run
 
     def run_and_fail(program: Program, backend: str, limits: Limits) -> Outcome:
-        os.kill(process._worker()._process.pid, signalled)
+        os.kill(process._worker().process.pid, signalled)
         return real(program, backend, replace(limits, seconds=0.1))
 
-    monkeypatch.setattr(search, "run", run_and_fail)
+    monkeypatch.setattr(solver, "run", run_and_fail)
     problem = tiny_problem(80)
     result = MilpSolver().solve(problem, SolveOptions(time_limit=10.0))
 

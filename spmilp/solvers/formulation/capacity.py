@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Memory, MemoryKind
-from spmilp.solvers.cpsat.variables import Interval, Literal, Number, ResidencyVars, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Item
 from spmilp.solvers.formulation.tables import first_blocks
+from spmilp.solvers.formulation.variables import Interval, Literal, Number, ResidencyVars, Variables
 from spmilp.units import Bytes, MemoryIdx, TaskIdx
 
 ConflictSets: TypeAlias = Mapping[MemoryIdx, tuple[frozenset[Item], ...]]
@@ -185,7 +185,9 @@ class CapacityModel:
         here = literals[0]
         if len(literals) > 1:
             here = self._vars.literal(f"task{task} late in {key}")
-            self._model.add_max_equality(here, literals)
+            self._model.add_bool_or([*literals, ~here])
+            for literal in literals:
+                self._model.add_implication(literal, here)
         local = times.memories.get(key.memory)
         if local is None or self._tables.machine.remote is not None:
             both = self._vars.literal(f"task{task} late and local in {key}")

@@ -4,8 +4,8 @@ from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.cpsat.variables import Literal, Number, ResidencyVars, Variables
 from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.variables import Literal, Number, ResidencyVars, Variables
 
 
 class Objectives:

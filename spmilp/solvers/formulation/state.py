@@ -1,28 +1,99 @@
 """The state of one search: what models know, the best plan, what is proven; why there is none."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
 from ortools.sat.python import cp_model
 
 from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Incumbent
-from spmilp.solvers.cpsat.capacity import Addressed, CapacityModel
-from spmilp.solvers.cpsat.constraints import Constraints
-from spmilp.solvers.cpsat.inquiry import Found
-from spmilp.solvers.cpsat.model import Aim, Model, StructureBuilder
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.structure import Structure
-from spmilp.solvers.cpsat.variables import Variables
 from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
-from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.candidates import CandidateResidency, Reading, Structure
+from spmilp.solvers.formulation.capacity import Addressed, CapacityModel
+from spmilp.solvers.formulation.constraints import Constraints
 from spmilp.solvers.formulation.extraction import Decisions, Item, extract
-from spmilp.solvers.formulation.infeasibility import what_cannot_be, what_is_short
+from spmilp.solvers.formulation.model import Aim, Model, StructureBuilder
+from spmilp.solvers.formulation.strengthen import ModelOptions
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.units import Bytes, Cycles, MemoryIdx
+from spmilp.solvers.formulation.variables import Variables
+from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
+
+
+def what_cannot_be(
+    problem: Problem,
+    runs: Callable[[TaskIdx], bool],
+    is_served: Callable[[TaskIdx, int], bool],
+    ends: Callable[[BufferIdx, MemoryIdx], bool],
+) -> str:
+    """Return a task without a core, an operand without a way, or a buffer that cannot end.
+
+    Parameters
+    ----------
+    runs
+        Whether some memory of a core that can run the task has room for each of its results.
+    is_served
+        Whether the read of the task at this position can find its slice anywhere.
+    ends
+        Whether the buffer can be in the memory in which it has to be at the end.
+
+    Returns
+    -------
+    str
+        The first of these, with its bytes and what to do; empty when all is possible.
+    """
+    for task in problem.tasks:
+        if not runs(task.index):
+            largest = max([task.scratch, *(problem.buffers[b].bytes for b in task.writes)])
+            return (
+                f"task {task.name}: no memory of a core that can run it has {largest} B in one "
+                "piece for a result or its scratch; use smaller tiles or a larger scratchpad"
+            )
+        for position, read in enumerate(task.reads):
+            if not is_served(task.index, position):
+                slice_ = problem.slices[read]
+                name = problem.buffers[slice_.buffer].name
+                return (
+                    f"task {task.name}: no engine can bring {name} ({slice_.bytes} B) to a core "
+                    "that can run the task; check the engines' reach, longest transfer, dimensions "
+                    "and congruence"
+                )
+    for buffer in problem.buffers:
+        if buffer.ends_in is not None and not ends(buffer.index, buffer.ends_in):
+            name = problem.machine.memories[buffer.ends_in].name
+            return f"buffer {buffer.name} ({buffer.bytes} B): no engine can bring it to {name}"
+    return ""
+
+
+def what_is_short(problem: Problem, short: Mapping[MemoryIdx, Bytes] | None) -> str:
+    """Return which memories have too few bytes.
+
+    Parameters
+    ----------
+    short
+        The bytes that each needs more, at the least; ``None`` when they are not known.
+    """
+    if short is None and problem.pins:
+        kinds = ", ".join(sorted(problem.pins.kinds()))
+        return f"no plan keeps to all pins ({kinds}): leave some out"
+    if short is None:
+        return "no plan exists: the tasks' operands and results do not fit the memories"
+    wanted = {memory: size for memory, size in sorted(short.items()) if size}
+    if not wanted:
+        return "no plan exists: reserved ranges leave no piece that is long enough"
+    memories = problem.machine.memories
+    lacking = " and ".join(f"{memories[m].name} is {size} B short" for m, size in wanted.items())
+    return (
+        f"no plan exists: {lacking} for all operands and results that have to lie there at one "
+        "time, in any order of the tasks; use smaller tiles or a larger memory"
+    )
+
 
 SECONDS = 10.0
 """Deterministic time for finding out how many bytes are short."""
@@ -60,16 +131,44 @@ def _bytes_short(
     return {m: solver.value(more) * memories[m].alignment for m, more in capacity.growth.items()}
 
 
-NAME = "cpsat"
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """What a run has found.
+
+    Parameters
+    ----------
+    infeasible
+        It is proven that the model has no solution.
+    complete
+        The search has come to its end: the best solution is the model's best.
+    bound
+        Proven on the model's objective; ``None`` when nothing is known.
+    solutions
+        The last few, the best one last.
+    interrupted
+        The user has asked to stop.
+    """
+
+    infeasible: bool = False
+    complete: bool = False
+    bound: int | None = None
+    solutions: list[Decisions] = field(default_factory=list)
+    interrupted: bool = False
+    deterministic: float = 0.0
 
 
-class SearchState:
+Options = TypeVar("Options", bound=ModelOptions)
+
+
+class SearchState(Generic[Options]):
     """What every step of one search reads and changes.
 
     Parameters
     ----------
     start
         The list scheduler's answer: its bound, and the reason if it has no plan.
+    name
+        Of the solver.
 
     Attributes
     ----------
@@ -79,18 +178,20 @@ class SearchState:
         What the plan is to say of how it was made.
     """
 
-    def __init__(self, context: SearchContext, settings: CpSatOptions, start: SolverResult) -> None:
+    def __init__(
+        self, context: SearchContext, settings: Options, start: SolverResult, name: str
+    ) -> None:
         self.context = context
+        self.name = name
         self.problem = context.problem
         self.clock = context.clock
-        self.clock.deterministic = settings.deterministic_limit
         self.settings = settings
         self.tables = ProblemTables(self.problem)
         self.order = self.problem.objective.order
         self.builder = StructureBuilder(self.tables, settings)
         self.builder.ample = self.order[0] is not Quantity.PEAK_SPM
         self.incumbent = Incumbent(
-            context, Bound(start.bound_source, self.order[0], start.bound), NAME
+            context, Bound(start.bound_source, self.order[0], start.bound), name
         )
         self.infeasible = ""
         self.note = ""
@@ -191,7 +292,7 @@ class SearchState:
         found = find_addresses(self.tables, timed, low=low, clock=self.context.clock)
         if isinstance(found, ConflictSet):
             return found
-        self.offer(found.plan(self.tables, timed, self.incumbent.bound, NAME))
+        self.offer(found.plan(self.tables, timed, self.incumbent.bound, self.name))
         return None
 
     def learn(self, conflict: ConflictSet) -> bool:

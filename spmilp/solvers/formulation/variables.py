@@ -6,11 +6,9 @@ from typing import Any, TypeAlias
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.cpsat.structure import Lifecycle, Structure
-from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.candidates import CandidateResidency, Lifecycle, Structure
 from spmilp.solvers.formulation.extraction import Item
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.formulation.transfer_options import TransferOption
+from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
 from spmilp.units import Cycles, LinkIdx, MemoryIdx, TaskIdx
 
 Literal: TypeAlias = Any

@@ -7,21 +7,22 @@ from dataclasses import dataclass, field
 from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.cpsat.capacity import Addressed, CapacityModel
-from spmilp.solvers.cpsat.constraints import Constraints
-from spmilp.solvers.cpsat.hints import add_hints
-from spmilp.solvers.cpsat.multicast import rates_differ
-from spmilp.solvers.cpsat.objective import Objectives
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.reading import Reading
-from spmilp.solvers.cpsat.scope import Scope, whole_scope
-from spmilp.solvers.cpsat.strengthen import strengthen
-from spmilp.solvers.cpsat.structure import Structure, structure_of
-from spmilp.solvers.cpsat.symmetry import use_memories_in_order
-from spmilp.solvers.cpsat.variables import Variables
-from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
-from spmilp.solvers.formulation.places import SliceInMemory
-from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.formulation.candidates import (
+    CandidateMemories,
+    CandidateResidency,
+    Reading,
+    Scope,
+    Structure,
+    structure_of,
+    whole_scope,
+)
+from spmilp.solvers.formulation.capacity import Addressed, CapacityModel
+from spmilp.solvers.formulation.constraints import Constraints, rates_differ
+from spmilp.solvers.formulation.objective import Objectives
+from spmilp.solvers.formulation.strengthen import ModelOptions, strengthen, use_memories_in_order
+from spmilp.solvers.formulation.tables import ProblemTables, SliceInMemory
+from spmilp.solvers.formulation.translation import add_hints
+from spmilp.solvers.formulation.variables import Variables
 from spmilp.units import Cycles, MemoryIdx
 
 SMALL = 12
@@ -38,7 +39,7 @@ class StructureBuilder:
         packing shows that reserved ranges or the peak stand against it.
     """
 
-    def __init__(self, tables: ProblemTables, settings: CpSatOptions) -> None:
+    def __init__(self, tables: ProblemTables, settings: ModelOptions) -> None:
         self._tables = tables
         self._settings = settings
         self._memories = CandidateMemories(tables)
@@ -149,7 +150,7 @@ class Model:
         structure: Structure,
         aim: Aim,
         addressed: Addressed,
-        settings: CpSatOptions,
+        settings: ModelOptions,
     ) -> None:
         self.cp = cp_model.CpModel()
         self.variables = Variables(self.cp, tables, structure, aim.horizon)
