@@ -11,9 +11,8 @@ from spmilp.errors import ArgumentError, DoesNotFitError, FileError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.frontend.passes import passes_from
-from spmilp.hint import Hint, HintedTiles, tiles_of
+from spmilp.hint import Hint, tiles_of
 from spmilp.lowering.learned import read_cost_model
-from spmilp.lowering.tiling import Tilings
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
@@ -24,21 +23,11 @@ from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.result import Origin
-from spmilp.solvers.common.clock import Clock
-from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_tiles
+from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.given_tiles import pinned_tilings
 from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.search import (
-    MOST_TASKS_EVALUATED,
-    MOST_WITHIN_TIME,
-    TileSearch,
-    coarse_problem,
-    fast_initial_problem,
-    first_choice_in_time,
-    search_tilings,
-)
-from spmilp.tile_selection.smaug import smaug_problem
+from spmilp.tile_selection.settings import TileOptions
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.watch import SILENT, Observer, Stage, Watch
 
@@ -49,9 +38,6 @@ MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 """A preset's name, a file, or a machine; ``None`` for :data:`DEFAULT_MACHINE`."""
 
 DEFAULT_MACHINE = "mesh4x4"
-
-SHARE_OF_TILES = 0.4
-"""Of the time limit, for the search for tile sizes that goes before the solver."""
 
 BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
 
@@ -138,9 +124,10 @@ def _network_source(
     # The name has to hold in another folder, too.
     name = model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
     pinned = pinned_tilings(network, options.pins.tiles)
+    objective = options.objective or Quantity.MAKESPAN
     return NetworkSource(
         origin=Origin(model=name, dim=options.dim, network=network),
-        subject=_subject(network, target, options.objective or Quantity.MAKESPAN, pinned),
+        subject=NetworkOnMachine.of(network, target, objective, pinned),
         target=target,
     )
 
@@ -186,17 +173,19 @@ def start_of(source: ProblemSource | NetworkSource, options: Options, watch: Wat
     hinted = None if options.hint is None else tiles_of(options.hint, subject, target)
     if hinted is not None and hinted.reason:
         warn(f"{hinted.reason}; its tiles alone are tried")
-    how = _tile_search(options, watch)
+    how = _tile_options(options, watch)
+    planned, start = (None, None) if hinted is None else (hinted.tiled, hinted.tilings)
     tiled: TiledProblem | None = None
     if options.lock is not None:
         tilings = options.lock.tilings(subject.network) | subject.pinned
         within = replace(subject, pinned=tilings)
         is_whole = len(tilings) == len(subject.network.groups)
         try:
-            tiled = _lowered(within, Tiles.FIRST if is_whole else how, watch.clock, hinted)
+            within_lock = replace(how, how=Tiles.FIRST) if is_whole else how
+            tiled = choose_tiles(within, within_lock, watch.clock, known=planned, start=start)
         except (DoesNotFitError, PinError) as error:
             warn(f"{options.lock.name}: its tiles are none for this machine: {error}")
-    tiled = tiled or _lowered(subject, how, watch.clock, hinted)
+    tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
     if options.cost_model is not None and source.origin is not None:
         from spmilp.calibration.coverage import what_lies_outside
 
@@ -225,86 +214,12 @@ def _plan_within_pins(hint: Hint, problem: Problem, watch: Watch) -> Plan | None
         return None
 
 
-def _tile_search(options: Options, watch: Watch) -> TileSearch | Tiles:
-    if options.tiles is not Tiles.SEARCH:
-        return options.tiles
-    seconds = None if math.isinf(options.time_limit) else options.time_limit * SHARE_OF_TILES
+def _tile_options(options: Options, watch: Watch) -> TileOptions:
     # The schedules by which tiles are chosen know of no other pins than tiles.
     on_better = watch.better_tiles if options.pins.are_of_tiles_alone else SILENT.on_tiles
-    return TileSearch(
-        seconds=seconds,
-        tasks=MOST_TASKS_EVALUATED if seconds is None else MOST_WITHIN_TIME,
+    return TileOptions(
+        how=options.tiles,
+        time_limit=None if math.isinf(options.time_limit) else options.time_limit,
         justifies=options.solver == DEFAULT_SOLVER,
         on_better=on_better,
-    )
-
-
-def lower_network(
-    network: Network,
-    target: MachineFile,
-    objective: Quantity = Quantity.MAKESPAN,
-    tile_search: TileSearch | Tiles = Tiles.FIRST,
-    clock: Clock | None = None,
-    hint: HintedTiles | None = None,
-    pinned: Tilings | None = None,
-) -> TiledProblem:
-    """Choose tile sizes and lower to a problem that carries the hashes of both files."""
-    subject = _subject(network, target, objective, pinned)
-    return _lowered(subject, tile_search, clock or Clock(None), hint)
-
-
-def _lowered(
-    subject: NetworkOnMachine,
-    tile_search: TileSearch | Tiles,
-    clock: Clock,
-    hint: HintedTiles | None,
-) -> TiledProblem:
-    """Choose tile sizes and lower.
-
-    The first choice is by an estimate; with a ``tile_search`` others are tried and evaluated by the
-    list scheduler's plans, the best of which is kept. An interrupt ends that search; before the
-    first schedule it passes on. Where there is no time for the first choice, tiles are as large as
-    memories allow.
-    """
-    refuse_too_many_tiles(subject.network, subject.machine)
-    if tile_search is Tiles.SMAUG:
-        return TiledProblem(problem=smaug_problem(subject))
-    search = None if isinstance(tile_search, Tiles) else tile_search
-    if tile_search is Tiles.SEARCH:
-        search = TileSearch()
-    quick, start = (None, None) if hint is None else (hint.tiled, hint.tilings)
-    quickest = CoarseTilings(subject.network, subject.machine)
-    try:
-        if search is not None:
-            quick = quick or fast_initial_problem(subject, search, clock, quickest)
-        first = first_choice_in_time(subject, clock, quickest, has_plan=quick is not None)
-    except KeyboardInterrupt:
-        if quick is None:
-            raise
-        return replace(quick, interrupted=True)
-    if first is None:
-        return replace(quick or coarse_problem(subject, quickest, search), is_fallback=True)
-    if search is None and quick is None and start is None:
-        return TiledProblem(problem=first.lower(first.tilings))
-    limits = search or TileSearch(problems=1 if start is None else 2)
-    found = search_tilings(first, limits, quick, clock, start)
-    is_first = quick is not None and found.problem is quick.problem
-    return replace(found, is_fallback=is_first and hint is None)
-
-
-def _subject(
-    network: Network, target: MachineFile, objective: Quantity, pinned: Tilings | None
-) -> NetworkOnMachine:
-    learned = {kind.measured.sha256 for kind in target.machine.kinds if kind.measured is not None}
-    return NetworkOnMachine(
-        network=network,
-        machine=target.machine,
-        objective=Objective.of(objective),
-        sources=(
-            ("model", network.sha256),
-            ("machine", target.sha256),
-            *(("cost model", sha256) for sha256 in sorted(learned)),
-            *network.passes.sources,
-        ),
-        pinned=pinned or {},
     )

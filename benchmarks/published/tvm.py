@@ -13,7 +13,9 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.machine.read import MachineFile, load_machine
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.source import load, lower_network
+from spmilp.source import load
+from spmilp.tile_selection.choose import choose_tiles
+from spmilp.tile_selection.first_choice import NetworkOnMachine
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet18_f32.onnx"
 SOLVERS = ("tvm:serial", "tvm", "list")
@@ -86,7 +88,7 @@ def convolutions() -> Iterator[Network]:
 
 def _cycles(network: Network, machine: MachineFile) -> dict[str, float]:
     """Return makespans by solver, and the cycles of the multiplications alone."""
-    problem = lower_network(network, machine).problem
+    problem = choose_tiles(NetworkOnMachine.of(network, machine)).problem
     _, weights, result = network.tensors.values()
     found: dict[str, float] = {"ideal": prod(result.shape) * prod(weights.shape[1:]) / 256}
     for solver in SOLVERS:

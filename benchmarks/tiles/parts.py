@@ -92,9 +92,9 @@ def open_addresses() -> Iterable[Any]:
     """Schedules of the search have addresses, and the solver behind it begins with such."""
     from spmilp.solvers import auto
     from spmilp.solvers.lns import solver
-    from spmilp.tile_selection import open_values
+    from spmilp.tile_selection import evaluation
 
-    for module in (auto, solver, open_values):
+    for module in (auto, solver, evaluation):
         yield patch.object(module, "can_be_open", lambda _: False)
 
 

@@ -20,8 +20,9 @@ from spmilp.machine.read import load_machine
 from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.source import load
 from spmilp.tile_selection import evaluation
-from spmilp.tile_selection import search as tile_search
+from spmilp.tile_selection.choose import search_tilings
 from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.settings import SEARCH, TileOptions
 
 NO_LIMIT = 1 << 62
 
@@ -57,8 +58,8 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     first = first_choice(network, machine)
     # Once before the clock starts, which loads compiled code.
     value = least_value(lower(network, machine, first.tilings))
-    limits = tile_search.TileSearch(seconds=seconds, tasks=NO_LIMIT)
-    tiled = tile_search.search_tilings(first, limits)
+    limits = TileOptions(time_limit=seconds / SEARCH.share, tasks=NO_LIMIT)
+    tiled = search_tilings(first, limits)
     if value is None or tiled.value is None:
         raise SystemExit(f"{network.name} on {machine.name}: no schedule")
     return roofline(network, machine).cycles, value, tiled.value, len(tiled.problem.tasks)

@@ -266,7 +266,7 @@ def _known_statistics(folder: Path) -> dict[str, ProblemStatistics]:
         return {}
 
 
-ROOTS = ("bench/make.py", "registry.py", "checker/check.py", "tile_selection/search.py")
+ROOTS = ("bench/make.py", "registry.py", "checker/check.py", "tile_selection/choose.py")
 """From these files, imports lead to all code that problems, plans and verdicts depend on."""
 
 

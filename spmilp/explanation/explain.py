@@ -25,7 +25,9 @@ from spmilp.report.explanation import Explanation
 from spmilp.report.summary import network_name
 from spmilp.result import Result, checked
 from spmilp.solvers.base import SolveOptions
-from spmilp.source import DEFAULT_MACHINE, load, lower_network
+from spmilp.source import DEFAULT_MACHINE, load
+from spmilp.tile_selection.choose import choose_tiles
+from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.units import Cycles
 
 SOLVER = "list"
@@ -130,7 +132,7 @@ def _of_model(
     network, _ = load(model, file, dim=dim)
 
     def problem_on(machine: Machine) -> Problem:
-        return lower_network(network, as_machine_file(machine)).problem
+        return choose_tiles(NetworkOnMachine.of(network, as_machine_file(machine))).problem
 
     def plan_on(machine: Machine) -> Cycles | None:
         return _listed(problem_on(machine)).makespan

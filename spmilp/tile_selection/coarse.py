@@ -1,12 +1,12 @@
 """Tilings chosen without an estimate: the quickest plans, and tiles cut anew until they fit."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.groups import class_of, reduction_length, splittable_axes
+from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling, Tilings
@@ -22,27 +22,25 @@ FIRST_WORKING_SET = 0.7
 MOST_TILES = 200_000
 """Of all groups, where memories can hold no larger ones: of more no plan could be made in hours."""
 
-MOST_PAIRS = 400_000
-"""Of tiles of a group and of one that it reads: of more it takes too long to make a problem."""
 
-
-def fast_initial_tilings(network: Network, machine: Machine) -> Tilings | None:
+def fast_initial_tilings(counts: PieceCounts) -> Tilings | None:
     """Return a tiling for each group, by index: a tile for each core, or as many as fit.
 
     The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
     where tiles become so many that the plan would not come soon.
     """
-    capacity, cores = int(FIRST_WORKING_SET * machine_rates(machine).least_share), machine.cores
-
-    def first_fitting(model: GroupModel) -> Tiling | None:
-        start = one_tile_for_each(model, len(cores))
-        found = (
-            TileShrinker(model, splits).until_it_fits(start, capacity) for splits in (False, True)
-        )
-        return next(filter(None, found), None)
-
-    found = _tilings(network, machine, first_fitting)
-    return None if found is None or pairs_of_tiles(network, found) > MOST_PAIRS else found
+    machine = counts.machine
+    capacity = int(FIRST_WORKING_SET * machine_rates(machine).least_share)
+    choice = CoarseChoice(counts, capacity)
+    found: Tilings = {}
+    for group in counts.network.groups:
+        model = counts.model(group)
+        start = one_tile_for_each(model, len(machine.cores))
+        tiling = next(choice.fitting(model, [start]), None)
+        if tiling is None:
+            return None
+        found[group.index] = tiling
+    return None if counts.of_all(found) > MOST_PIECES else found
 
 
 def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
@@ -69,33 +67,6 @@ def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
 def tasks_of(tilings: Mapping[int, Tiling]) -> int:
     """Return about how many tasks a network has under tilings; never fewer than there are."""
     return sum(prod(tiling.counts) * tiling.parts for tiling in tilings.values())
-
-
-def pairs_of_tiles(network: Network, tilings: Mapping[int, Tiling]) -> int:
-    """Return how many tiles of one group there may be for those of another that reads it."""
-    tiles = {group.output: prod(tilings[group.index].counts) for group in network.groups}
-    return sum(
-        tiles[group.output] * tilings[group.index].parts * tiles.get(name, 1)
-        for group in network.groups
-        for name in group.inputs
-    )
-
-
-def _tilings(
-    network: Network, machine: Machine, choose: Callable[[GroupModel], Tiling | None]
-) -> Tilings | None:
-    """Return what is chosen for each group; ``None`` where nothing is for one of them."""
-    cache: dict[Hashable, Tiling | None] = {}
-    found: Tilings = {}
-    for group in network.groups:
-        kind = class_of(network, group)
-        if kind not in cache:
-            cache[kind] = choose(GroupModel(network, group, machine))
-        tiling = cache[kind]
-        if tiling is None:
-            return None
-        found[group.index] = tiling
-    return found
 
 
 def one_tile_for_each(model: GroupModel, cores: int) -> Tiling:
@@ -236,9 +207,9 @@ class CoarseChoice:
             yield now
         key = id(model)
         if key not in self._usual:
-            self._usual[key] = list(self._fitting(model, _usual(model, self._cores)))
+            self._usual[key] = list(self.fitting(model, _usual(model, self._cores)))
         yield from self._usual[key]
-        yield from self._fitting(model, dict.fromkeys(self._matching(group, model)))
+        yield from self.fitting(model, dict.fromkeys(self._matching(group, model)))
 
     def _matching(self, group: Group, model: GroupModel) -> Iterator[Tiling]:
         """Yield tilings as large as those of the groups that it reads, or that read it."""
@@ -257,7 +228,7 @@ class CoarseChoice:
                 drivers = other.drivers.get(other.group.inputs[position], {})
                 yield _along(model, {axis: of_axes[drivers[axis]] for axis in drivers})
 
-    def _fitting(self, model: GroupModel, starts: Iterable[Tiling]) -> Iterator[Tiling]:
+    def fitting(self, model: GroupModel, starts: Iterable[Tiling]) -> Iterator[Tiling]:
         """Yield what becomes of tilings when they are cut further until their tiles fit."""
         for start in starts:
             for splits_reduction in (False, True):
@@ -467,4 +438,4 @@ class _FittingChoice(CoarseChoice):
             self._capacity = self._limits[group.index] >> halving
             self._usual.clear()
             yield from super()._options(group)
-            yield from self._fitting(self._counts.model(group), [self.tilings[group.index]])
+            yield from self.fitting(self._counts.model(group), [self.tilings[group.index]])

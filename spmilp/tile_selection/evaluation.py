@@ -4,69 +4,35 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
 from spmilp.solvers.kernels.records import NEVER, Shares
+from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
 from spmilp.solvers.list_scheduler.orders import operators_of
 from spmilp.solvers.list_scheduler.portfolio import Found
 from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
 from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
 from spmilp.tile_selection.coarse import tasks_of
-from spmilp.tile_selection.open_values import OpenValues, shares_of
 from spmilp.tile_selection.pieces import PieceCounts
+from spmilp.tile_selection.settings import SEARCH, TileOptions
 from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
-
-if TYPE_CHECKING:
-    from spmilp.tile_selection.search import TileSearch
-
-MARGIN = 1.05
-"""A rule whose best schedule takes so many times as long as the best of all is asked no more."""
-
-RULES_WHEN_OPEN = 2
-"""Rules that are asked at most behind the first problem where schedules leave addresses open: once
-these are justified, by which rule they were made matters less than that there are more trials."""
-
-SHARE_AT_MOST = 0.55
-"""Of the time limit, by which tile sizes are chosen, however long all before has taken."""
-
-SHARE_OF_FIRST, LITTLE = 0.25, 0.1
-"""Of the time limit, after which no further rule is asked about the first tilings unless it takes
-so little of what is left: where one schedule takes seconds, justifying the best one gains more."""
-
-LARGE, LONGER = 1_000, 1.4
-"""Tasks from which on, where schedules with open addresses are soon justified, steps of
-large-neighbourhood search gain little, and how many times as long the search for tiles takes then.
-"""
-
-MOST_TASKS_OF_ONE = 120_000
-"""Of a problem that is evaluated."""
-
-PROMISING = 1.1
-"""Schedules that take more than so many times as long as the best one are given up: other rules
-make no better ones of these tiles, and they are not justified."""
-
-TIMES_AS_LONG, LEAST_SECONDS = 5.0, 1.0
-"""Schedules that take so many times as long to make as the best one are given up, but none within a
-second: the search after this one would have few steps for plans that take so long."""
-
-SHARE_TO_FINISH = 0.85
-"""Of the time limit, until which addresses are looked for in the end."""
-
-SHARE_OF_PLANS = 0.4
-"""Of the time of the search, at most, for plans of tilings that are the best so far."""
+from spmilp.units import Cycles
 
 
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
     Where makespans are justified, a problem's value is what its best schedule takes once that is
-    justified with open addresses (:mod:`spmilp.tile_selection.open_values`), for they are nearly
-    always found; else what the schedule takes.
+    justified with open addresses, for they are nearly always found; else what the schedule takes.
+
+    Parameters
+    ----------
+    clock
+        Of the whole solve.
 
     Attributes
     ----------
@@ -77,32 +43,34 @@ class Evaluation:
     """
 
     def __init__(
-        self, counts: PieceCounts, limits: "TileSearch", known: TiledProblem | None, clock: Clock
+        self, counts: PieceCounts, options: TileOptions, known: TiledProblem | None, clock: Clock
     ) -> None:
-        self._counts = counts
-        self._limits = limits
-        self._clock = clock
-        self._left = limits.tasks
-        self._seconds_of_last = self._seconds_of_best = 0.0
+        self._counts, self._options, self._clock = counts, options, clock
         self._began = monotonic()
-        self.interrupted = False
-        self._least: dict[Rule, int] = {}
+        self._left = options.most_tasks
         self.best = known
+        self.interrupted = False
+        self._said = None if known is None else known.value
+        self._has_planned = known is not None and known.has_plan
+        self._least: dict[Rule, int] = {}
+        self._shares: Shares | None = None
+        self._seconds_of_last = self._seconds_of_best = self._seconds_of_plans = 0.0
+        # The tilings that are worth most, and these again while their plan is to be made.
         self._promising: TiledProblem | None = None
         self._unplanned: TiledProblem | None = None
-        self._shares: Shares | None = None
-        self._open = OpenValues(clock)
-        self._seconds_of_plans = 0.0
-        self._said = None if known is None else known.value
-        self._is_begun = known is not None and known.has_plan
+        # Cycles of their schedule as it was made, and once it was justified.
+        self._scheduled: Cycles = NEVER
+        self._opened: Cycles = NEVER
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        longer = LONGER if self._is_large() else 1.0
-        seconds = self._limits.seconds
-        late = seconds is not None and monotonic() > self._began + longer * seconds
-        late = late or self._clock.is_over(self._share_at_most())
-        late = late or not self._clock.has_seconds(self._seconds_to_finish(), SHARE_TO_FINISH)
+        clock, limit = self._clock, self._options.time_limit
+        share = SEARCH.share * (SEARCH.longer if self._is_large() else 1.0)
+        late = limit is not None and monotonic() > self._began + share * limit
+        late = late or clock.is_over(self._share_at_most())
+        if self._unplanned is not None:
+            needed = self._seconds(Step.PACK, self._unplanned.problem)
+            late = late or not clock.has_seconds(needed, SEARCH.share_to_finish)
         return self.interrupted or self._left <= 0 or late
 
     def go_on(self) -> None:
@@ -115,15 +83,15 @@ class Evaluation:
 
         Those of very many tasks take too long, and too much memory, always.
         """
-        pace, tasks = self._clock.pace, tasks_of(tilings)
-        if tasks > min(self._limits.tasks, MOST_TASKS_OF_ONE):
+        clock, pace, tasks = self._clock, self._clock.pace, tasks_of(tilings)
+        if tasks > min(self._options.most_tasks, SEARCH.tasks_of_one):
             return False
-        if not self._clock.is_limited:
+        if not clock.is_limited:
             return True
         reads = self._counts.of_all(tilings)
-        return self._clock.has_seconds(
-            pace.seconds_to_schedule(tasks, reads), self._share_at_most()
-        ) and self._clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
+        schedule = pace.seconds_to_schedule(tasks, reads)
+        is_soon = clock.has_seconds(schedule, self._share_at_most())
+        return is_soon and clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
 
     def value_of(self, problem: Problem) -> Worth | None:
         """Return what the best of a problem's schedules is worth, and keep the best one of all."""
@@ -141,88 +109,6 @@ class Evaluation:
             self.interrupted = True
             return None if best is None else best.worth
 
-    def _schedules(self, problem: Problem) -> Iterator[Found]:
-        """Yield schedules by the rules that are worth asking, while there is time.
-
-        Where that by the best rule so far is not promising, those by the others are not, either.
-        """
-        self._left -= len(problem.tasks)
-        self._shares = shares_of(problem) if self._limits.justifies else None
-        reads = reads_of(problem)
-        began = self._clock.without_compiling()
-        is_makespan = problem.objective.first is Quantity.MAKESPAN
-        latest = self._latest() if is_makespan else NEVER
-        is_first = not self._least
-        rules, most = self._rules_worth_asking(), self._seconds_at_most()
-        for schedule in promising_schedules(problem, rules, latest, most, self._shares):
-            self._left -= len(problem.tasks)
-            self._note(schedule.trial.rule, schedule.score)
-            self._seconds_of_last = self._clock.without_compiling() - began
-            self._clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
-            yield schedule
-            if not self._has_time_for_another_rule(is_first):
-                return
-            began = self._clock.without_compiling()
-
-    def _has_time_for_another_rule(self, is_first: bool) -> bool:
-        """Return whether there is time for a schedule as long in the making as the last one."""
-        seconds, share = self._seconds_of_last, self._share_at_most()
-        if not is_first:
-            return self._clock.has_seconds(seconds, share)
-        is_early = self._clock.has_seconds(seconds, SHARE_OF_FIRST)
-        return is_early or self._clock.has_seconds(seconds / LITTLE, share)
-
-    def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
-        """Return what a schedule is worth once it is justified with open addresses.
-
-        Of what seems to be the best it is what its plan takes, if that is made at once. What cannot
-        be the best, or has no time for that, is worth no less than the best.
-        """
-        if not self._limits.justifies or tiled.problem.objective.first is not Quantity.MAKESPAN:
-            return tiled.worth
-        least = None if self._promising is None else self._promising.worth
-        share = self._share_at_most()
-        has_time = self._clock.has_seconds(self._open.seconds_to_open(tiled.problem), share)
-        if not has_time or not self._open.is_worth_opening(tiled):
-            return _greater(self._open.expected(tiled), least)
-        opened = self._open.once_opened(tiled, share)
-        if not _is_better(opened, self._promising):
-            return opened.worth
-        if not self._plans_soon(opened):
-            self._promising = self._unplanned = opened
-            self._open.note(opened)
-            return opened.worth
-        planned = self._planned(opened, share)
-        if not _is_better(planned, self._promising):
-            return _greater(planned.worth, least)
-        self._promising, self._unplanned = planned, None
-        self._open.note(opened)
-        return planned.worth
-
-    def _plans_soon(self, opened: TiledProblem) -> bool:
-        """Return whether to make the plan of the best tilings so far at once.
-
-        Of the first ones, and until that has taken much of the time.
-        """
-        if not self._clock.is_limited or not self._is_begun:
-            return True
-        needed = self._seconds_of_plans + self._open.seconds_to_have_plan(opened.problem)
-        return needed <= SHARE_OF_PLANS * (monotonic() - self._began)
-
-    def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
-        began = monotonic()
-        planned = self._open.with_plan(opened, share)
-        self._is_begun = True
-        self._seconds_of_plans += monotonic() - began
-        self._keep_if_better(planned)
-        return planned
-
-    def _seconds_to_finish(self) -> float:
-        """Return how long it takes to make the plan of the best tilings, if that is to be made."""
-        if self._unplanned is None:
-            return 0.0
-        return self._open.seconds_to_have_plan(self._unplanned.problem)
-
     def finish(self) -> TiledProblem | None:
         """Return the shortest plan, once there is one of the best tilings, too.
 
@@ -231,7 +117,7 @@ class Evaluation:
         try:
             if self._unplanned is not None and not self.interrupted:
                 with suppress(MemoryError):
-                    self._planned(self._unplanned, SHARE_TO_FINISH)
+                    self._planned(self._unplanned, SEARCH.share_to_finish)
         except KeyboardInterrupt:
             self.interrupted = True
         return None if self.best is None else replace(self.best, interrupted=self.interrupted)
@@ -246,42 +132,155 @@ class Evaluation:
         advances = advances_of(operators_of(best.problem), best.schedule.state)
         return dict(zip(groups, advances.tolist(), strict=True))
 
+    def _schedules(self, problem: Problem) -> Iterator[Found]:
+        """Yield schedules by the rules that are worth asking, while there is time.
+
+        Where that by the best rule so far is not promising, those by the others are not, either.
+        """
+        clock, reads = self._clock, reads_of(problem)
+        is_makespan = problem.objective.first is Quantity.MAKESPAN
+        is_open = self._options.justifies and is_makespan and can_be_open(problem)
+        self._shares = whole_memories(problem) if is_open else None
+        self._left -= len(problem.tasks)
+        least = min(self._least.values(), default=NEVER)
+        latest = int(SEARCH.promising * least) if is_makespan and least < NEVER else NEVER
+        is_first = not self._least
+        seconds: float | None = None
+        if self.best is not None and clock.is_limited:
+            seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self._seconds_of_best)
+        rules = self._rules_worth_asking()
+        began = clock.without_compiling()
+        for found in promising_schedules(problem, rules, latest, seconds, self._shares):
+            self._left -= len(problem.tasks)
+            rule = found.trial.rule
+            self._least[rule] = min(found.score[0], self._least.get(rule, found.score[0]))
+            self._seconds_of_last = clock.without_compiling() - began
+            clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
+            yield found
+            if not self._has_time_for_another_rule(is_first):
+                return
+            began = clock.without_compiling()
+
+    def _rules_worth_asking(self) -> list[Rule]:
+        """Return the rules, the best first, without those that were always far behind others."""
+        least = min(self._least.values(), default=0)
+        known = {rule: self._least.get(rule, least) for rule in EVALUATION_RULES}
+        near = [one for one in known if known[one] <= SEARCH.margin * least]
+        is_later = self._least and self._shares is not None
+        most = SEARCH.rules_when_open if is_later else len(near)
+        return sorted(near, key=known.__getitem__)[:most]
+
+    def _has_time_for_another_rule(self, is_first: bool) -> bool:
+        """Return whether there is time for a schedule as long in the making as the last one."""
+        seconds, share, clock = self._seconds_of_last, self._share_at_most(), self._clock
+        if not is_first:
+            return clock.has_seconds(seconds, share)
+        is_early = clock.has_seconds(seconds, SEARCH.share_of_first)
+        return is_early or clock.has_seconds(seconds / SEARCH.little, share)
+
+    def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
+        """Return what a schedule is worth once it is justified with open addresses.
+
+        Of what seems to be the best it is what its plan takes, if that is made at once. What cannot
+        be the best, or has no time for that, is worth no less than the best.
+        """
+        problem, share = tiled.problem, self._share_at_most()
+        if not self._options.justifies or problem.objective.first is not Quantity.MAKESPAN:
+            return tiled.worth
+        least = None if self._promising is None else self._promising.worth
+        has_time = self._clock.has_seconds(self._seconds(Step.OPEN, problem), share)
+        if not has_time or not self._is_worth_opening(tiled):
+            return _greater(self._expected(tiled), least)
+        opened = self._once_opened(tiled, share)
+        if not _is_better(opened, self._promising):
+            return opened.worth
+        unplanned: TiledProblem | None = opened
+        best = opened
+        if self._plans_soon(problem):
+            best, unplanned = self._planned(opened, share), None
+            if not _is_better(best, self._promising):
+                return _greater(best.worth, least)
+        self._promising, self._unplanned = best, unplanned
+        if opened.schedule is not None and opened.value is not None:
+            self._scheduled, self._opened = opened.schedule.score[0], opened.value
+        return best.worth
+
+    def _is_worth_opening(self, tiled: TiledProblem) -> bool:
+        """Return whether a schedule may become the shortest once it is justified."""
+        most = SEARCH.worth_opening if self._opens_soon(tiled.problem) else 1.0
+        return (tiled.value or 0) <= most * self._scheduled
+
+    def _expected(self, tiled: TiledProblem) -> Worth | None:
+        """Return what a schedule is worth if justification gains as much as with the best."""
+        if tiled.worth is None or self._scheduled == NEVER:
+            return tiled.worth
+        cycles, *others = tiled.worth
+        return (cycles * self._opened // self._scheduled, *others)
+
+    def _once_opened(self, tiled: TiledProblem, share: float) -> TiledProblem:
+        """Return it with its schedule at justified times, by which tilings are compared."""
+        with self._clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
+            return tiled.once_opened(self._until(share))
+
+    def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
+        """Return it with the plan of its schedule, or of another by the same rule, and keep that.
+
+        Nearly always addresses are found for all of memory, and it takes no longer than before.
+        """
+        began, clock = monotonic(), self._until(share)
+        with self._clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
+            planned = self._with_plan(opened, clock)
+        self._has_planned = True
+        self._seconds_of_plans += monotonic() - began
+        self._keep_if_better(planned)
+        return planned
+
+    def _with_plan(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
+        planned = opened.once_packed(clock)
+        if planned.has_plan:
+            return planned
+        if opened.is_open:
+            return opened.with_another_schedule(clock)
+        return replace(opened, opened=None).once_justified()
+
+    def _plans_soon(self, problem: Problem) -> bool:
+        """Return whether to make the plan of the best tilings so far at once.
+
+        Of the first ones, and until that has taken much of the time.
+        """
+        if not self._clock.is_limited or not self._has_planned:
+            return True
+        needed = self._seconds_of_plans + self._seconds(Step.PACK, problem)
+        return needed <= SEARCH.share_of_plans * (monotonic() - self._began)
+
     def _is_large(self) -> bool:
         """Return whether the search for tiles gains more than the one behind it.
 
         Plans are large then, but soon justified.
         """
         best = self._promising
-        if self._shares is None or best is None or len(best.problem.tasks) <= LARGE:
+        if self._shares is None or best is None or len(best.problem.tasks) <= SEARCH.large:
             return False
-        return self._open.opens_soon(best.problem)
+        return self._opens_soon(best.problem)
+
+    def _opens_soon(self, problem: Problem) -> bool:
+        """Return whether a schedule is soon justified, as far as there is a limit of time."""
+        seconds = self._seconds(Step.OPEN, problem)
+        return not self._clock.is_limited or seconds < SEARCH.seconds_to_open
 
     def _share_at_most(self) -> float:
-        return LONGER * SHARE_AT_MOST if self._is_large() else SHARE_AT_MOST
+        return SEARCH.share_at_most * (SEARCH.longer if self._is_large() else 1.0)
 
-    def _seconds_at_most(self) -> float | None:
-        """Return for how long a schedule may be made; ``None`` without a limit of time."""
-        if self.best is None or not self._clock.is_limited:
-            return None
-        return max(LEAST_SECONDS, TIMES_AS_LONG * self._seconds_of_best)
+    def _seconds(self, step: Step, problem: Problem) -> float:
+        """Return how long a step will take that grows with the rows of a plan."""
+        return self._clock.pace.seconds(step, _rows_of_a_plan(problem))
 
-    def _rules_worth_asking(self) -> list[Rule]:
-        """Return the rules, the best first, without those that were always far behind others."""
-        least = min(self._least.values(), default=0)
-        known = {rule: self._least.get(rule, least) for rule in EVALUATION_RULES}
-        near = [one for one in known if known[one] <= MARGIN * least]
-        most = RULES_WHEN_OPEN if self._least and self._shares is not None else len(near)
-        return sorted(near, key=known.__getitem__)[:most]
-
-    def _latest(self) -> int:
-        """Return the cycles that a promising schedule takes at most."""
-        least = min(self._least.values(), default=NEVER)
-        return NEVER if least == NEVER else int(PROMISING * least)
-
-    def _note(self, rule: Rule, worth: Worth) -> None:
-        self._least[rule] = min(worth[0], self._least.get(rule, worth[0]))
+    def _until(self, share: float) -> Clock:
+        """Return a clock that is over when a share of the limit is used."""
+        return Clock(self._clock.seconds_left(share), self._clock.now)
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
+        """Keep what is the best so far, and tell of a plan unless one as short was told of."""
         if tiled.value is None:
             return
         if not tiled.has_plan:
@@ -290,18 +289,19 @@ class Evaluation:
             # Its addresses may be long in coming: until then there is a plan by the same rule.
             self.best = tiled
             tiled = tiled.with_addresses()
-            if not tiled.has_plan:
-                return
+        if tiled.value is None or not tiled.has_plan:
+            return
         if self.best is None or not self.best.has_plan or _is_better(tiled, self.best):
             self.best = tiled
             self._seconds_of_best = self._seconds_of_last
-            self._say_if_shorter(tiled)
+            if self._said is None or tiled.value < self._said:
+                self._said = tiled.value
+                self._options.on_better(tiled.value, len(tiled.problem.tasks))
 
-    def _say_if_shorter(self, tiled: TiledProblem) -> None:
-        """Tell of a plan unless one that is as short was told of."""
-        if tiled.value is not None and (self._said is None or tiled.value < self._said):
-            self._said = tiled.value
-            self._limits.on_better(tiled.value, len(tiled.problem.tasks))
+
+def _rows_of_a_plan(problem: Problem) -> int:
+    """Return about how many rows a plan of a problem has."""
+    return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
 
 
 def _greater(one: Worth | None, other: Worth | None) -> Worth | None:

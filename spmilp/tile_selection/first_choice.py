@@ -12,8 +12,9 @@ from spmilp.lowering.lower import TiledGroups, lower
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
+from spmilp.machine.read import MachineFile
 from spmilp.problem.documents import collector_paused
-from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
+from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.candidates import (
     SLACK_PIECES,
@@ -280,6 +281,30 @@ class NetworkOnMachine:
         if self.tiled is None:
             object.__setattr__(self, "tiled", TiledGroups(self.network))
 
+    @classmethod
+    def of(
+        cls,
+        network: Network,
+        target: MachineFile,
+        objective: Quantity = Quantity.MAKESPAN,
+        pinned: Tilings | None = None,
+    ) -> "NetworkOnMachine":
+        """Return a network on the machine of a file; problems carry the hashes of all files."""
+        kinds = target.machine.kinds
+        learned = {kind.measured.sha256 for kind in kinds if kind.measured is not None}
+        return cls(
+            network=network,
+            machine=target.machine,
+            objective=Objective.of(objective),
+            sources=(
+                ("model", network.sha256),
+                ("machine", target.sha256),
+                *(("cost model", sha256) for sha256 in sorted(learned)),
+                *network.passes.sources,
+            ),
+            pinned=pinned or {},
+        )
+
     def lower(self, tilings: Tilings) -> Problem:
         """Return the problem of some tilings, with the pinned ones in their places."""
         return lower(
@@ -341,16 +366,13 @@ def choose_tilings(network: Network, machine: Machine) -> Tilings:
     return first_choice(network, machine).tilings
 
 
+def first_choice(network: Network, machine: Machine) -> FirstChoice:
+    """Choose a tiling for each group; see :func:`first_choice_of`."""
+    return first_choice_of(NetworkOnMachine(network=network, machine=machine))
+
+
 @collector_paused()
-def first_choice(
-    network: Network,
-    machine: Machine,
-    *,
-    objective: Objective = DEFAULT_OBJECTIVE,
-    sources: tuple[tuple[str, str], ...] = (),
-    go_on: Callable[[], None] = lambda: None,
-    pinned: Mapping[int, Tiling] | None = None,
-) -> FirstChoice:
+def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     """Choose a tiling for each group.
 
     For each group the candidates are estimated (:mod:`spmilp.tile_selection.estimate`), and one is
@@ -363,15 +385,6 @@ def first_choice(
     Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
     compute in waves (:mod:`spmilp.tile_selection.waves`).
 
-    Parameters
-    ----------
-    objective, sources
-        Of the problem, where one is made.
-    go_on
-        Called now and then; what it raises ends the choice.
-    pinned
-        Tilings that hold whatever is chosen.
-
     Raises
     ------
     SpmilpError
@@ -381,16 +394,9 @@ def first_choice(
     DoesNotFitError
         If a group's smallest tile fits no scratchpad, or no tiles are found that do.
     """
-    subject = NetworkOnMachine(
-        network=network,
-        machine=machine,
-        objective=objective,
-        sources=sources,
-        go_on=go_on,
-        pinned=dict(pinned or {}),
-    )
-    parts = parts_of_batch(network, machine_rates(machine))
-    spaces = {n: CandidateSpace(part, machine, go_on) for n, part in parts.items()}
+    machine = subject.machine
+    parts = parts_of_batch(subject.network, machine_rates(machine))
+    spaces = {n: CandidateSpace(part, machine, subject.go_on) for n, part in parts.items()}
     return _choice_among(subject, spaces)
 
 

@@ -1,41 +1,37 @@
-"""Better tilings by trying others: the neighbourhoods of the search."""
+"""Better tilings by trying others, each once: the neighbourhoods of the search for tile sizes."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from math import inf
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
+from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
+from spmilp.problem.documents import collector_paused
+from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
+from spmilp.solvers.common.operator_selection import ByCredit
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedReductions
 from spmilp.tile_selection.residence import FusedBands
-from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Trials
+from spmilp.tile_selection.settings import SEARCH
+from spmilp.tile_selection.tiled_problem import Worth
 from spmilp.tile_selection.waves import in_waves
 
-Delays = Callable[[], Mapping[str, int]]
+Evaluate = Callable[[Problem], Worth | None]
+"""Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
+``None`` for a problem without a plan."""
+
+Pass = Callable[[], Iterator[Tilings]]
+"""Yields all that a neighbourhood holds around the best tilings so far."""
 
 Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
 """Yields other tilings of a group."""
-
-AT_ONCE = 8
-"""So many other estimates are asked before anything else is tried."""
-
-MOST_STRETCHES = 8
-"""The most into which a network is cut."""
-
-
-def stretches(groups: int) -> Iterator[range]:
-    """Yield stretches of successive groups: halves of a network, then quarters, then eighths."""
-    count = 2
-    while count <= min(groups, MOST_STRETCHES):
-        for number in range(count):
-            yield range(groups * number // count, groups * (number + 1) // count)
-        count *= 2
 
 
 def refine_tilings(
@@ -46,7 +42,7 @@ def refine_tilings(
     budget: int | None = None,
     is_over: Callable[[], bool] = lambda: False,
     affords: Callable[[Tilings], bool] = lambda tilings: True,
-    delays: Delays = dict,
+    delays: Callable[[], Mapping[str, int]] = dict,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
@@ -69,9 +65,6 @@ def refine_tilings(
 
     Parameters
     ----------
-    evaluate
-        The value of a problem, for example a plan's makespan; less is better. ``None`` for a
-        problem without a plan.
     start
         Tilings to evaluate before those of the first choice.
     budget
@@ -109,36 +102,167 @@ def refine_tilings(
     return trials.best
 
 
+class Trials:
+    """Evaluates tilings, each once, until a limit is reached; see :func:`refine_tilings`.
+
+    Parameters
+    ----------
+    cuts
+        What a tiling makes of a group, by its number; tilings that make the same of all groups are
+        one trial.
+    """
+
+    def __init__(
+        self,
+        lower: Callable[[Tilings], Problem],
+        evaluate: Evaluate,
+        budget: int | None = None,
+        is_over: Callable[[], bool] = lambda: False,
+        affords: Callable[[Tilings], bool] = lambda tilings: True,
+        cuts: Callable[[int, Tiling], Hashable] = lambda group, tiling: tiling,
+    ) -> None:
+        self.best: Tilings = {}
+        self.least: Worth | None = None
+        self._lower, self._evaluate = lower, evaluate
+        self._left = inf if budget is None else budget
+        self._is_over, self._affords, self._cuts = is_over, affords, cuts
+        self._first: dict[Hashable, Tiling] = {}
+        self._same: dict[tuple[int, Tiling], Tiling] = {}
+        self._values: dict[tuple[Tiling, ...], Worth | None] = {}
+
+    @property
+    def are_over(self) -> bool:
+        """Whether a limit is reached."""
+        return self._left <= 0 or self._is_over()
+
+    def are_new(self, tilings: Tilings) -> bool:
+        """Return whether tilings have not been tried."""
+        return self._key(tilings) not in self._values
+
+    def try_all(self, candidates: Iterable[Tilings]) -> list[Tilings]:
+        """Evaluate tilings until there are no more or it is over; return those that were tried."""
+        tried: list[Tilings] = []
+        left = iter(candidates)
+        while not self.are_over and (tilings := next(left, None)) is not None:
+            tried.append(tilings)
+            self.is_better(tilings)
+        return tried
+
+    def is_better(self, tilings: Tilings) -> bool:
+        """Evaluate tilings, and keep them if they are better than all before."""
+        key = self._key(tilings)
+        if key in self._values or self.are_over:
+            return False
+        self._values[key] = None
+        if self.least is not None and not self._affords(tilings):
+            return False
+        with collector_paused():
+            problem = self._lower(tilings)
+            if groups_that_do_not_fit(problem):
+                return False
+            self._left -= 1
+            found = self._values[key] = self._evaluate(problem)
+        if found is None or (self.least is not None and found >= self.least):
+            return False
+        self.best, self.least = tilings, found
+        return True
+
+    def value_of(self, tilings: Tilings) -> tuple[float, ...]:
+        """Return what tilings are worth; infinity where that is nothing or they were not tried."""
+        return self._values.get(self._key(tilings)) or (inf,)
+
+    def _key(self, tilings: Tilings) -> tuple[Tiling, ...]:
+        """Return for each group the first tiling that was seen to cut it in the same way."""
+        return tuple(self._first_like(index, tilings[index]) for index in sorted(tilings))
+
+    def _first_like(self, group: int, tiling: Tiling) -> Tiling:
+        found = self._same.get((group, tiling))
+        if found is None:
+            found = self._first.setdefault((group, self._cuts(group, tiling)), tiling)
+            self._same[group, tiling] = found
+        return found
+
+
+class NeighbourhoodSearch:
+    """Tries the tilings of several neighbourhoods until nothing in any of them is better.
+
+    Each has trials in proportion to how often it has found something better of late.
+
+    Parameters
+    ----------
+    neighbourhoods
+        What each is expected to be worth, and its pass.
+    """
+
+    def __init__(self, trials: Trials, neighbourhoods: Iterable[tuple[float, Pass]]) -> None:
+        self._trials = trials
+        self._selection = ByCredit({_Around(trials, one): worth for worth, one in neighbourhoods})
+
+    def run(self) -> None:
+        """Go on until everything is tried, or a limit is reached."""
+        while not self._trials.are_over:
+            for one in self._selection.in_turn():
+                tilings = one.next()
+                if tilings is not None:
+                    self._selection.learn(one, self._trials.is_better(tilings))
+                    break
+            else:
+                return
+
+
+class _Around:
+    """A neighbourhood of the best tilings, and how far it was searched."""
+
+    def __init__(self, trials: Trials, whole_pass: Pass) -> None:
+        self._trials = trials
+        self._whole_pass = whole_pass
+        self._left: Iterator[Tilings] = iter(())
+        self._best: Tilings | None = None
+
+    def next(self) -> Tilings | None:
+        """Return the next tilings that are new; ``None`` where all around the best are known."""
+        while True:
+            for tilings in self._left:
+                if self._trials.are_new(tilings):
+                    return tilings
+            if self._best is self._trials.best:
+                return None
+            self._best = self._trials.best
+            self._left = self._whole_pass()
+
+
 class _Search:
     """The search from a first choice on.
 
     Its ``_choices`` are what estimates have chosen, with their parameters, the best one first.
     """
 
-    def __init__(self, first: FirstChoice, trials: Trials, delays: Delays) -> None:
+    def __init__(
+        self, first: FirstChoice, trials: Trials, delays: Callable[[], Mapping[str, int]]
+    ) -> None:
         self._first = first
-        self._network = first.subject.network
+        self._network, self._machine = first.subject.network, first.subject.machine
         self._trials = trials
         self._delays = delays
         self._place: dict[str, float] = {}
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
-        self._machine = first.subject.machine
         self._bands = FusedBands(self._network, self._machine)
 
     def run(self) -> None:
         """Try tilings that are far apart, then what is near the best of them."""
+        trials = self._trials
         for choice in chain([self._first], self._first.in_equal_waves()):
             self._choices.append((DEFAULT_PARAMETERS, choice))
-            self._trials.is_better(choice.tilings)
-            if self._trials.are_over:
+            trials.is_better(choice.tilings)
+            if trials.are_over:
                 return
-        first = self._trials.best
-        coarse = self._try(CoarseTilings(self._network, self._machine))
+        first = trials.best
+        coarse = trials.try_all(CoarseTilings(self._network, self._machine))
         bands = self._bands_on(first)
-        chosen = self._try(self._chosen_with(ALTERNATIVES[:AT_ONCE]))
-        others = sorted([*chosen, *coarse], key=self._trials.value_of)
-        self._try(_with_cuts(tilings, bands) for tilings in others)
+        chosen = trials.try_all(self._chosen_with(ALTERNATIVES[: SEARCH.estimates_at_once]))
+        others = sorted([*chosen, *coarse], key=trials.value_of)
+        trials.try_all(_with_cuts(tilings, bands) for tilings in others)
         self._stay_in_a_room()
         neighbourhoods = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
@@ -149,7 +273,7 @@ class _Search:
             (0.05, lambda: self._with_changes(self._candidates, self._single_groups())),
             (0.05, lambda: self._with_changes(nearby, self._single_groups())),
         )
-        NeighbourhoodSearch(self._trials, neighbourhoods).run()
+        NeighbourhoodSearch(trials, neighbourhoods).run()
 
     def _bands_on(self, first: Tilings) -> Tilings:
         """Try blocks and bands where results do not fit, and return the groups that gain by them.
@@ -160,7 +284,7 @@ class _Search:
         best = first
         reductions = FusedReductions(self._network, self._machine)
         for cuts in (reductions.tilings(), self._bands.bands()):
-            tried = self._try(map(partial(_with_cuts, best), cuts))
+            tried = self._trials.try_all(map(partial(_with_cuts, best), cuts))
             best = min([best, *tried], key=self._trials.value_of)
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
 
@@ -170,27 +294,14 @@ class _Search:
         self._place = {"room": best.room, "cores": best.cores}
         self._choices = [one for one in self._choices if replace(one[0], **self._place) == one[0]]
 
-    def _try(self, tilings: Iterable[Tilings]) -> list[Tilings]:
-        """Evaluate tilings, and return them."""
-        tried: list[Tilings] = []
-
-        def noted() -> Iterator[tuple[Tilings, Callable[[bool], None]]]:
-            for one in tilings:
-                tried.append(one)
-                yield one, lambda is_better: None
-
-        self._trials.try_all(noted())
-        return tried
-
     def _with_bands_of_single_runs(self) -> Iterator[Tilings]:
-        """Yield the best tilings with the groups of one run in bands."""
-        for bands in self._bands.bands_of_single_runs():
-            yield _with_cuts(self._trials.best, bands)
+        for cut in self._bands.bands_of_single_runs():
+            yield _with_cuts(self._trials.best, cut)
 
-    def _chosen_with(self, alternatives: Iterable[CostParameters]) -> Iterator[Tilings]:
-        """Yield what other estimates choose, and note it; the best choice of all comes first."""
-        for given in alternatives:
-            parameters = replace(given, **self._place)
+    def _chosen_with(self, estimates: Iterable[CostParameters]) -> Iterator[Tilings]:
+        """Yield what other estimates choose; afterwards the best of all choices comes first."""
+        for one in estimates:
+            parameters = replace(one, **self._place)
             if parameters in self._tried or self._trials.are_over:
                 continue
             self._tried.add(parameters)
@@ -240,6 +351,15 @@ class _Search:
         """Return the candidates that the estimate compared whose choice was the best."""
         spaces = self._choices[0][1].spaces
         return spaces.get(waves, spaces[1])
+
+
+def stretches(groups: int) -> Iterator[range]:
+    """Yield stretches of successive groups: halves of a network, then quarters, then eighths."""
+    count = 2
+    while count <= min(groups, SEARCH.most_stretches):
+        for number in range(count):
+            yield range(groups * number // count, groups * (number + 1) // count)
+        count *= 2
 
 
 def _with_cuts(tilings: Tilings, cuts: Tilings) -> Tilings:

@@ -9,7 +9,9 @@ import spmilp
 from spmilp.errors import ArgumentError
 from spmilp.frontend.load import load_network, load_network_of
 from spmilp.frontend.passes import DEFAULT_PASSES, SWITCHES, Fuse, Passes, passes_from, passes_of
-from spmilp.source import load, lower_network
+from spmilp.source import load
+from spmilp.tile_selection.choose import choose_tiles
+from spmilp.tile_selection.first_choice import NetworkOnMachine
 from tests.frontend.running import (
     given,
     kinds_of,
@@ -127,7 +129,7 @@ def test_without_sharing_no_result_takes_over_bytes() -> None:
     found = {}
     for text in ("", "no-sharing"):
         network, target = load(model, "mesh4x4", passes=text)
-        problem = lower_network(network, target).problem
+        problem = choose_tiles(NetworkOnMachine.of(network, target)).problem
         found[text] = sum(len(task.in_place) for task in problem.tasks)
     assert found[""] > 0
     assert found["no-sharing"] == 0

@@ -1,23 +1,22 @@
 """The quickest plan: how many pieces tasks read, and tilings under which they read few."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from spmilp.errors import SpmilpError
-from spmilp.frontend.graph import Network, Operator
-from spmilp.frontend.operators.indexing import constant_indices
+from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
 from spmilp.solvers.common.clock import Clock
-from spmilp.source import load, lower_network
+from spmilp.source import load
+from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_pieces
-from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.first_choice import NetworkOnMachine
+from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pieces import PieceCounts
-from spmilp.tile_selection.search import TileSearch
+from spmilp.tile_selection.settings import TileOptions
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -75,24 +74,12 @@ def test_tiles_of_successive_groups_match_where_memory_is_tight() -> None:
     assert second.parts == first.counts[1]
 
 
-def test_the_quickest_plan_of_a_tight_machine_has_half_the_usual_reads() -> None:
-    network, target = load(MODELS / "mobilenetv1_025_f32.onnx", "epiphany3")
-    coarse = next(iter(CoarseTilings(network, target.machine)))
-    usual = first_choice(network, target.machine).tilings
-    assert 2 * reads_of(network, target.machine, coarse) < reads_of(network, target.machine, usual)
-
-
-def test_tilings_are_chosen_once() -> None:
-    coarse = CoarseTilings(two_convolutions(), star_machine(4, 1 << 13))
-    first, second = list(coarse), list(coarse)
-    assert len(first) > 1
-    assert all(one is other for one, other in zip(first, second, strict=True))
-
-
 def test_a_plan_that_would_be_too_large_is_refused_with_the_group_that_makes_it_so() -> None:
     network, target = load("onnx:light_bvlc_alexnet", "epiphany3")
     with pytest.raises(SpmilpError, match=r"expected at most 1,000,000: group n12") as said:
-        lower_network(network, target, tile_search=TileSearch(), clock=Clock(0.0))
+        choose_tiles(
+            NetworkOnMachine.of(network, target), TileOptions(how=Tiles.SEARCH), Clock(0.0)
+        )
     assert "fits 32,512 B" in str(said.value)
     assert "--time-limit" in str(said.value)
 
@@ -105,20 +92,3 @@ def test_a_problem_that_would_be_too_large_is_refused_whatever_the_time() -> Non
     refuse_too_many_pieces(coarse.counts, tilings, pieces)
     with pytest.raises(SpmilpError, match=f"read {pieces:,} pieces"):
         refuse_too_many_pieces(coarse.counts, tilings, pieces - 1)
-
-
-def test_tiles_of_a_gather_do_not_look_at_all_its_indices() -> None:
-    looked: list[int] = []
-
-    class Indices(tuple[int, ...]):
-        def __getitem__(self, position: Any) -> Any:
-            looked.append(position)
-            return super().__getitem__(position)
-
-        def __iter__(self) -> Iterator[int]:
-            raise AssertionError("all indices are looked at")
-
-    attributes = {"indices": Indices(range(1000)), "indices_shape": (1000,)}
-    gather = Operator(name="g", kind="Gather", inputs=("x",), output="y", attributes=attributes)
-    assert constant_indices(gather, ((5, 8),)) == (5, 6, 7)
-    assert looked == [5, 6, 7]

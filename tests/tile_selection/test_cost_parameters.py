@@ -1,8 +1,5 @@
 """Estimates with other parameters, and what they choose."""
 
-from dataclasses import asdict
-from itertools import pairwise
-
 import pytest
 
 from spmilp.bounds.working_set import WorkingSets
@@ -12,12 +9,9 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tilings, tile_grid
 from spmilp.tile_selection.estimate import (
     ALTERNATIVES,
-    DEFAULT_PARAMETERS,
-    STEPS,
     CostParameters,
 )
 from spmilp.tile_selection.first_choice import FirstChoice, first_choice
-from spmilp.tile_selection.refine import refine_tilings
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MACHINE = star_machine(4, 1 << 14)
@@ -34,12 +28,6 @@ def chain(batch: int = 1) -> Network:
 @pytest.fixture(scope="module")
 def first() -> FirstChoice:
     return first_choice(chain(), MACHINE)
-
-
-def test_the_default_estimate_chooses_what_is_chosen_first(first: FirstChoice) -> None:
-    default = first.with_parameters(CostParameters())
-    assert default is not None
-    assert default.tilings == first.tilings
 
 
 def test_other_estimates_choose_other_tilings_that_fit(first: FirstChoice) -> None:
@@ -62,49 +50,11 @@ def test_in_a_part_of_the_room_working_sets_are_as_small(first: FirstChoice) -> 
     assert largest(found.tilings) <= 0.4 * (1 << 14) < largest(first.tilings)
 
 
-def test_asking_for_one_estimate_leaves_the_others_as_they_were(first: FirstChoice) -> None:
-    before = first.with_parameters(ALTERNATIVES[0])
-    for parameters in ALTERNATIVES[1:]:
-        first.with_parameters(parameters)
-    again = first.with_parameters(ALTERNATIVES[0])
-    assert before is not None
-    assert again is not None
-    assert before.tilings == again.tilings
-
-
-@pytest.mark.parametrize("parameters", [DEFAULT_PARAMETERS, *ALTERNATIVES])
-def test_nearby_parameters_differ_by_one_step_of_one_of_them(parameters: CostParameters) -> None:
-    steps = [set(pairwise(values)) for values in STEPS.values()]
-    for other in parameters.nearby():
-        pairs = zip(asdict(parameters).values(), asdict(other).values(), strict=True)
-        (pair,) = [pair for pair in pairs if pair[0] != pair[1]]
-        assert any({pair, pair[::-1]} & some for some in steps)
-        assert parameters in other.nearby()
-
-
-def test_the_search_asks_each_estimate_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = first_choice(chain(), star_machine(4, 1 << 20))
-    asked: list[CostParameters] = []
-
-    def note(choice: FirstChoice, parameters: CostParameters) -> None:
-        asked.append(parameters)
-
-    monkeypatch.setattr(FirstChoice, "with_parameters", note)
-    refine_tilings(first, lambda problem: (0,), budget=40)
-    assert set(ALTERNATIVES) <= set(asked)
-    assert DEFAULT_PARAMETERS not in asked
-    assert len(asked) == len(set(asked))
-
-
 def test_a_batch_may_compute_in_equally_many_waves_throughout() -> None:
     first = first_choice(chain(batch=8), MACHINE)
     numbers = [{one.waves for one in found.tilings.values()} for found in first.in_equal_waves()]
     assert len(numbers) == len(first.spaces) > 1
     assert numbers == [{number} for number in first.spaces]
-
-
-def test_without_a_large_batch_there_is_one_wave(first: FirstChoice) -> None:
-    assert list(first.in_equal_waves()) == []
 
 
 def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() -> None:
@@ -115,12 +65,6 @@ def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() ->
     assert found is not None
     assert max(tiles_of(network, first.tilings)) == 64
     assert max(tiles_of(network, found.tilings)) == 16
-
-
-def test_where_they_are_long_each_core_has_one(first: FirstChoice) -> None:
-    found = first.with_parameters(CostParameters(cores=0.25))
-    assert found is not None
-    assert found.tilings == first.tilings
 
 
 def tiles_of(network: Network, tilings: Tilings) -> set[int]:

@@ -15,10 +15,9 @@ from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.schedules import schedules_by
 from spmilp.tile_selection.candidates import Candidate, CandidateMaker
-from spmilp.tile_selection.first_choice import CandidateSpace, choose_tilings, first_choice
+from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.refine import refine_tilings
-from spmilp.tile_selection.residence import expected_residence
 from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -46,11 +45,6 @@ def test_candidates_are_cut_until_they_fit() -> None:
     for one in candidates_of(network, star_machine(4, 1 << 14), 1):
         assert one.footprint.bytes <= 1 << 14
         assert one.cores == (0, 1, 2, 3)
-
-
-def test_some_candidates_leave_room_for_a_second_working_set() -> None:
-    found = candidates_of(small_network(), star_machine(4, 1 << 14), 1)
-    assert any(2 * one.footprint.bytes <= 1 << 14 for one in found)
 
 
 def test_only_cores_with_room_and_the_operators_count() -> None:
@@ -91,20 +85,6 @@ def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     assert max(needs) <= spm
 
 
-def test_the_choice_is_the_same_every_time() -> None:
-    network, machine = small_network(), star_machine(4, 1 << 14)
-    assert choose_tilings(network, machine) == choose_tilings(network, machine)
-
-
-def test_every_core_gets_a_tile_where_there_is_enough_work() -> None:
-    network, machine = small_network(), star_machine(4, 1 << 20)
-    tilings = choose_tilings(network, machine)
-    problem = lower(network, machine, tilings)
-    for group in network.groups[:3]:
-        tasks = [task for task in problem.tasks if task.tile and task.tile.of == group.name]
-        assert len(tasks) >= 4
-
-
 def test_a_task_that_does_not_fit_is_named_with_both_sizes() -> None:
     network = small_network()
     whole = Tiling(counts=(1, 1, 1, 1))
@@ -132,28 +112,6 @@ def test_a_kind_whose_memories_are_too_small_for_a_task_does_not_run_it() -> Non
     assert None not in nowhere.tasks[0].cycles
 
 
-def test_bytes_in_place_are_counted_once() -> None:
-    builder = NetworkBuilder()
-    data = builder.relu(builder.relu(builder.input((4, 64))))
-    network = builder.network(data)
-    problem = lower(network, star_machine(), dict.fromkeys(range(2), Tiling(counts=(1, 1))))
-    assert working_set(problem.tasks[0], problem.slices, problem.buffers, 4) == 1024
-    assert problem.tasks[1].in_place != ()
-
-
-def test_tensors_that_exceed_the_scratchpads_are_not_expected_to_stay() -> None:
-    builder = NetworkBuilder()
-    first = builder.relu(builder.input((1, 256)))
-    chain = builder.relu(builder.relu(builder.relu(first)))
-    network = builder.network(builder.add(chain, first))
-    roomy = expected_residence(network, 1 << 20)
-    assert roomy.kept == {group.output for group in network.groups}
-    assert roomy.live == (1024, 2048, 3072, 3072, 3072)
-    tight = expected_residence(network, 2 * 2048)
-    assert first not in tight.kept
-    assert tight.live == (0, 1024, 2048, 2048, 2048)
-
-
 def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
     network, machine = small_network(), star_machine(4, 1 << 16)
     first = first_choice(network, machine)
@@ -166,31 +124,6 @@ def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
     refined = refine_tilings(first, evaluate, budget=20)
     assert len(values) <= 20
     assert len(lower(network, machine, refined).tasks) == min(values)
-
-
-def test_without_budget_the_given_tilings_stay() -> None:
-    network, machine = small_network(), star_machine(4, 1 << 16)
-    first = first_choice(network, machine)
-    assert refine_tilings(first, lambda _: (0,), budget=0) == first.tilings
-
-
-def test_slow_cores_are_not_taken_for_fast_ones() -> None:
-    kinds = [
-        CoreKind(index=0, name="none", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
-        CoreKind(index=1, name="fast", lanes=(("float32", 8),)),
-        CoreKind(index=2, name="slow", lanes=(("float32", 1),)),
-    ]
-    machine = star_machine(6, 1 << 20, kinds=kinds)
-    builder = NetworkBuilder()
-    network = builder.network(builder.matmul(builder.input((64, 64)), 64))
-    space = CandidateSpace(network, machine)
-    times = {
-        profile.candidate.grid.tiles: space.time(network.groups[0], profile, {})
-        for profile in space.profiles(network.groups[0])
-    }
-    work = 64 * 64 * 65 // 8
-    assert times[1].chip >= work
-    assert min(time.chip for time in times.values()) >= work / 3
 
 
 def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() -> None:
@@ -206,15 +139,3 @@ def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() ->
     tiling = chosen.tilings[0]
     assert (prod(tiling.counts), tiling.parts > 1) == (len(machine.cores), True)
     assert traffic < 1.1 * 4 * (64 * 2048 + 2048 * 2048 + 64 * 2048)
-
-
-def test_a_partial_sum_counts_once_and_only_operands_come_ahead() -> None:
-    builder = NetworkBuilder("float16")
-    network = builder.network(builder.matmul(builder.input((1, 64, 512)), 256))
-    model = GroupModel(network, network.groups[0], star_machine(2, 1 << 20))
-    whole, split = (model.footprint(Tiling(counts=(1, 1, 2), parts=n)) for n in (1, 8))
-    operands, sums, result = 2 * (64 * 64 + 64 * 128), 4 * 64 * 128, 2 * 64 * 128
-
-    assert whole.with_next == 2 * whole.bytes
-    assert split.bytes == operands + sums + result
-    assert split.ahead == operands

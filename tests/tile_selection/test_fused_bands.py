@@ -2,10 +2,7 @@
 
 from fractions import Fraction
 
-import pytest
-
 from spmilp.frontend.graph import Network
-from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
 from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
@@ -14,7 +11,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.list_scheduler.schedules import least_value, schedules_by
 from spmilp.source import load
 from spmilp.tile_selection.coarse import WORKING_SETS
-from spmilp.tile_selection.first_choice import choose_tilings, first_choice
+from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
@@ -46,17 +43,6 @@ def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
         assert set.intersection(*cut)
 
 
-def test_a_scalar_in_a_run_is_not_cut() -> None:
-    builder = NetworkBuilder()
-    data = builder.relu(builder.input((1, 16, 64, 64)))
-    mean = builder.operator("ReduceMean", [data], axes=(0, 1, 2, 3), keepdims=0)
-    scalar = builder.group(mean)
-    network = builder.network(builder.add(data, scalar))
-    assert network.tensors[scalar].shape == ()
-    first = next(FusedBands(network, star_machine(4, ROOM)).bands())
-    assert set(first) == {0, 2}
-
-
 def test_bands_are_not_cut_along_channels_where_arrays_would_stand_idle() -> None:
     target = load_machine("edge16", Scale(spm=Fraction(1, 4)))
     network, _ = load("onnx:light_squeezenet", target)
@@ -66,14 +52,6 @@ def test_bands_are_not_cut_along_channels_where_arrays_would_stand_idle() -> Non
     convolution = bands[min(bands)]
     assert convolution.counts[1] == 1
     assert min(convolution.counts[2:]) > 1
-
-
-@pytest.mark.parametrize("position", range(3))
-def test_banded_tiles_fit(position: int) -> None:
-    network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    bands = [*FusedBands(network, machine).bands()][position]
-    tilings = {**choose_tilings(network, machine), **bands}
-    assert groups_that_do_not_fit(lower(network, machine, tilings)) == {}
 
 
 def test_a_chain_whose_rows_fit_stores_nothing_but_its_output() -> None:
@@ -97,14 +75,6 @@ def test_a_chain_whose_rows_fit_stores_nothing_but_its_output() -> None:
     assert sum(problem.slices[one].bytes for one in stored) == whole
     made = {written for task in problem.tasks for written in task.writes}
     assert not any(problem.slices[one].buffer in made for one in loaded)
-
-
-def test_the_highest_bands_that_may_fit_are_tried_first() -> None:
-    network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    first, second, *_ = FusedBands(network, machine).bands()
-    for index in first.keys() & second.keys():
-        assert max(first[index].counts) <= max(second[index].counts)
-    assert first != second
 
 
 def test_the_search_for_tilings_fuses_where_that_is_better() -> None:

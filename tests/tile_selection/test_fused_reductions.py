@@ -11,9 +11,11 @@ from spmilp.problem.problem import BufferKind
 from spmilp.solvers.list_scheduler.orders import banded_chains
 from spmilp.solvers.list_scheduler.rules import CHAINS_RULES
 from spmilp.solvers.list_scheduler.schedules import least_value, plan_from, schedules_by
+from spmilp.tile_selection.choose import search_tilings
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.fused import FusedReductions, ReductionChains
-from spmilp.tile_selection.search import TileSearch, search_tilings
+from spmilp.tile_selection.fused import FusedReductions
+from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.settings import TileOptions
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15
@@ -33,19 +35,6 @@ def feed_forward(*, keeps: bool = False) -> Network:
     wide = builder.add(builder.matmul(rows, 1024), builder.matmul(rows, 1024))
     narrow = builder.matmul(wide, 32)
     return builder.network(*((wide, narrow) if keeps else (narrow,)))
-
-
-def test_groups_that_are_reduced_along_one_axis_are_a_chain() -> None:
-    (chain,) = ReductionChains(feed_forward(), star_machine(4, ROOM), 4 * ROOM).chains()
-
-    assert chain.groups == {0, 1, 2, 3}
-    assert {one.block for one in chain.members.values()} == {1}
-    assert {one.row for one in chain.members.values()} == {0}
-
-
-def test_what_has_to_be_stored_anyway_is_in_no_chain() -> None:
-    network = feed_forward(keeps=True)
-    assert ReductionChains(network, star_machine(4, ROOM), 4 * ROOM).chains() == []
 
 
 def test_where_results_fit_nothing_is_cut() -> None:
@@ -95,7 +84,7 @@ def test_the_search_for_tilings_tries_the_chain() -> None:
     assert unfused is not None
     assert value < unfused
 
-    found = search_tilings(first, TileSearch(problems=12)).value
+    found = search_tilings(first, TileOptions(how=Tiles.SEARCH, problems=12)).value
 
     assert found is not None
     assert found <= value

@@ -6,10 +6,9 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower, tile_group
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
-from spmilp.tile_selection.coarse import WORKING_SETS
-from spmilp.tile_selection.estimate import ALTERNATIVES, CostParameters
+from spmilp.tile_selection.estimate import CostParameters
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.refine import nearby, refine_tilings, stretches
+from spmilp.tile_selection.refine import nearby, refine_tilings
 from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -43,19 +42,6 @@ def tiles(problem: Problem) -> Tiles:
     return found
 
 
-def test_what_another_estimate_chooses_is_tried() -> None:
-    first = first_choice(network(), MACHINE)
-    choices = [one.tilings for one in map(first.with_parameters, ALTERNATIVES) if one is not None]
-    other = next(tilings for tilings in choices if tilings != first.tilings)
-    wanted = lower(network(), MACHINE, other)
-
-    def evaluate(problem: Problem) -> Worth:
-        return (0,) if problem == wanted else (1,)
-
-    budget = 1 + len(WORKING_SETS) + len(ALTERNATIVES)
-    assert refine_tilings(first, evaluate, budget=budget) == other
-
-
 def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: None) -> None:
     first = first_choice(network(), MACHINE)
     groups, space = network().groups, first.spaces[1]
@@ -69,19 +55,6 @@ def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: N
         return (0,) if problem == wanted else (1,)
 
     assert refine_tilings(first, evaluate, start=start, budget=12) == mixed
-
-
-def test_stretches_are_halves_then_shorter_ones_that_leave_no_group_out() -> None:
-    assert list(stretches(5)) == [range(2), range(2, 5), *map(range, range(4), (1, 2, 3, 5))]
-    for groups in (1, 2, 9, 40):
-        levels: dict[int, list[int]] = {}
-        found = list(stretches(groups))
-        for count in (2, 4, 8):
-            if count <= groups:
-                levels[count] = [one for some in found[:count] for one in some]
-                found = found[count:]
-        assert found == []
-        assert all(level == list(range(groups)) for level in levels.values())
 
 
 @pytest.mark.parametrize("waves", [1, 2])
@@ -107,20 +80,6 @@ def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> No
 
     refined = refine_tilings(first, evaluate, budget=12)
     assert max(tiling.parts for tiling in refined.values()) > 1
-
-
-def test_the_number_of_waves_is_decided_by_what_it_is_worth(no_others: None) -> None:
-    whole = network(batch=8)
-    first = first_choice(whole, MACHINE)
-    for number, choice in zip(first.spaces, first.in_equal_waves(), strict=True):
-        wanted = lower(whole, MACHINE, choice.tilings)
-
-        def evaluate(problem: Problem, wanted: Problem = wanted) -> Worth:
-            return (0,) if problem == wanted else (1,)
-
-        budget = 1 + len(first.spaces)
-        refined = refine_tilings(first, evaluate, budget=budget)
-        assert {tiling.waves for tiling in refined.values()} == {number}
 
 
 def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> None:

@@ -2,19 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
-from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.graph import Network
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.source import load
-from spmilp.tile_selection import first_choice as module
 from spmilp.tile_selection.candidates import CandidateMaker
-from spmilp.tile_selection.estimate import GroupSequence
-from spmilp.tile_selection.first_choice import CandidateSpace, choose, choose_tilings, group_times
+from spmilp.tile_selection.first_choice import CandidateSpace, choose
 from spmilp.tile_selection.group_model import GroupModel
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -88,37 +84,3 @@ def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
                 alone.time(group, same[group.index], {**same, parent: option}) for option in options
             ]
             assert found == expected
-
-
-def test_a_change_of_some_groups_gives_what_all_of_them_give() -> None:
-    network, target = load(MODELS / "ds_cnn_int8.onnx", "gap9")
-    space = CandidateSpace(network, target.machine)
-    first = {g.index: space.profiles(g)[0] for g in network.groups}
-    last = {g.index: space.profiles(g)[-1] for g in network.groups}
-    times, others = group_times(space, first), group_times(space, last)
-    changed = {index: others[index] for index in range(2, len(times), 3)}
-    all_times = [changed.get(index, time) for index, time in enumerate(times)]
-    groups = GroupSequence(times)
-
-    assert groups.with_changes(changed) == GroupSequence(all_times).cycles != groups.cycles
-    groups.change(changed)
-    assert groups.cycles == GroupSequence(all_times).cycles
-
-
-def test_groups_that_are_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    builder = NetworkBuilder()
-    data = builder.conv(builder.input((1, 16, 16, 16)), 16)
-    for _ in range(6):
-        data = builder.conv(data, 16)
-    network = builder.network(builder.conv(data, 4))
-    probed: list[str] = []
-
-    class Counting(GroupModel):
-        def __init__(self, network: Network, group: Group, *args: Any, **kwargs: Any) -> None:
-            probed.append(group.name)
-            super().__init__(network, group, *args, **kwargs)
-
-    monkeypatch.setattr(module, "GroupModel", Counting)
-    choose_tilings(network, star_machine(4, 1 << 20))
-    assert len(network.groups) == 8
-    assert len(probed) < 6

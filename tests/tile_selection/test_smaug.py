@@ -13,8 +13,11 @@ from spmilp.machine.read import load_machine
 from spmilp.pipeline import problem_of
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.source import load, lower_network
+from spmilp.source import load
+from spmilp.tile_selection.choose import choose_tiles
+from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.settings import TileOptions
 from spmilp.tile_selection.smaug import Convolution, tile_shapes
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -24,23 +27,6 @@ MOST = 16_384
 @pytest.mark.parametrize(("convolution", "published"), UNIT_TESTS)
 def test_the_tiles_of_its_unit_tests(convolution: Convolution, published: object) -> None:
     assert tile_shapes(convolution, MOST) == published
-
-
-def test_a_convolution_that_fits_is_not_cut() -> None:
-    small = Convolution(inputs=(1, 8, 8, 16), weights=(8, 3, 3, 16), results=(1, 8, 8, 8))
-    found = tile_shapes(small, MOST)
-
-    assert found is not None
-    assert (found.inputs, found.weights, found.results) == (
-        small.inputs,
-        small.weights,
-        small.results,
-    )
-
-
-def test_rows_that_are_too_wide_have_no_tiles() -> None:
-    wide = Convolution(inputs=(1, 8, 800, 64), weights=(8, 3, 3, 64), results=(1, 8, 800, 8))
-    assert tile_shapes(wide, MOST) is None
 
 
 @pytest.mark.parametrize(
@@ -61,4 +47,4 @@ def test_a_scratchpad_that_is_too_small_is_named_with_both_numbers() -> None:
     network, machine = load(str(MODELS / "ds_cnn_f32.onnx"), target)
 
     with pytest.raises(DoesNotFitError, match=r"needs \d+ B .*> \d+ B"):
-        lower_network(network, machine, tile_search=Tiles.SMAUG)
+        choose_tiles(NetworkOnMachine.of(network, machine), TileOptions(how=Tiles.SMAUG))

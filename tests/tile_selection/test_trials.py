@@ -7,8 +7,8 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.refine import Evaluate, NeighbourhoodSearch, Pass, Trials
 from spmilp.tile_selection.tiled_problem import Worth
-from spmilp.tile_selection.trials import Evaluate, NeighbourhoodSearch, Pass, Trials
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MACHINE = star_machine(2, 1 << 20)
@@ -60,28 +60,6 @@ def test_what_pays_has_more_trials() -> None:
     tried: list[int] = []
     NeighbourhoodSearch(trials, [(0.2, cuts(trials, one, tried)) for one in (0, 1)]).run()
     assert tried.count(1) > tried.count(0) > 0
-
-
-def test_what_is_expected_to_be_worth_more_has_more_trials() -> None:
-    trials = trials_of(rectifiers(2), lambda problem: (0,), 9)
-    tried: list[int] = []
-    NeighbourhoodSearch(
-        trials, [(0.1, cuts(trials, 0, tried)), (0.6, cuts(trials, 1, tried))]
-    ).run()
-    assert tried.count(1) > 2 * tried.count(0) > 0
-
-
-def test_nothing_is_tried_twice_and_nothing_beyond_the_budget() -> None:
-    seen: list[Problem] = []
-
-    def evaluate(problem: Problem) -> Worth:
-        seen.append(problem)
-        return (0,)
-
-    trials = trials_of(rectifiers(2), evaluate, 6)
-    NeighbourhoodSearch(trials, [(0.5, cuts(trials, 0, [])), (0.5, cuts(trials, 0, []))]).run()
-    assert len(seen) == 6
-    assert all(one != other for i, one in enumerate(seen) for other in seen[:i])
 
 
 def test_of_equal_makespans_the_one_with_less_traffic_is_better() -> None:

@@ -1,8 +1,6 @@
 from dataclasses import replace
 from itertools import groupby
 
-import pytest
-
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
@@ -11,9 +9,7 @@ from spmilp.pipeline import solve
 from spmilp.tile_selection.first_choice import choose_tilings
 from spmilp.tile_selection.waves import (
     batch_size,
-    in_waves,
     part_of_batch,
-    parts_of_batch,
     waves_of_groups,
 )
 from tests.lowering.builders import NetworkBuilder, star_machine
@@ -59,21 +55,6 @@ def test_waves_take_turns_from_group_to_group() -> None:
     expected = [(name, wave) for wave in range(2) for name in names[:3]]
     assert [key for key, _ in groupby(order)] == [*expected, (names[3], 0), (names[3], 1)]
     assert [task.index for task in problem.tasks] == list(problem.topological_order())
-
-
-def test_the_first_axis_has_as_many_tiles_in_each_wave() -> None:
-    with pytest.raises(ValueError, match="in 2 waves, expected a multiple"):
-        Tiling(counts=(3, 1), waves=2)
-    assert in_waves(Tiling(counts=(2, 3)), 4) == Tiling(counts=(8, 3), waves=4)
-    assert Tiling(counts=(8, 3), parts=2, waves=4).describe() == "8x3/2~4"
-
-
-def test_waves_are_considered_only_where_tensors_do_not_stay() -> None:
-    rates = machine_rates(star_machine(4, 1 << 14))
-    assert list(parts_of_batch(network(8), replace(rates, aggregate=1 << 24))) == [1]
-    assert list(parts_of_batch(network(1), rates)) == [1]
-    # Of 32 KiB that may be used, the groups need 128, 256, 160 and 48 KiB.
-    assert sorted(parts_of_batch(network(8), rates)) == [1, 2, 4, 8]
 
 
 def test_waves_change_where_that_pays_for_the_move() -> None:

@@ -18,7 +18,7 @@ from spmilp.machine.read import MachineFile
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.list_scheduler.schedules import least_value
 from spmilp.source import load
-from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice_of
 from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.tiled_problem import Worth
 from spmilp.units import Cycles
@@ -133,7 +133,7 @@ def lowered(
         value = least_value(adjusted(problem))
         return None if value is None else (value,)
 
-    first = first_choice(network, machine, sources=sources)
+    first = first_choice_of(NetworkOnMachine(network=network, machine=machine, sources=sources))
     return adjusted(first.lower(refine_tilings(first, worth_of, is_over=lambda: left <= 0)))
 
 

@@ -1,8 +1,8 @@
-"""Tile sizes chosen by search: tilings are tried, and evaluated by the list scheduler's plans."""
+"""How tile sizes are chosen: at first sight, by a search, as SMAUG does; and what time allows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.groups import class_of
@@ -17,66 +17,91 @@ from spmilp.tile_selection.coarse import (
     CoarseTilings,
     fast_initial_tilings,
     refuse_too_many_pieces,
+    refuse_too_many_tiles,
     tasks_of,
     tilings_that_fit,
 )
-from spmilp.tile_selection.evaluation import SHARE_AT_MOST, Evaluation
-from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
+from spmilp.tile_selection.evaluation import Evaluation
+from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice_of
+from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.settings import SEARCH, TileOptions
+from spmilp.tile_selection.smaug import smaug_problem
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
-MOST_TASKS_EVALUATED, MOST_WITHIN_TIME = 120_000, 2_000_000
-"""Tasks of all problems together, and where there is a limit of time besides."""
-
-SOON_COMPARED = 30
-"""Groups that differ from each other: the candidates of so many are compared as soon as a plan
-without comparing could be made."""
+FIRST = TileOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TileSearch:
-    """Limits of a search for tile sizes.
+def choose_tiles(
+    subject: NetworkOnMachine,
+    options: TileOptions = FIRST,
+    clock: Clock | None = None,
+    *,
+    known: TiledProblem | None = None,
+    start: Tilings | None = None,
+) -> TiledProblem:
+    """Choose tile sizes and lower to a problem, with a plan where the choice rests on one.
 
-    Parameters
-    ----------
-    seconds
-        Wall time from the first choice on; ``None`` without limit. It makes the result depend on
-        the clock only where it ends before ``tasks`` does.
-    tasks
-        Tasks of all problems that are evaluated, together, once for each rule that evaluates them.
-    problems
-        So many are evaluated at most; ``None`` without limit.
-    justifies
-        Whether schedules may be justified: not for the plans of solvers that do no such thing.
-    on_better
-        Called with each better value of the objective and the tasks of its problem.
-    """
-
-    seconds: float | None = None
-    tasks: int = MOST_TASKS_EVALUATED
-    problems: int | None = None
-    justifies: bool = True
-    on_better: Callable[[int, int], None] = lambda value, tasks: None
-
-
-def fast_initial_problem(
-    subject: NetworkOnMachine, limits: TileSearch, clock: Clock, quickest: CoarseTilings
-) -> TiledProblem | None:
-    """Return a problem and a schedule of it within seconds, in case of an early interrupt.
-
-    ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
+    The first choice is by an estimate; a search tries others and evaluates them by the list
+    scheduler's plans, the best of which is kept. An interrupt ends that search; before the first
+    schedule it passes on. Where there is no time for the first choice, tiles are as large as
+    memories allow.
 
     Parameters
     ----------
     clock
-        Of the whole solve. Where there is no time to make a plan of a tile for each core, it is one
-        of the quickest tilings.
+        Of the whole solve; without one it takes as long as it takes.
+    known
+        A problem with a plan, which is the answer unless something better is found.
+    start
+        Tilings to evaluate before those of the first choice.
+
+    Raises
+    ------
+    SpmilpError
+        If no kind of core can run a group, or tiles are too many.
+    PinError
+        If pinned tiles fit no scratchpad.
+    DoesNotFitError
+        If a group's smallest tile fits no scratchpad, or no tiles are found that do.
     """
-    network, machine = subject.network, subject.machine
-    if len({class_of(network, group) for group in network.groups}) <= SOON_COMPARED:
+    clock = clock or Clock(None)
+    refuse_too_many_tiles(subject.network, subject.machine)
+    if options.how is Tiles.SMAUG:
+        return TiledProblem(problem=smaug_problem(subject))
+    searches, has_hint = options.how is Tiles.SEARCH, not (known is start is None)
+    quickest = CoarseTilings(subject.network, subject.machine)
+    try:
+        if searches:
+            known = known or fast_initial_problem(subject, options, clock, quickest)
+        first = first_choice_in_time(subject, clock, quickest, has_plan=known is not None)
+    except KeyboardInterrupt:
+        if known is None:
+            raise
+        return replace(known, interrupted=True)
+    if first is None:
+        return replace(known or coarse_problem(subject, quickest, options), is_fallback=True)
+    if searches or known is not None or start is not None:
+        limits = options if searches else TileOptions(problems=1 if start is None else 2)
+        found = search_tilings(first, limits, known, clock, start)
+        is_quick = known is not None and found.problem is known.problem
+        return replace(found, is_fallback=is_quick and not has_hint)
+    return TiledProblem(problem=first.lower(first.tilings))
+
+
+def fast_initial_problem(
+    subject: NetworkOnMachine, options: TileOptions, clock: Clock, quickest: CoarseTilings
+) -> TiledProblem | None:
+    """Return a problem and a schedule of it within seconds, in case of an early interrupt.
+
+    ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
+    Where there is no time for a plan of a tile for each core, it is one of the quickest tilings.
+    """
+    network = subject.network
+    if len({class_of(network, group) for group in network.groups}) <= SEARCH.soon_compared:
         return None
-    tilings = fast_initial_tilings(network, machine)
+    tilings = fast_initial_tilings(quickest.counts)
     if tilings is None:
         return None
     pace, tasks, reads = clock.pace, tasks_of(tilings), quickest.counts.of_all(tilings)
@@ -90,13 +115,12 @@ def fast_initial_problem(
             found = (TiledProblem(problem=problem, schedule=schedule) for schedule in schedules)
             tiled = next(found, None)
     # Now it is known how quick this machine is.
-    if tiled is None or not clock.has_seconds(
-        pace.seconds_to_finish(tasks + ROWS_OF_A_READ * reads)
-    ):
+    finish = pace.seconds_to_finish(tasks + ROWS_OF_A_READ * reads)
+    if tiled is None or not clock.has_seconds(finish):
         with suppress(SpmilpError):
-            return coarse_problem(subject, quickest, limits)
+            return coarse_problem(subject, quickest, options)
     if tiled is not None and tiled.value is not None:
-        limits.on_better(tiled.value, len(tiled.problem.tasks))
+        options.on_better(tiled.value, len(tiled.problem.tasks))
     return tiled
 
 
@@ -107,56 +131,44 @@ def first_choice_in_time(
 
     Parameters
     ----------
-    clock
-        Of the whole solve.
     quickest
         The choice has until the moment from which on there is just enough time to make a plan of
         the first of these and write it.
     has_plan
         There is a plan already that takes less time.
     """
-    pace, needed, has_quicker = clock.pace, 0.0, has_plan
     counts = quickest.counts
+
+    def seconds(tilings: Tilings) -> float:
+        return clock.pace.seconds_from_scratch(tasks_of(tilings), counts.of_all(tilings))
+
+    needed, has_quicker = 0.0, has_plan
     if not has_plan and clock.is_limited:
         coarse = next(iter(quickest), None)
         has_quicker = coarse is not None
-        if coarse is not None:
-            needed = pace.seconds_from_scratch(tasks_of(coarse), counts.of_all(coarse))
+        needed = 0.0 if coarse is None else seconds(coarse)
 
     def go_on() -> None:
-        clock.go_on(SHARE_AT_MOST)
+        clock.go_on(SEARCH.share_at_most)
         if not clock.has_seconds(needed):
             raise OutOfTimeError
 
     try:
         go_on()
-        found = first_choice(
-            subject.network,
-            subject.machine,
-            objective=subject.objective,
-            sources=subject.sources,
-            go_on=go_on,
-            pinned=subject.pinned,
-        )
+        found = first_choice_of(replace(subject, go_on=go_on))
     except OutOfTimeError:
         return None
     # What follows is not cut by the deadline of the choice.
     found = replace(found, subject=subject)
-    tilings = found.tilings
-    refuse_too_many_pieces(counts, tilings, MOST_PIECES_EVER)
-    takes = pace.seconds_from_scratch(tasks_of(tilings), counts.of_all(tilings))
+    refuse_too_many_pieces(counts, found.tilings, MOST_PIECES_EVER)
+    takes = seconds(found.tilings)
     return found if clock.has_seconds(takes) or not has_quicker or takes <= needed else None
 
 
 def coarse_problem(
-    subject: NetworkOnMachine, quickest: CoarseTilings, limits: TileSearch | None = None
+    subject: NetworkOnMachine, quickest: CoarseTilings, options: TileOptions
 ) -> TiledProblem:
-    """Return a problem of few tasks, and a schedule of it if there is one: the quickest plan.
-
-    Parameters
-    ----------
-    limits
-        Of the search that there is no time for: it hears of the schedule.
+    """Return a problem of few tasks, and a schedule of it: the quickest plan.
 
     Raises
     ------
@@ -168,8 +180,8 @@ def coarse_problem(
     for problem in _coarse_problems(subject, quickest):
         for rule in EVALUATION_RULES:
             for schedule in schedules_by(problem, [rule]):
-                if limits is not None:
-                    limits.on_better(schedule.score[0], len(problem.tasks))
+                if options.how is Tiles.SEARCH:
+                    options.on_better(schedule.score[0], len(problem.tasks))
                 return TiledProblem(problem=problem, schedule=schedule)
     raise DoesNotFitError(
         "there was no time to look for tile sizes that fit; give more time (time limit)",
@@ -192,34 +204,26 @@ def _coarse_problems(subject: NetworkOnMachine, quickest: CoarseTilings) -> Iter
 
 def search_tilings(
     first: FirstChoice,
-    limits: TileSearch,
+    options: TileOptions,
     known: TiledProblem | None = None,
     clock: Clock | None = None,
     start: Tilings | None = None,
 ) -> TiledProblem:
     """Return a problem with tilings that are evaluated to be at least as good as the first ones.
 
-    A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no schedule.
-
-    Parameters
-    ----------
-    known
-        The answer unless something better is found.
-    clock
-        Of the whole solve. Once there is a schedule nothing is begun that would take too long, and
-        what does take too long is given up.
-    start
-        Other tilings, which are evaluated before the first ones.
+    Once there is a schedule nothing is begun that would take too long, and what does take too long
+    is given up. A ``KeyboardInterrupt`` ends the search; it passes on as long as there is no
+    schedule.
     """
     counts = PieceCounts(first.subject.network, first.subject.machine)
-    evaluation = Evaluation(counts, limits, known, clock or Clock(None))
+    evaluation = Evaluation(counts, options, known, clock or Clock(None))
     first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
     try:
         tilings = refine_tilings(
             first,
             evaluation.value_of,
             start=start,
-            budget=limits.problems,
+            budget=options.problems,
             is_over=evaluation.is_over,
             affords=evaluation.affords,
             delays=evaluation.delays,

@@ -1,0 +1,118 @@
+"""Options of the choice of tile sizes, and numbers that stand for judgement."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spmilp.tile_selection.mode import Tiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """Limits and thresholds of the search; measured as ``docs/tiles.md`` says unless stated here.
+
+    Parameters
+    ----------
+    tasks, tasks_within_time
+        Tasks of all problems that are evaluated together, each once for each rule, and where there
+        is a limit of time besides: then the clock ends most searches (13,071 to 12,330 on DS-CNN).
+    tasks_of_one
+        Of a problem that is evaluated: more take minutes, and gigabytes.
+    soon_compared
+        Groups that differ from each other: the candidates of so many are compared as soon as a plan
+        without comparing could be made, in about a second.
+    share
+        Of the time limit, for the search that goes before the solver.
+    share_at_most
+        Of the time limit, by which tile sizes are chosen, however long all before has taken.
+    share_of_first, little
+        Of the time limit, after which no further rule is asked about the first tilings unless it
+        takes so little of what is left: where one schedule takes seconds, justifying the best one
+        gains more.
+    large, longer
+        Tasks from which on, where schedules with open addresses are soon justified, steps of
+        large-neighbourhood search gain little, and how many times as long the search takes then.
+    share_to_finish
+        Of the time limit, until which addresses are looked for in the end.
+    share_of_plans
+        Of the time of the search, at most, for plans of tilings that are the best so far.
+    margin
+        A rule whose best schedule takes so many times as long as the best of all is asked no more.
+    rules_when_open
+        Rules that are asked at most behind the first problem where schedules leave addresses open:
+        once these are justified, by which rule they were made matters less than more trials.
+    promising
+        Schedules that take more than so many times as long as the best one are given up: none of
+        1,800 schedules of 400 tilings became the best.
+    worth_opening
+        Those that take at most so many times as long as that of the best plan are justified; where
+        that takes long, only those that are shorter.
+    seconds_to_open
+        A justification that takes less is *soon* made.
+    times_as_long, least_seconds
+        Schedules that take so many times as long to make as the best one are given up, but none
+        within so many seconds: the search after this one would have few steps for such plans.
+    estimates_at_once
+        So many other estimates are asked before anything else is tried.
+    most_stretches
+        The most into which a network is cut.
+    """
+
+    tasks: int = 120_000
+    tasks_within_time: int = 2_000_000
+    tasks_of_one: int = 120_000
+    soon_compared: int = 30
+    share: float = 0.4
+    share_at_most: float = 0.55
+    share_of_first: float = 0.25
+    little: float = 0.1
+    large: int = 1_000
+    longer: float = 1.4
+    share_to_finish: float = 0.85
+    share_of_plans: float = 0.4
+    margin: float = 1.05
+    rules_when_open: int = 2
+    promising: float = 1.1
+    worth_opening: float = 1.1
+    seconds_to_open: float = 2.0
+    times_as_long: float = 5.0
+    least_seconds: float = 1.0
+    estimates_at_once: int = 8
+    most_stretches: int = 8
+
+
+SEARCH = SearchSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileOptions:
+    """How tile sizes are chosen.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds of the whole solve, of which a search takes a share from the first choice on;
+        ``None`` without limit. It makes the result depend on the clock only where it ends before
+        ``tasks`` does.
+    tasks
+        Tasks of all problems that are evaluated, together, once for each rule that evaluates them;
+        ``None`` for the usual number.
+    problems
+        So many are evaluated at most; ``None`` without limit.
+    justifies
+        Whether schedules may be justified: not for the plans of solvers that do no such thing.
+    on_better
+        Called with each better value of the objective and the tasks of its problem.
+    """
+
+    how: Tiles = Tiles.FIRST
+    time_limit: float | None = None
+    tasks: int | None = None
+    problems: int | None = None
+    justifies: bool = True
+    on_better: Callable[[int, int], None] = lambda value, tasks: None
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks that are evaluated at most."""
+        usual = SEARCH.tasks if self.time_limit is None else SEARCH.tasks_within_time
+        return usual if self.tasks is None else self.tasks
