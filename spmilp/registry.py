@@ -194,7 +194,7 @@ choice."""
 @cache
 def _all_solvers() -> dict[str, Callable[[], Solver]]:
     from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
-    from spmilp.solvers.list_scheduler.rules import ORDERS
+    from spmilp.solvers.list_scheduler.portfolio import ORDERS
 
     greedy = {
         f"greedy:{one}/{other}": _greedy(one, other) for one in ASSIGNMENTS for other in ORDERS

@@ -78,7 +78,7 @@ def stretches() -> Iterable[Any]:
 
 def multicasts() -> Iterable[Any]:
     """The list scheduler sends each slice to one memory at a time."""
-    from spmilp.solvers.kernels.serial.run import Runner
+    from spmilp.solvers.kernels.run import Runner
 
     make = Runner.__init__
 

@@ -17,7 +17,7 @@ from spmilp.bench.suite import ModelOnMachine
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.schedules import least_value
+from spmilp.solvers.list_scheduler.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection.choose import search_tilings

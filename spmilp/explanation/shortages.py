@@ -7,7 +7,7 @@ from spmilp.errors import DoesNotFitError
 from spmilp.explanation.cause import Cause, Misfit, memory_named, of_shortage
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler.portfolio import Schedules
 
 
 def misfit_of_tiles(machine: Machine, error: DoesNotFitError) -> Misfit | None:

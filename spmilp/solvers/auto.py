@@ -12,7 +12,7 @@ from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
-from spmilp.solvers.kernels.serial.run import can_be_open
+from spmilp.solvers.kernels.run import can_be_open
 from spmilp.solvers.partial_order.less_traffic import excess_of, with_less_traffic
 
 SMALL = {True: 150, False: 400}

@@ -11,11 +11,15 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
 from spmilp.solvers.kernels.records import NEVER, Shares
-from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
+from spmilp.solvers.kernels.run import can_be_open, whole_memories
 from spmilp.solvers.list_scheduler.orders import operators_of
-from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.rules import EVALUATION_RULES, advances_of
-from spmilp.solvers.list_scheduler.schedules import Rule, promising_schedules
+from spmilp.solvers.list_scheduler.portfolio import (
+    EVALUATION_RULES,
+    Found,
+    Rule,
+    advances_of,
+    promising_schedules,
+)
 from spmilp.tile_selection.coarse import tasks_of
 from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.settings import SEARCH, TileOptions

@@ -12,11 +12,9 @@ from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.dram import needs_no_dram_addresses
+from spmilp.solvers.kernels.extract import columns_of, needs_no_dram_addresses
 from spmilp.solvers.kernels.plan_columns import PlanColumns
-from spmilp.solvers.kernels.serial.extract import columns_of
-from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.schedules import plan_from
+from spmilp.solvers.list_scheduler.portfolio import Found, plan_from
 from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
 
 Worth: TypeAlias = tuple[int, ...]

@@ -13,7 +13,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler.portfolio import Schedules
 from spmilp.solvers.lns.reassignment.move import Reassigner, Reassignment, snapshot
 from spmilp.solvers.lns.reassignment.steps import with_unplaced
 from spmilp.solvers.partial_order.backward import backward_pass

@@ -8,7 +8,7 @@ from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.schedules import least_value, schedules_by
+from spmilp.solvers.list_scheduler.portfolio import least_value, schedules_by
 from spmilp.source import load
 from spmilp.tile_selection.coarse import WORKING_SETS
 from spmilp.tile_selection.first_choice import first_choice

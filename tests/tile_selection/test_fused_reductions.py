@@ -9,8 +9,12 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import BufferKind
 from spmilp.solvers.list_scheduler.orders import banded_chains
-from spmilp.solvers.list_scheduler.rules import CHAINS_RULES
-from spmilp.solvers.list_scheduler.schedules import least_value, plan_from, schedules_by
+from spmilp.solvers.list_scheduler.portfolio import (
+    CHAINS_RULES,
+    least_value,
+    plan_from,
+    schedules_by,
+)
 from spmilp.tile_selection.choose import search_tilings
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.fused import FusedReductions

@@ -2,11 +2,14 @@
 
 records         arrays and tables that compiled code works on
 reference       named tuples of tables, passed by reference between compiled functions
-problem_tables  a problem as tables
-machine_tables  a machine as tables
+tables          a problem and a machine as tables; what an engine can copy
+plan_columns    the decisions of a plan in columns
 timeline        what engines and links carry, cycle by cycle
-address_space   which residency lies where in each memory, and from when on a byte is free
 schedule_state  all of these with a partial schedule
-serial          serial schedule generation: order and cores in, schedule and plan out
-dram            addresses in DRAM
+memories        what memories hold: blocks of addresses, residencies, their uses
+transfers       one transfer, to one memory or to several
+eviction        which addresses to clear, and how
+generate        the scheduler itself, task by task: order and cores in, schedule out
+run             one run of it on tables that grow; why it stopped
+extract         schedule in, plan and quantities out; addresses in DRAM
 """

@@ -10,8 +10,8 @@ from spmilp.made_once import made_once
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.intervals import least_free_numbers
-from spmilp.solvers.kernels.problem_tables import problem_tables
 from spmilp.solvers.kernels.records import NONE, Ints, Rows, numbers, rows_of
+from spmilp.solvers.kernels.tables import problem_tables
 from spmilp.units import ResidencyIdx
 
 

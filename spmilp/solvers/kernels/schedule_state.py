@@ -8,7 +8,6 @@ description names.
 from enum import IntEnum
 from typing import NamedTuple
 
-from spmilp.solvers.kernels.address_space import AddressSpace
 from spmilp.solvers.kernels.records import Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline
 from spmilp.units import Cycles
@@ -37,6 +36,22 @@ class Stop(IntEnum):
     UNREACHABLE,
     TOO_LATE,
 ) = map(int, Stop)
+
+
+FREE = -1
+RESERVED = -2
+
+
+class AddressSpace(NamedTuple):
+    """The blocks of all memories, one row each, in order of address.
+
+    ``blocks[memory, i]`` reaches from ``start`` to the next block's; ``length`` is the number of
+    blocks of each memory, and the block after the last one begins at the memory's end. ``holder``
+    is a residency, ``FREE`` or ``RESERVED``; ``free_from`` matters for free blocks only.
+    """
+
+    blocks: Table
+    length: Ints
 
 
 class Weights(NamedTuple):

@@ -20,13 +20,12 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.kernels.problem_tables import precedence, problem_tables
+from spmilp.solvers.kernels.extract import Scorer, columns_of, plan_of
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Rows, numbered, rows_from_pairs
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
-from spmilp.solvers.kernels.serial.extract import Scorer, columns_of, plan_of
+from spmilp.solvers.kernels.tables import precedence, problem_tables
 from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
-from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler.portfolio import FIRST_WEIGHTS, Found, Schedules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from spmilp.problem.pins import PinKind
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler.portfolio import Found, Schedules
 
 
 class ListScheduler(Solver):

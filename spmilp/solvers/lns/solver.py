@@ -11,12 +11,11 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.kernels.extract import columns_of
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.records import NEVER
-from spmilp.solvers.kernels.serial.extract import columns_of
-from spmilp.solvers.kernels.serial.run import can_be_open, whole_memories
-from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.kernels.run import can_be_open, whole_memories
+from spmilp.solvers.list_scheduler.portfolio import Found, Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.steps import Steps

@@ -10,7 +10,6 @@ import numpy as np
 from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.solvers.kernels.plan_columns import PlanColumns, buffer_columns
 from spmilp.solvers.kernels.records import (
     NONE,
@@ -22,6 +21,7 @@ from spmilp.solvers.kernels.records import (
     rows_from_pairs,
     rows_of,
 )
+from spmilp.solvers.kernels.tables import alignment_of
 from spmilp.solvers.partial_order.schedule import FREE, Flags, PartialOrderSchedule, ReuseOrder
 from spmilp.units import Box, CoreIdx, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 

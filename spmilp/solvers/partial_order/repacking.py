@@ -8,8 +8,8 @@ import numpy as np
 from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.machine_tables import alignment_of
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.tables import alignment_of
 from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed

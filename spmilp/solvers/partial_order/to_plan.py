@@ -8,7 +8,7 @@ from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.intervals import least_free_numbers
-from spmilp.solvers.kernels.dram import dram_addresses
+from spmilp.solvers.kernels.extract import dram_addresses
 from spmilp.solvers.kernels.plan_columns import (
     PlanColumns,
     placements_of,

@@ -11,14 +11,14 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem
-from spmilp.solvers.kernels.machine_tables import (
+from spmilp.solvers.kernels.plan_columns import PlanColumns
+from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
+from spmilp.solvers.kernels.tables import (
     MOST_MEMORIES_WITH_ALL_PAIRS,
     MachineTables,
     machine_tables,
+    problem_tables,
 )
-from spmilp.solvers.kernels.plan_columns import PlanColumns
-from spmilp.solvers.kernels.problem_tables import problem_tables
-from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
 from spmilp.solvers.partial_order.from_plan import pools_of
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule

@@ -16,7 +16,7 @@ from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_ad
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Decisions, Fill, Item, TaskRun, TimedPlan, extract
 from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.kernels.dram import dram_addresses
+from spmilp.solvers.kernels.extract import dram_addresses
 from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.occupancy import Offsets
 from spmilp.solvers.residency.scope import TaskSequence

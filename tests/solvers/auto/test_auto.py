@@ -21,9 +21,8 @@ from spmilp.solvers.common import known_bounds
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.list_scheduler import schedules as schedules_module
-from spmilp.solvers.list_scheduler.portfolio import Portfolio
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler import portfolio as schedules_module
+from spmilp.solvers.list_scheduler.portfolio import Portfolio, Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 

@@ -7,11 +7,11 @@ import pytest
 
 from spmilp.bench.generated import generated_problem
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.memories import residency_in
 from spmilp.solvers.kernels.records import NONE, Ints
+from spmilp.solvers.kernels.run import Runner
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Weights
-from spmilp.solvers.kernels.serial.residencies import residency_in
-from spmilp.solvers.kernels.serial.run import Runner
-from spmilp.solvers.kernels.serial.transfers import (
+from spmilp.solvers.kernels.transfers import (
     cycles_on_idle_hardware,
     earliest_finish_core,
     end_of_predecessors,

@@ -13,14 +13,13 @@ from spmilp.checker.check import check
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace
+from spmilp.solvers.kernels.extract import columns_of
+from spmilp.solvers.kernels.memories import free_by, gathered
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.records import NONE, tables
-from spmilp.solvers.kernels.serial.extract import columns_of
-from spmilp.solvers.kernels.serial.gathering import free_by, gathered
-from spmilp.solvers.kernels.serial.run import can_be_open
-from spmilp.solvers.list_scheduler.portfolio import Found
-from spmilp.solvers.list_scheduler.schedules import plan_from, schedules_by
+from spmilp.solvers.kernels.run import can_be_open
+from spmilp.solvers.kernels.schedule_state import FREE, RESERVED, AddressSpace
+from spmilp.solvers.list_scheduler.portfolio import Found, plan_from, schedules_by
 from spmilp.solvers.partial_order.shortening import OpenSchedule
 from tests.solvers.chains import chain, star
 from tests.solvers.fans import fan_problem

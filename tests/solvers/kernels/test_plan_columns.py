@@ -9,10 +9,10 @@ from spmilp.bounds.best import Bound
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.kernels.extract import columns_of
 from spmilp.solvers.kernels.plan_columns import PlanColumns, columns_of_plan
 from spmilp.solvers.kernels.records import Rows
-from spmilp.solvers.kernels.serial.extract import columns_of
-from spmilp.solvers.list_scheduler.schedules import plan_from, schedules_by
+from spmilp.solvers.list_scheduler.portfolio import plan_from, schedules_by
 from spmilp.solvers.partial_order.shortening import JustifiedPlan
 from tests.solvers.fans import fan_problem
 from tests.solvers.tiny_problems import tiny_problem

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from spmilp.bench.generated import generated_problem
+from spmilp.solvers.kernels.run import Runner
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
-from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import locality
 from spmilp.solvers.list_scheduler.orders import depth_first
 from tests.solvers.chains import chain, star

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.full
 
 PROGRAM = """
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.kernels.serial.generate import generate_schedule
+from spmilp.solvers.kernels.generate import generate_schedule
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 print(hasattr(generate_schedule, "__wrapped__"))

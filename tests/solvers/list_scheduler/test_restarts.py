@@ -12,8 +12,8 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.list_scheduler.portfolio import Schedules
 from spmilp.solvers.list_scheduler.restarts import Decided, Perturbation, PerturbedRestarts
-from spmilp.solvers.list_scheduler.schedules import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 

@@ -11,8 +11,8 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
+from spmilp.solvers.kernels.run import Runner
 from spmilp.solvers.kernels.schedule_state import Stop, Weights
-from spmilp.solvers.kernels.serial.run import Runner
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.orders import (
     by_priority,
@@ -21,9 +21,7 @@ from spmilp.solvers.list_scheduler.orders import (
     operators_of,
     round_robin,
 )
-from spmilp.solvers.list_scheduler.portfolio import Portfolio
-from spmilp.solvers.list_scheduler.rules import RuleMixture
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler.portfolio import Portfolio, RuleMixture, Schedules
 from tests.lowering.builders import NetworkBuilder
 from tests.solvers.chains import chain, star
 

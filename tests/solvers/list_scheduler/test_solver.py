@@ -12,7 +12,7 @@ from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.list_scheduler.schedules import Schedules
+from spmilp.solvers.list_scheduler.portfolio import Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.oracle.small import ProblemSketch, machine
 from tests.solvers.chains import chain, star

@@ -10,26 +10,30 @@ links may keep either waiting: bytes that are free while a load cannot run yet s
 from typing import NamedTuple
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.address_space import FREE, RESERVED, AddressSpace, block_at
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO
-from spmilp.solvers.kernels.schedule_state import (
-    BLOCKS_FULL,
-    DOES_NOT_FIT,
-    DONE,
-    RESIDENCIES_FULL,
-    UNREACHABLE,
-    ScheduleState,
-)
-from spmilp.solvers.kernels.serial.gathering import free_by, gathered
-from spmilp.solvers.kernels.serial.residencies import (
+from spmilp.solvers.kernels.memories import (
+    block_at,
     close,
+    free_by,
+    gathered,
     is_last_copy,
     new_residency,
     next_use,
     padded_size,
     settle_at,
 )
-from spmilp.solvers.kernels.serial.transfers import (
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO
+from spmilp.solvers.kernels.schedule_state import (
+    BLOCKS_FULL,
+    DOES_NOT_FIT,
+    DONE,
+    FREE,
+    RESERVED,
+    RESIDENCIES_FULL,
+    UNREACHABLE,
+    AddressSpace,
+    ScheduleState,
+)
+from spmilp.solvers.kernels.transfers import (
     cycles_on_idle_hardware,
     earliest_transfer,
     store,
