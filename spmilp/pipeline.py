@@ -123,7 +123,7 @@ def has_time_for_roofline(origin: Origin | None, time_limit: float) -> bool:
 def _seconds_for_roofline(origin: Origin | None) -> float:
     if origin is None:
         return 0.0
-    from spmilp.bounds.compulsory import regions_asked
+    from spmilp.bounds.roofline import regions_asked
 
     return Step.ROOFLINE.value * regions_asked(origin.network)
 

@@ -4,10 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spmilp.bounds.critical_path import Paths
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.traffic import traffic_bound
-from spmilp.bounds.work import work_bound
+from spmilp.bounds.paths import Paths
+from spmilp.bounds.resources import traffic_bound, work_bound
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles
 

@@ -4,15 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from spmilp.bounds.critical_path import Paths, PrecedenceGraph, critical_paths
-from spmilp.bounds.energy import energy_bound
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.paths import paths_of
+from spmilp.bounds.paths import Paths, PrecedenceGraph, critical_paths, paths_of
+from spmilp.bounds.resources import energy_bound, peak_bound, traffic_bound, work_bound
 from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
-from spmilp.bounds.traffic import traffic_bound
-from spmilp.bounds.work import work_bound
-from spmilp.bounds.working_set import peak_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem

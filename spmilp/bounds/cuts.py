@@ -1,11 +1,302 @@
-"""Heads by what is before a task as a whole; tails with time reversed: see :func:`.paths_of`."""
+"""Heads by what is before a task as a whole; tails with time reversed: see :func:`.paths_of`.
+
+Tasks, edges and loads are flat arrays. Tasks are numbered such that each comes after all that
+precede it; for tails, time is reversed.
+"""
+
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spmilp.bounds.cut_tables import Edges, Ints, Ports, Tasks
-from spmilp.bounds.lags import Window, tasks_before
-from spmilp.bounds.least_times import until_arrived, until_done
 from spmilp.compiled import compiled, part
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class Edges(NamedTuple):
+    """The edges to each task from those before it: ``first[t]`` to ``first[t + 1]``.
+
+    Parameters
+    ----------
+    earlier
+        The task that each begins at.
+    near, away
+        Cycles between the two.
+    use
+        Bytes that what the later one reads of the earlier one's results holds on the links into its
+        memory if it comes from another one; 0 if it need not come.
+    """
+
+    first: Ints
+    earlier: Ints
+    near: Ints
+    away: Ints
+    use: Ints
+
+
+class Tasks(NamedTuple):
+    """Of each task.
+
+    Parameters
+    ----------
+    alone
+        Cycles before its start for what it needs by itself.
+    cycles
+        Its own, at least.
+    sharing
+        The most cores that work in a memory in which it can run.
+    use
+        Bytes that what comes to it from DRAM holds on the links into its memory.
+    rate, over
+        Numerator and denominator of the rate of these links.
+    """
+
+    alone: Ints
+    cycles: Ints
+    sharing: Ints
+    use: Ints
+    rate: Ints
+    over: Ints
+
+
+class Ports(NamedTuple):
+    """What tasks load from DRAMs: the jobs of port ``p`` and task ``t`` begin at ``first[p, t]``.
+
+    Parameters
+    ----------
+    buffer
+        Of each job; jobs of one buffer are the same bytes.
+    use
+        For each buffer, what it holds on the port's links.
+    rate, over
+        Numerator and denominator of the rate of each port.
+    """
+
+    first: Ints
+    buffer: Ints
+    use: Ints
+    rate: Ints
+    over: Ints
+
+
+@part
+def until_done(
+    some: int, others: int, near: int, away: int, number: int, work: int, shortest: int
+) -> int:
+    """Return the least T in which ``some`` cores have T - near cycles, ``others`` T - away.
+
+    They have to suffice for ``work`` cycles, and for ``number`` tasks of ``shortest`` each.
+    """
+    away = max(near, away)
+    end = near + -(-work // some)
+    if end > away and others > 0:
+        end = -(-(work + some * near + others * away) // (some + others))
+    later = away - near
+    rounds = -(-number // some)
+    if others > 0 and rounds * shortest > later:
+        # T ends a round of the former, or one of the latter.
+        lost, won = -(-later // shortest), later // shortest
+        first = max(lost, -(-(number + others * lost) // (some + others)))
+        second = max(0, -(-(number - some * won) // (some + others)))
+        return max(end, near + min(rounds * shortest, first * shortest, later + second * shortest))
+    return max(end, near + rounds * shortest)
+
+
+@part
+def until_arrived(
+    t: int, tasks: Tasks, total: int, most: int, begin: int, release: int, shortest: int
+) -> int:
+    """Return the least T at which all can have come that has to come to a task's memory.
+
+    Some tasks run in it, from ``begin`` on and for ``shortest`` cycles each, and what they write
+    need not come: ``most`` each of ``total`` bytes. The rest comes from ``release`` on.
+    """
+    rate, over = tasks.rate[t], tasks.over[t]
+    if total <= 0 or rate <= 0:
+        return 0
+    low = 0
+    high = max(0, release) + -(-total * over // rate)
+    while low < high:
+        middle = (low + high) // 2
+        local = tasks.sharing[t] * max(0, (middle - begin) // shortest)
+        rest = max(0, total - local * most)
+        if rest == 0 or rest * over <= rate * (middle - release):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+class Window(NamedTuple):
+    """Arrays for tasks before one task; of each task the last one that has written it counts."""
+
+    seen: Ints
+    near: Ints
+    away: Ints
+    heap: Ints
+    found: Ints
+
+
+@part
+def tasks_before(t: int, tasks: Tasks, edges: Edges, window: Window, width: int) -> int:
+    """Find the tasks before ``t`` with their lags, the nearest first; return how many."""
+    size = 0
+    for edge in range(edges.first[t], edges.first[t + 1]):
+        x = edges.earlier[edge]
+        size = _reach(window, t, x, edges.near[edge], edges.away[edge], size)
+    found = 0
+    while size > 0 and found < width:
+        x, size = _pop(window.heap, size)
+        window.found[found] = x
+        found += 1
+        for edge in range(edges.first[x], edges.first[x + 1]):
+            near = window.near[x] + tasks.cycles[x] + edges.near[edge]
+            # One of the two edges leads to another memory.
+            away = min(
+                window.away[x] + tasks.cycles[x] + edges.near[edge],
+                window.near[x] + tasks.cycles[x] + edges.away[edge],
+            )
+            size = _reach(window, t, edges.earlier[edge], near, away, size)
+    return found
+
+
+@part
+def _reach(window: Window, t: int, x: int, near: int, away: int, size: int) -> int:
+    """Note a way from ``x`` to ``t``; return the size of the heap of tasks to go on from."""
+    if window.seen[x] != t:
+        window.seen[x] = t
+        window.near[x] = near
+        window.away[x] = max(near, away)
+        return _push(window.heap, size, x)
+    window.near[x] = max(window.near[x], near)
+    window.away[x] = max(window.away[x], near, away)
+    return size
+
+
+@part
+def _push(heap: Ints, size: int, x: int) -> int:
+    at = size
+    while at > 0 and heap[(at - 1) // 2] < x:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = x
+    return size + 1
+
+
+@part
+def _pop(heap: Ints, size: int) -> tuple[int, int]:
+    """Take the largest number out of the heap."""
+    top, last = heap[0], heap[size - 1]
+    size -= 1
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= last:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = last
+    return top, size
+
+
+COLUMNS = 11
+COUNT, WORK, SHORTEST, USE, MOST, NEAR_IN, AWAY_IN, NEAR_OUT, AWAY_OUT, NEAR, AWAY = range(COLUMNS)
+"""What is known of the tasks between one and another; the last two are lags by single tasks."""
+
+
+@compiled
+def lags_over_several(tasks: Tasks, edges: Edges, cores: int, found: Ints) -> int:
+    """Find the pairs of tasks with larger lags than those of the single tasks between them.
+
+    Parameters
+    ----------
+    found
+        Rows for ``(earlier, later, near, away)``; as many as there are get filled.
+
+    Returns
+    -------
+    int
+        The number of such pairs.
+    """
+    count = tasks.cycles.size
+    seen = np.full(count, -1, np.int64)
+    rows = np.zeros((count, COLUMNS), np.int64)
+    listed = np.zeros(count, np.int64)
+    pairs = 0
+    for t in range(count):
+        if edges.first[t + 1] - edges.first[t] < 2:
+            continue
+        for number in range(_collect(t, tasks, edges, seen, rows, listed)):
+            j = listed[number]
+            if rows[j, COUNT] < 2:
+                continue
+            near, away = _lags(rows[j], tasks, j, t, cores)
+            if near > rows[j, NEAR] or away > rows[j, AWAY]:
+                if pairs < found.shape[0]:
+                    found[pairs, 0], found[pairs, 1] = j, t
+                    found[pairs, 2], found[pairs, 3] = near, away
+                pairs += 1
+    return pairs
+
+
+@part
+def _collect(t: int, tasks: Tasks, edges: Edges, seen: Ints, rows: Ints, listed: Ints) -> int:
+    """Sum up what is between ``t`` and each task two steps before it; return how many there are."""
+    count = 0
+    for out in range(edges.first[t], edges.first[t + 1]):
+        x = edges.earlier[out]
+        own = tasks.cycles[x]
+        for edge in range(edges.first[x], edges.first[x + 1]):
+            j = edges.earlier[edge]
+            row = rows[j]
+            if seen[j] != t:
+                seen[j] = t
+                listed[count] = j
+                count += 1
+                row[:] = 0
+                row[SHORTEST] = own
+                row[NEAR_IN], row[AWAY_IN] = edges.near[edge], edges.away[edge]
+                row[NEAR_OUT], row[AWAY_OUT] = edges.near[out], edges.away[out]
+            row[COUNT] += 1
+            row[WORK] += own
+            row[USE] += edges.use[out]
+            row[MOST] = max(row[MOST], edges.use[out])
+            row[SHORTEST] = min(row[SHORTEST], own)
+            row[NEAR_IN] = min(row[NEAR_IN], edges.near[edge])
+            row[AWAY_IN] = min(row[AWAY_IN], edges.away[edge])
+            row[NEAR_OUT] = min(row[NEAR_OUT], edges.near[out])
+            row[AWAY_OUT] = min(row[AWAY_OUT], edges.away[out])
+            once = min(edges.near[edge] + edges.away[out], edges.away[edge] + edges.near[out])
+            row[NEAR] = max(row[NEAR], edges.near[edge] + own + edges.near[out])
+            row[AWAY] = max(row[AWAY], own + once)
+    return count
+
+
+@part
+def _lags(row: Ints, tasks: Tasks, j: int, t: int, cores: int) -> tuple[int, int]:
+    """Return the least cycles from ``j`` to ``t``, and the least if they run in different memories.
+
+    The cores are those of the memory of both, or of the two memories, and all others.
+    """
+    number, work, shortest = row[COUNT], row[WORK], row[SHORTEST]
+    both = row[AWAY_IN] + row[AWAY_OUT]
+    some = min(tasks.sharing[j], tasks.sharing[t], cores)
+    least = row[NEAR_IN] + row[NEAR_OUT]
+    together = until_done(some, cores - some, least, both, number, work, shortest)
+    # Those in the memory of t begin when their data is there; results of the others come later.
+    begin, release = row[NEAR_IN], row[AWAY_IN] + shortest
+    arrived = until_arrived(t, tasks, row[USE], row[MOST], begin, release, shortest)
+    together = max(together, arrived)
+    some = min(tasks.sharing[j] + tasks.sharing[t], cores)
+    least = min(row[NEAR_IN] + row[AWAY_OUT], row[AWAY_IN] + row[NEAR_OUT])
+    apart = until_done(some, cores - some, least, both, number, work, shortest)
+    begin, release = row[AWAY_IN], row[NEAR_IN] + shortest
+    arrived = until_arrived(t, tasks, row[USE], row[MOST], begin, release, shortest)
+    apart = max(apart, arrived)
+    return min(together, apart), apart
 
 
 @compiled

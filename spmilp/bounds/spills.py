@@ -5,9 +5,9 @@ from fractions import Fraction
 from math import ceil, gcd
 from typing import NamedTuple
 
-from spmilp.bounds.distances import Distances
+from spmilp.bounds.movement import Distances
 from spmilp.bounds.prices import prices_of_covers
-from spmilp.bounds.working_set import WorkingSets
+from spmilp.bounds.resources import WorkingSets
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx

@@ -34,9 +34,8 @@ def bound(
     the others hold for its tiles. With pins they are those of plans that keep to them.
     """
     from spmilp import pipeline
-    from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
+    from spmilp.bounds.any_tiles import Chains, peak_for_any_tiles, traffic_for_any_tiles
     from spmilp.bounds.best import Bound, all_bounds
-    from spmilp.bounds.chains import Chains
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
     from spmilp.solvers.common.narrow import narrowed

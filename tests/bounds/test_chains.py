@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.bounds.chains import Chains
+from spmilp.bounds.any_tiles import Chains, SmallestTiles
 from spmilp.bounds.roofline import able_kinds
-from spmilp.bounds.smallest_tiles import SmallestTiles
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.regions import group_work

@@ -2,12 +2,10 @@
 
 import pytest
 
-from spmilp.bounds import paths
 from spmilp.bounds.best import all_bounds
-from spmilp.bounds.critical_path import Paths
-from spmilp.bounds.least_times import until_done
+from spmilp.bounds.cuts import until_done
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.paths import paths_of
+from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import RemoteReads
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -140,9 +138,9 @@ def test_cuts_are_seen_in_problems_of_thousands_of_tasks_on_hundreds_of_memories
 def test_fewer_tasks_looked_at_give_no_larger_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = chain(star(3, 4096), layers=6, strips=20)
     all_of_them = paths_in(problem)
-    monkeypatch.setattr(paths, "MOST_VISITS", 0)
-    monkeypatch.setattr(paths, "LEAST_WIDTH", 4)
-    monkeypatch.setattr(paths, "MOST_CHAINS", 0)
+    monkeypatch.setattr(f"{paths_of.__module__}.MOST_VISITS", 0)
+    monkeypatch.setattr(f"{paths_of.__module__}.LEAST_WIDTH", 4)
+    monkeypatch.setattr(f"{paths_of.__module__}.MOST_CHAINS", 0)
     few = paths_in(problem)
 
     assert all(a >= b for a, b in zip(all_of_them.head, few.head, strict=True))

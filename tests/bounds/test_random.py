@@ -4,9 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from spmilp.bounds.best import all_bounds
-from spmilp.bounds.critical_path import PrecedenceGraph, critical_paths
 from spmilp.bounds.movement import Movement
-from spmilp.bounds.paths import paths_of
+from spmilp.bounds.paths import PrecedenceGraph, critical_paths, paths_of
 from spmilp.plan.measures import measure
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions

@@ -1,8 +1,7 @@
 import pytest
 from hypothesis import given, settings
 
-from spmilp.bounds.compulsory import compulsory_bytes
-from spmilp.bounds.roofline import roofline
+from spmilp.bounds.roofline import compulsory_bytes, roofline
 from spmilp.frontend.regions import network_macs
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spmilp.bounds.working_set import WorkingSets
+from spmilp.bounds.resources import WorkingSets
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower

@@ -1,0 +1,279 @@
+"""Bounds from single resources: cores, links of DRAMs, bytes beside a running task, energy."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+from spmilp.bounds.movement import Distances, Movement, cycles_at
+from spmilp.bounds.paths import Paths
+from spmilp.machine.machine import Machine, Memory, MemoryKind
+from spmilp.problem.loads import Share, least_loads
+from spmilp.problem.problem import Problem, Task
+from spmilp.problem.union import bytes_read_of_buffers
+from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
+
+MOST_KINDS_COMBINED = 6
+
+
+def work_bound(problem: Problem, paths: Paths) -> Cycles:
+    """Return the best bound from the work of tasks that only some kinds of core can run.
+
+    Let K be a set of kinds and Q the tasks that no other kind can run. The cores of K run all of
+    Q, one task at a time each, none before the least head of Q, and after the last one ends at
+    least the least tail of Q less its own cycles must pass. So
+
+        makespan >= min head(Q) + ceil(sum cycles(Q) / cores(K)) + min (tail - cycles)(Q).
+
+    Some core of K runs ``ceil(|Q| / cores(K))`` tasks at least, so the term in the middle is at
+    least that many times the least cycles of Q. Fernandez and Bussell, "Bounds on the number of
+    processors and time for multiprocessor optimal schedules", IEEE Trans. Computers C-22(8), 1973.
+    Q is narrowed to the tasks with a head of at least each value in turn (the last layers), and to
+    those with a tail of at least each value.
+    """
+    able = [kinds_able(task.cycles) for task in problem.tasks]
+    return max((_bound_of(problem, paths, able, kinds) for kinds in unions(set(able))), default=0)
+
+
+def kinds_able(cycles: tuple[Cycles | None, ...]) -> frozenset[KindIdx]:
+    return frozenset(kind for kind, some in enumerate(cycles) if some is not None)
+
+
+def unions(sets: set[frozenset[KindIdx]]) -> list[frozenset[KindIdx]]:
+    """Return the unions of the sets; of many different sets only each one and the union of all."""
+    ordered = sorted(sets, key=sorted)
+    if len(ordered) > MOST_KINDS_COMBINED:
+        return [*ordered, frozenset().union(*ordered)]
+    found = {
+        frozenset().union(*some)
+        for count in range(1, len(ordered) + 1)
+        for some in combinations(ordered, count)
+    }
+    return sorted(found, key=sorted)
+
+
+def _bound_of(
+    problem: Problem, paths: Paths, able: list[frozenset[KindIdx]], kinds: frozenset[KindIdx]
+) -> Cycles:
+    tasks = [index for index, some in enumerate(able) if some <= kinds]
+    cores = sum(core.kind in kinds for core in problem.machine.cores)
+    after = {task: paths.tail[task] - paths.cycles[task] for task in tasks}
+    by_head = sorted(tasks, key=lambda task: -paths.head[task])
+    by_tail = sorted(tasks, key=lambda task: -after[task])
+    return max(
+        _best_of_prefixes(by_head, paths.head, after, paths.cycles, cores),
+        _best_of_prefixes(by_tail, paths.head, after, paths.cycles, cores),
+    )
+
+
+def _best_of_prefixes(
+    tasks: list[int],
+    head: tuple[Cycles, ...],
+    after: dict[int, Cycles],
+    cycles: tuple[Cycles, ...],
+    cores: int,
+) -> Cycles:
+    """Return the best bound among the sets of the first one, two, three ... tasks."""
+    best = total = 0
+    least_head = least_after = least_cycles = None
+    for count, task in enumerate(tasks, start=1):
+        own = cycles[task]
+        total += own
+        least_cycles = own if least_cycles is None else min(least_cycles, own)
+        least_head = head[task] if least_head is None else min(least_head, head[task])
+        least_after = after[task] if least_after is None else min(least_after, after[task])
+        needed = max(-(-total // cores), -(-count // cores) * least_cycles)
+        best = max(best, least_head + needed + least_after)
+    return best
+
+
+class WorkingSets:
+    """Bytes that lie in the memory of a task's core while the task runs.
+
+    What it reads lies there (unless cores read in other memories): of each buffer its largest slice
+    at least, for slices of one buffer may lie in one residency of the buffer. What it writes lies
+    beside that, save for as many bytes as a pair in place may share, and so does its scratch.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._reads_are_local = problem.machine.remote is None
+
+    def pieces(self, task: Task) -> list[Bytes]:
+        """Return the sizes of what lies side by side while a task runs alone in its memory."""
+        largest: dict[int, Bytes] = {}
+        if self._reads_are_local:
+            for read in task.reads:
+                slice_ = self._problem.slices[read]
+                largest[slice_.buffer] = max(largest.get(slice_.buffer, 0), slice_.bytes)
+        return [*largest.values(), *self._written(task)]
+
+    def _written(self, task: Task) -> list[Bytes]:
+        over: dict[int, Bytes] = {}
+        for read, written in task.in_place:
+            over[written] = max(over.get(written, 0), self._problem.slices[read].bytes)
+        sizes = [self._problem.buffers[b].bytes - over.get(b, 0) for b in task.writes]
+        return [size for size in (*sizes, task.scratch) if size > 0]
+
+
+def peak_bound(problem: Problem) -> Bytes:
+    """Return the bytes below which no plan keeps the peak of the scratchpads.
+
+    While a task runs, its working set (:class:`.WorkingSets`) lies in its core's memory, each part
+    at an aligned address, outside the reserved ranges. Of the parts, all but the highest one take
+    whole multiples of the alignment. Where a core works in a memory that is no scratchpad, its
+    tasks have no peak.
+    """
+    working_sets = WorkingSets(problem)
+    known: dict[tuple[bool, ...], list[Memory]] = {}
+    best = 0
+    for task in problem.tasks:
+        able = tuple(cycles is not None for cycles in task.cycles)
+        if able not in known:
+            known[able] = _different_memories(problem.machine, able)
+        pieces = working_sets.pieces(task)
+        best = max(best, min((lowest_end(one, pieces) for one in known[able]), default=0))
+    return best
+
+
+def _different_memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
+    """Return a memory of each sort in which cores of the able kinds work."""
+    memories = [machine.memories[core.memory] for core in machine.cores if able[core.kind]]
+    return list({(m.kind, m.alignment, m.reserved): m for m in memories}.values())
+
+
+def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
+    """Return the least peak of a memory that holds some pieces side by side."""
+    if memory.kind is not MemoryKind.SPM or not pieces:
+        return 0
+    edges = [edge for taken in memory.reserved for edge in (taken.start, taken.end)]
+    # Reserved bytes could fill what alignment leaves free, unless they are aligned themselves.
+    step = memory.alignment if all(edge % memory.alignment == 0 for edge in edges) else 1
+    padded = [align_up(size, step) for size in pieces]
+    wanted = sum(padded) - max(p - size for p, size in zip(padded, pieces, strict=True))
+    end = 0
+    for taken in memory.reserved:
+        free = taken.start - end
+        if wanted <= free:
+            return end + wanted
+        wanted -= free
+        end = taken.end
+    return end + wanted
+
+
+def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
+    """Return the best bound from loads and stores that no plan can avoid.
+
+    What :func:`~spmilp.problem.loads.least_loads` says leaves a DRAM by transfers, each of which
+    holds its rate on a link out of the DRAM for all its cycles; the product is at least
+    ``least_load_use``. What tasks with tails of at least q read must be out q cycles before the
+    end, so for each q
+
+        makespan >= ceil(sum of uses / rate of a cut that all transfers out cross) + q.
+
+    Both presume that no core works in that DRAM itself. Stores likewise, after the head and the
+    cycles of the task that writes them (Jackson's one machine bound, Carlier, EJOR 11, 1982). Loads
+    and stores together cross a cut of both (a port that serves one direction at a time), where all
+    their uses add up.
+    """
+    bounds = [0]
+    for dram in problem.machine.drams:
+        loads = _loads(problem, movement, paths, dram.index)
+        stores = _stores(problem, movement, paths, dram.index)
+        bounds.append(_one_machine(loads, movement.rate_out(dram.index)))
+        bounds.append(_one_machine(stores, movement.rate_in(dram.index)))
+        total = sum((use for use, _ in loads + stores), Fraction(0))
+        bounds.append(_one_machine([(total, 0)], movement.rate_both_ways(dram.index)))
+    return max(bounds)
+
+
+def _loads(
+    problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
+) -> list[tuple[Fraction, Cycles]]:
+    """Return use and tail of what leaves a DRAM: the longest tail if all of it is for each reader.
+
+    Where the parts may come one by one, in any order, the shortest tail is safe.
+    """
+    distances = Distances(problem)
+    found = []
+    for load in least_loads(problem):
+        if load.buffer.starts_in == dram and distances.starts_in_dram(load.buffer.index):
+            tails = [paths.tail[task] for task in load.readers]
+            use = movement.least_load_use(dram, load)
+            found.append((use, min(tails) if load.share is Share.REST else max(tails)))
+    return found
+
+
+def _stores(
+    problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
+) -> list[tuple[Fraction, Cycles]]:
+    """Return use and release of each buffer that a task writes and that must end in a DRAM."""
+    distances = Distances(problem)
+    return [
+        (
+            movement.least_store_use(dram, problem.buffers[buffer].bytes),
+            paths.head[task.index] + paths.cycles[task.index],
+        )
+        for task in problem.tasks
+        for buffer in task.writes
+        if problem.buffers[buffer].ends_in == dram and distances.ends_in_dram(buffer)
+    ]
+
+
+def _one_machine(jobs: Iterable[tuple[Fraction, Cycles]], rate: Fraction) -> Cycles:
+    """Return the best bound over the jobs whose head (or tail) is at least that of each job."""
+    best = 0
+    total = Fraction(0)
+    if rate == 0:
+        return best
+    for use, apart in sorted(jobs, key=lambda job: -job[1]):
+        total += use
+        best = max(best, cycles_at(total, rate) + apart)
+    return best
+
+
+def energy_bound(problem: Problem) -> Femtojoules:
+    """Return the energy that no plan can do without.
+
+    A task takes at least what its most frugal kind takes, of those that can run it and have cores;
+    what is not stated counts nothing. Each byte that is read of a buffer which lies in DRAM at
+    first comes from there to some reader's memory; a buffer that must end in DRAM gets there from
+    its writer's; and what a task reads of another one's result gets from a memory of the one to a
+    memory of the other. A byte takes at least the energy of its cheapest chain of transfers.
+    Different buffers move by different transfers, so their energies add up; of one buffer the
+    largest demand counts.
+    """
+    present = {core.kind for core in problem.machine.cores}
+    total = 0
+    for task in problem.tasks:
+        able = [kind for kind in present if task.cycles[kind] is not None]
+        if task.energy and able:
+            total += min(task.energy[kind] or 0 for kind in able)
+    return total + _movement(problem)
+
+
+def _movement(problem: Problem) -> Femtojoules:
+    distances = Distances(problem)
+    writers = problem.writers()
+    # Most tasks read from the same memories: sets of them are collected, not memories.
+    readable: dict[BufferIdx, set[frozenset[MemoryIdx]]] = {}
+    least: dict[BufferIdx, Femtojoules] = {}
+    for task in problem.tasks:
+        for read in task.reads:
+            slice_ = problem.slices[read]
+            readable.setdefault(slice_.buffer, set()).add(distances.readable(task))
+            writer = writers[slice_.buffer]
+            if writer is not None:
+                sources = distances.writable(problem.tasks[writer])
+                moved = distances.energy(sources, distances.readable(task), slice_.bytes)
+                least[slice_.buffer] = max(moved, least.get(slice_.buffer, 0))
+    for buffer, size in zip(problem.buffers, bytes_read_of_buffers(problem), strict=True):
+        start, end, writer = buffer.starts_in, buffer.ends_in, writers[buffer.index]
+        if start is not None and size > 0:
+            targets = frozenset[MemoryIdx]().union(*readable[buffer.index])
+            least[buffer.index] = distances.energy(frozenset((start,)), targets, size)
+        if writer is not None and end is not None:
+            stored = distances.energy(
+                distances.writable(problem.tasks[writer]), frozenset((end,)), buffer.bytes
+            )
+            least[buffer.index] = max(stored, least.get(buffer.index, 0))
+    return sum(least.values())
