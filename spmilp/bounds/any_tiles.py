@@ -1,4 +1,4 @@
-"""Bounds for any tiling of a network: its smallest tiles, chains of groups, least peak and traffic."""
+"""Bounds for any tiling of a network: smallest tiles, chains of groups, least peak and traffic."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
