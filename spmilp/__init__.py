@@ -37,8 +37,7 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     commands        command lists with events, from plans
     analysis        why a plan takes the time, the room and the traffic that it takes
     export, report  tables for firmware; timelines, memory maps and the page
-    comparison, bench         solvers side by side, suites
-    sizing                    one network on many machines, on Dask workers
+    runs                      solvers side by side; networks on many machines, on Dask workers
     explanation               why there is no plan, or a slow one, and what helps
     cli                       the command line
 
@@ -55,7 +54,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from spmilp.bounds.best import best_bound as bound
     from spmilp.checker.check import check
-    from spmilp.comparison.compare import compare
     from spmilp.errors import SpmilpError
     from spmilp.explanation.explain import explain
     from spmilp.machine.read import load_machine
@@ -63,7 +61,8 @@ if TYPE_CHECKING:
     from spmilp.problem.builder import ProblemBuilder
     from spmilp.problem.read import read_problem as load_problem
     from spmilp.result import Result, read
-    from spmilp.sizing.sweep import sweep
+    from spmilp.runs.compare import compare
+    from spmilp.runs.sweep import sweep
 
 __all__ = [
     "ProblemBuilder",
@@ -86,13 +85,13 @@ _HOMES = {
     "SpmilpError": "spmilp.errors:SpmilpError",
     "bound": "spmilp.bounds.best:best_bound",
     "check": "spmilp.checker.check:check",
-    "compare": "spmilp.comparison.compare:compare",
+    "compare": "spmilp.runs.compare:compare",
     "explain": "spmilp.explanation.explain:explain",
     "load_machine": "spmilp.machine.read:load_machine",
     "load_problem": "spmilp.problem.read:read_problem",
     "read": "spmilp.result:read",
     "solve": "spmilp.pipeline:solve",
-    "sweep": "spmilp.sizing.sweep:sweep",
+    "sweep": "spmilp.runs.sweep:sweep",
 }
 
 

@@ -142,6 +142,10 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End all children, also those at work, and let no other one start."""
         with self._lock:
             self._closed = True
             for child in self._working:

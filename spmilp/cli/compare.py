@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,11 +14,12 @@ from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.progress import progress_line
 from spmilp.cli.stacked import print_stacked
 from spmilp.errors import ExitCode
+from spmilp.options import with_options
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spmilp.comparison.compare import Comparison
+    from spmilp.runs.compare import Comparison
 
 TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
 """Formats of the columns of a table."""
@@ -47,6 +48,9 @@ SUMMARY_COLUMNS = {
 }
 
 
+@with_options(
+    *("dim", "objective", "time_limit", "gap", "seed", "workers"), annotation=arguments.of_solve
+)
 def compare(
     sources: Annotated[
         list[str],
@@ -57,15 +61,9 @@ def compare(
         ),
     ],
     machine: arguments.Machine = None,
-    dim: arguments.Dim = None,
     solvers: Annotated[
         str, typer.Option(metavar="A,B,...", help="Names of solvers, as for solve --solver.")
     ] = "greedy:contiguous/layer_by_layer,list,cpsat",
-    objective: arguments.Objective = None,
-    time_limit: arguments.TimeLimit = 60.0,
-    gap: arguments.Gap = 0.0,
-    seed: arguments.Seed = 0,
-    workers: arguments.Workers = 1,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -73,15 +71,16 @@ def compare(
         ),
     ] = None,
     as_json: arguments.AsJson = False,
+    **options: Any,
 ) -> None:
     """Run solvers on the same problems, check every plan, and compare.
 
     Each run starts anew and has the same limits. The bound of an instance is
     the best that any of the solvers proved.
     """
-    from spmilp.comparison.compare import compare as compared
-    from spmilp.comparison.table import csv_of
     from spmilp.files import require_room, write_atomically
+    from spmilp.runs.compare import compare as compared
+    from spmilp.runs.frames import csv_of
     from spmilp.watch import Observer
 
     if output is not None:
@@ -91,14 +90,9 @@ def compare(
             sources,
             machine,
             solvers=read.names(solvers),
-            dim=read.dimensions(dim or ()),
-            objective=objective,
-            time_limit=time_limit,
-            gap=gap,
-            seed=seed,
-            workers=workers,
             observer=Observer(on_stage=progress.say, on_progress=progress.improved),
             on_start=progress.starts,
+            **options,
         )
     if output is not None:
         with writing(output):

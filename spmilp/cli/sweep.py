@@ -1,8 +1,5 @@
 """``spmilp sweep``: networks on machines of many sizes, and the smallest that is good enough."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,21 +12,23 @@ from spmilp.cli import output as out
 from spmilp.cli.interrupts import COMMAND, interrupts_noted
 from spmilp.cli.progress import progress_line
 from spmilp.errors import ExitCode, MissingExtraError
-from spmilp.tile_selection.mode import Tiles
+from spmilp.options import with_options
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spmilp.sizing.run import News
-    from spmilp.sizing.sweep import Sweep
+    from spmilp.runs.rows import News
 
 VALUES = "VALUES"
 SUFFIXES = (".yaml", ".yml")
+OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "memory_limit", "gap", "workers"
 SHOWN = ("status", "objective", "bound", "gap", "dram_traffic", "peak_spm", "seconds")
 PANEL = "What is swept: 1,2,4 is a list, 16k:256k doubles, 16k:256k:16k goes in steps"
 
 
+@with_options(*OPTIONS, annotation=arguments.of_solve)
 def sweep(
+    context: typer.Context,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -86,37 +85,6 @@ def sweep(
     seeds: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Seeds.", show_default="0")
     ] = None,
-    dim: arguments.Dim = None,
-    tiles: Annotated[Tiles | None, typer.Option(help="As for solve.")] = None,
-    objective: arguments.Objective = None,
-    pins: arguments.Pins = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            parser=read.duration,
-            metavar="DURATION",
-            help="Limit on each row: 60s, 5m, 1h, none.",
-            show_default="60s",
-        ),
-    ] = None,
-    memory_limit: Annotated[
-        int | None,
-        typer.Option(
-            "--memory-limit",
-            parser=read.byte_count,
-            metavar="SIZE",
-            help="Limit on each row: 2GiB, 500MiB.",
-            show_default="its part of the worker's memory",
-        ),
-    ] = None,
-    gap: Annotated[
-        float | None,
-        typer.Option(parser=read.share, metavar="SHARE", help="As for solve.", show_default="0"),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each row.", show_default="1")
-    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -158,80 +126,53 @@ def sweep(
         typer.Option("--resume/--again", help="Leave out what the folder has, or solve it again."),
     ] = True,
     as_json: arguments.AsJson = False,
+    **options: Any,
 ) -> None:
     """Map networks onto machines of many sizes: every combination is a row of one table.
 
     Rows are solved side by side, and each is on the disk when it is finished;
     the same command goes on where it was cut off. docs/sweep.md explains it.
     """
-    from spmilp.sizing.sweep import Place, carry_out, pins_of
+    from spmilp.runs.read import read_sweep
+    from spmilp.runs.sweep import sweep as swept
 
-    swept = {
+    is_file = sources[0].endswith(SUFFIXES)
+    if is_file and len(sources) > 1:
+        raise typer.BadParameter(f"{sources[0]} is a whole sweep; leave {sources[1]} out")
+    wanted: dict[str, Any] = read_sweep(Path(sources[0])) if is_file else {"models": sources}
+    fields = {**wanted.get("fields", {}), **_assignments(set_ or ())}
+    given = {
+        "machines": None if machine is None else read.names(machine),
         "spm": spm,
         "dma_channels": dma_channels,
         "dma_rate": dma_rate,
         "dram_rate": dram_rate,
-        **_assignments(set_ or ()),
-    }
-    changes = {
-        "machines": None if machine is None else read.names(machine),
-        "dim": read.dimensions(dim) if dim else None,
-        "solvers": None if solver is None else read.names(solver),
+        "solver": None if solver is None else read.names(solver),
         "seeds": None if seeds is None else read.seeds(seeds),
         "pareto": None if pareto is None else read.names(pareto),
         "target": target,
     }
-    options = {
-        "tiles": None if tiles is None else str(tiles),
-        "objective": None if objective is None else str(objective),
-        "time_limit": time_limit,
-        "memory_limit": memory_limit,
-        "gap": gap,
-        "workers": workers,
-        "pins": None if pins is None else pins_of(pins),
-    }
-    wanted = _changed(_given(sources), swept, changes, options)
-    place = Place(
-        folder=outdir or Path("out") / f"sweep-{_stem(sources[0])}",
-        jobs=jobs,
-        scheduler=scheduler,
-        again=not resume,
-    )
-    COMMAND.state = f"the rows that are finished are in {place.folder}; the same command goes on"
+    # The file's go before the defaults of the command line.
+    wanted |= {name: options[name] for name in OPTIONS if _is_given(context, name)}
+    wanted |= {name: value for name, value in given.items() if value is not None}
+    wanted["fields"] = fields
+    folder = outdir or Path("out") / f"sweep-{Path(sources[0].split(':')[-1]).stem}"
+    COMMAND.state = f"the rows that are finished are in {folder}; the same command goes on"
     with interrupts_noted(), progress_line() as progress:
-        frame = carry_out(wanted, place, lambda news: progress.say(_line(news)))
-    raise typer.Exit(_show(frame, wanted, place.folder or Path(), as_json=as_json))
+        frame = swept(
+            **wanted,
+            folder=folder,
+            jobs=jobs,
+            scheduler=scheduler,
+            again=not resume,
+            on_news=lambda news: progress.say(_line(news)),
+        )
+    raise typer.Exit(_show(frame, wanted, folder, as_json=as_json))
 
 
-def _given(sources: list[str]) -> "Sweep":
-    """Return the sweep of a file, or one that has only its models yet."""
-    from spmilp.sizing.read import read_sweep
-    from spmilp.sizing.sweep import Sweep
-
-    if sources[0].endswith(SUFFIXES):
-        if len(sources) > 1:
-            raise typer.BadParameter(f"{sources[0]} is a whole sweep; leave {sources[1]} out")
-        return read_sweep(Path(sources[0]))
-    return Sweep(models=tuple(sources))
-
-
-def _changed(
-    wanted: "Sweep",
-    swept: Mapping[str, object],
-    changes: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> "Sweep":
-    """Return a sweep with what the options say in place of what the file says."""
-    fields = {name: given for name, given in swept.items() if given is not None}
-    new = {name: given for name, given in options.items() if given is not None}
-    if new.get("time_limit") == math.inf:
-        new["time_limit"] = None
-    return replace(
-        wanted,
-        fields={**wanted.fields, **fields},
-        options=replace(wanted.options, **new),
-        **{name: given for name, given in changes.items() if given is not None},
-    )
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _assignments(texts: "list[str] | tuple[()]") -> dict[str, object]:
@@ -265,21 +206,22 @@ def _span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _stem(source: str) -> str:
-    return Path(source.split(":")[-1]).stem
-
-
-def _show(frame: "pd.DataFrame", wanted: "Sweep", folder: Path, *, as_json: bool) -> ExitCode:
+def _show(
+    frame: "pd.DataFrame", wanted: dict[str, Any], folder: Path, *, as_json: bool
+) -> ExitCode:
     """Print the table, and what it says of a target; return the exit code."""
-    from spmilp.sizing.sweep import draw_pareto, swept_field
-    from spmilp.sizing.target import MEETS, Target, conclusions
+    from spmilp.runs.sweep import SHORT_NAMES, draw_pareto, fields_given, swept_field
+    from spmilp.runs.target import MEETS, Target, conclusions
 
     said: list[str] = []
-    if wanted.target is not None:
-        said = list(conclusions(frame, swept_field(wanted), Target.of(wanted.target)))
-    if wanted.pareto:
+    target = wanted.get("target")
+    if target is not None:
+        short = {name: wanted.get(name) for name in SHORT_NAMES}
+        field = swept_field(fields_given(**short, fields=wanted["fields"]))
+        said = list(conclusions(frame, field, Target.of(target)))
+    if wanted.get("pareto"):
         try:
-            draw_pareto(frame, wanted, folder)
+            draw_pareto(frame, wanted["pareto"], folder)
         except MissingExtraError as error:
             out.print_warning(str(error))
     if as_json:
@@ -294,7 +236,7 @@ def _show(frame: "pd.DataFrame", wanted: "Sweep", folder: Path, *, as_json: bool
     if frame["objective"].isna().all():
         out.print_error(f"no row has a plan; the first: {frame['reason'].iloc[0]}")
         return ExitCode.LIMIT_WITHOUT_PLAN
-    if wanted.target is not None and MEETS not in set(frame["verdict"]):
+    if target is not None and MEETS not in set(frame["verdict"]):
         return ExitCode.LIMIT_WITHOUT_PLAN
     return ExitCode.OK
 

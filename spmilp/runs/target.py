@@ -11,11 +11,10 @@ from spmilp.handing_on import is_valid_on
 from spmilp.machine.read import MachineFile
 from spmilp.plan.read import open_pair
 from spmilp.problem.objective import Quantity
-from spmilp.sizing.grid import Point, with_values
-from spmilp.sizing.run import Rows
-from spmilp.sizing.store import Row
-from spmilp.sizing.table import SHORT
-from spmilp.sizing.values import Value, shown
+from spmilp.runs.frames import SHORT
+from spmilp.runs.points import Point, Value, shown, with_values
+from spmilp.runs.rows import Rows
+from spmilp.runs.run import Run
 
 MEETS = "meets the target"
 PROVEN = "no plan can"
@@ -39,31 +38,31 @@ class Target:
             If it is nothing of that kind.
         """
         name, _, most = (part.strip() for part in text.partition("="))
-        known = [*map(str, Quantity), *SHORT]
         quantity = SHORT.get(name, name)
         if quantity not in list(Quantity):
-            raise ArgumentError(f"target {text}: there are {', '.join(known)}")
+            known = ", ".join([*map(str, Quantity), *SHORT])
+            raise ArgumentError(f"target {text}: there are {known}")
         digits = re.sub(r"(?<=\d)[,_](?=\d{3})", "", most)
         if not digits.isascii() or not digits.isdecimal() or int(digits) < 1:
             raise ArgumentError(f"target {text}: expected a whole number, as in makespan=6000")
         return cls(Quantity(quantity), int(digits))
 
-    def is_met_by(self, row: Row) -> bool:
+    def is_met_by(self, run: Run) -> bool:
         """Whether the row has a plan that is good enough."""
-        return row.objective is not None and row.objective <= self.most
+        return run.objective is not None and run.objective <= self.most
 
-    def is_ruled_out_by(self, row: Row) -> bool:
+    def is_ruled_out_by(self, run: Run) -> bool:
         """Whether no plan of the row's machine can meet it, with any tiles."""
-        return self.quantity is Quantity.MAKESPAN and (row.roofline or 0) > self.most
+        return self.quantity is Quantity.MAKESPAN and (run.roofline or 0) > self.most
 
-    def verdict_on(self, row: Row) -> str:
+    def verdict_on(self, run: Run) -> str:
         """Say whether a row meets the target, and if not, whether any plan could."""
-        if self.is_met_by(row):
+        if self.is_met_by(run):
             return MEETS
-        if self.is_ruled_out_by(row):
-            return f"{PROVEN}: {row.roofline:,} at least, with any tiles"
-        if row.bound is not None and row.bound > self.most:
-            return f"no plan with these tiles can: {row.bound:,} at least ({row.bound_source})"
+        if self.is_ruled_out_by(run):
+            return f"{PROVEN}: {run.roofline:,} at least, with any tiles"
+        if run.bound is not None and run.bound > self.most:
+            return f"no plan with these tiles can: {run.bound:,} at least ({run.bound_source})"
         return NOT_FOUND
 
 
@@ -107,7 +106,7 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
     def try_value(index: int) -> None:
         tried[index] = among[index]
         rows.solve([tried[index]])
-        rows.hand_on([tried[each] for each in sorted(tried)])
+        rows.warm_start([tried[each] for each in sorted(tried)])
 
     def least_that_meets() -> int | None:
         met = (each for each in tried if target.is_met_by(rows.found[tried[each].key]))
@@ -131,6 +130,18 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
             break
         try_value((low + least) // 2)
     return [tried[index] for index in sorted(tried)]
+
+
+def _least_that_holds(among: Range, rows: Rows, key: str, low: int, high: int) -> int:
+    """Return the smallest index above ``low`` with which the plan of ``high`` is still valid."""
+    problem, plan = open_pair(rows.store.folder_of(key))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_valid_on(problem, plan, among[middle].machine):
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str]:
@@ -160,15 +171,3 @@ def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str
         if not proven.empty:
             most = proven.iloc[-1][field]
             yield f"{name}: {field} {shown(field, most)} and less cannot, which is proven"
-
-
-def _least_that_holds(among: Range, rows: Rows, key: str, low: int, high: int) -> int:
-    """Return the smallest index above ``low`` with which the plan of ``high`` is still valid."""
-    problem, plan = open_pair(rows.store.folder_of(key))
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_valid_on(problem, plan, among[middle].machine):
-            high = middle
-        else:
-            low = middle
-    return high

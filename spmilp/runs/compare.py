@@ -1,27 +1,27 @@
-"""Solvers side by side on the same problems."""
+"""Solvers side by side on the same problems: ``spmilp.compare``."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from spmilp import pipeline
-from spmilp.comparison.run import REJECTED, Run, run_of, watch
-from spmilp.comparison.warm_up import warm_up
 from spmilp.errors import ArgumentError
-from spmilp.machine.machine import Machine
-from spmilp.machine.read import MachineFile
+from spmilp.options import with_options
 from spmilp.problem.problem import Problem
 from spmilp.registry import solver_names
+from spmilp.runs.run import REJECTED, Run, run_of, warm_up, watch
+from spmilp.source import MachineGiven, Model
 from spmilp.watch import SILENT, Observer, Stage
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Source: TypeAlias = str | Path | Problem
 SOLVERS = ("greedy:contiguous/layer_by_layer", "list", "cpsat")
+
+_SHOWN = ["instance", "tasks", "solver", "status", "objective", "bound", "gap", "seconds"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -43,22 +43,24 @@ class Comparison:
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
-        """A row per run, compared with all runs of its instance; see :func:`run_frame`."""
-        from spmilp.comparison.table import run_frame
+        """A row per run, compared with all runs of its instance;
+        see :func:`~spmilp.runs.frames.compared_frame`."""
+        from spmilp.runs.frames import compared_frame
 
-        return run_frame(self.all_runs)
+        return compared_frame(self.all_runs)
 
     @cached_property
     def summary(self) -> "pd.DataFrame":
-        """A row per solver: plans, proofs, means of ratios; see :func:`summary_frame`."""
-        from spmilp.comparison.table import summary_frame
+        """A row per solver: plans, proofs, means of ratios;
+        see :func:`~spmilp.runs.frames.summary_frame`."""
+        from spmilp.runs.frames import summary_frame
 
         return summary_frame(self.runs)
 
     @property
     def defects(self) -> tuple[str, ...]:
         """Contradictions: valid plans below a bound that some solver claims to have proven."""
-        from spmilp.comparison.table import contradictions
+        from spmilp.runs.frames import contradictions
 
         return contradictions(self.runs)
 
@@ -70,14 +72,14 @@ class Comparison:
     def sign_test(self, solver: str) -> "pd.DataFrame":
         """Count how often a solver wins, ties and loses, with the sign test.
 
-        A row per other solver; see :func:`~spmilp.comparison.table.sign_test_frame`.
+        A row per other solver; see :func:`~spmilp.runs.frames.sign_test_frame`.
 
         Raises
         ------
         ValueError
             If it has no run.
         """
-        from spmilp.comparison.table import sign_test_frame
+        from spmilp.runs.frames import sign_test_frame
 
         return sign_test_frame(self.runs, solver)
 
@@ -121,7 +123,7 @@ class Comparison:
         MissingExtraError
             If matplotlib is not installed.
         """
-        from spmilp.comparison.table import performance_profile, profile_figure
+        from spmilp.runs.frames import performance_profile, profile_figure
 
         profile = performance_profile(self.runs, column)
         return profile_figure(profile if solvers is None else profile[list(solvers)])
@@ -142,22 +144,15 @@ class Comparison:
         return str(self.runs[_SHOWN].to_html(index=False))
 
 
-_SHOWN = ["instance", "tasks", "solver", "status", "objective", "bound", "gap", "seconds"]
-
-
+@with_options("dim", "objective", "time_limit", "gap", "seed", "workers")
 def compare(
-    models: Iterable[Source] | Mapping[str, Source],
-    machine: str | Path | MachineFile | Machine | None = None,
+    models: Iterable[Model] | Mapping[str, Model],
+    machine: MachineGiven = None,
     *,
     solvers: Iterable[str] = SOLVERS,
-    dim: Mapping[str, int] | None = None,
-    objective: str | None = None,
-    time_limit: str | float | None = 60.0,
-    gap: str | float = 0.0,
-    seed: int = 0,
-    workers: int = 1,
     observer: Observer = SILENT,
     on_start: Callable[[str, str], None] = lambda instance, solver: None,
+    **given: Any,
 ) -> Comparison:
     """Run every solver on every problem, check every plan, and compare.
 
@@ -172,8 +167,9 @@ def compare(
         that they are to have, if it is a mapping.
     solvers
         Their names.
-    machine, dim, objective, time_limit, gap, seed, workers, observer
-        As for :func:`spmilp.solve`.
+    machine, observer, given
+        As for :func:`spmilp.solve`, of whose options these hold for each run: ``dim``,
+        ``objective``, ``time_limit``, ``gap``, ``seed``, ``workers``.
     on_start
         Called with the instance and the solver before each run.
 
@@ -198,10 +194,12 @@ def compare(
         if solver not in solver_names():
             known = ", ".join(solver_names())
             raise ArgumentError(f"solvers {solver}: there are {known}", is_option=True)
+    of_problems = {name: given.pop(name, None) for name in ("dim", "objective")}
+    seed = given.setdefault("seed", 0)
     problems: dict[str, Problem] = {}
     for name, model in _named(models):
         observer.on_stage(Stage.READING)
-        problem = pipeline.problem_of(model, machine, dim=dim, objective=objective)
+        problem = pipeline.problem_of(model, machine, **of_problems)
         known_as = name or problem.name
         if known_as in problems:
             raise ArgumentError(f"{model}: another problem is called {known_as!r} as well")
@@ -209,19 +207,13 @@ def compare(
     # Its compiled code is loaded before the first clock starts.
     warm_up("list")
     runs: list[Run] = []
-    limits: dict[str, Any] = {
-        "time_limit": time_limit,
-        "gap": gap,
-        "seed": seed,
-        "workers": workers,
-    }
     try:
         for instance, problem in problems.items():
             for solver in wanted:
                 on_start(instance, solver)
-                one = partial(pipeline.solve, problem, solver=solver, **limits)
+                one = partial(pipeline.solve, problem, solver=solver, **given)
                 watched = watch(one, observer)
-                runs.append(run_of(instance, seed, watched))
+                runs.append(run_of(watched, instance=instance, seed=seed))
                 if watched.result.interrupted:
                     return Comparison(all_runs=tuple(runs), interrupted=True)
     except KeyboardInterrupt:
@@ -231,7 +223,7 @@ def compare(
     return Comparison(all_runs=tuple(runs))
 
 
-def _named(models: Iterable[Source] | Mapping[str, Source]) -> Iterable[tuple[str, Source]]:
+def _named(models: Iterable[Model] | Mapping[str, Model]) -> Iterable[tuple[str, Model]]:
     """Return the models with the names that they are given: problem files have theirs."""
     if isinstance(models, Mapping):
         return models.items()

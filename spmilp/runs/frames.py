@@ -1,0 +1,416 @@
+"""Rows as tidy tables and pictures: what is compared with what, what is not dominated, CSV."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from spmilp.amounts import relative_gap
+from spmilp.errors import ArgumentError
+from spmilp.export.names import no_formula
+from spmilp.report.palette import CONTRASTING
+from spmilp.report.plots.figures import grid_of_axes, without_markup
+from spmilp.runs.points import Point
+from spmilp.runs.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RATIO_FLOOR = 1
+"""Added to both sides of a ratio whose bound is 0, as for a quantity that can vanish."""
+
+WHOLE = (
+    *("seed", "objective", "bound", "roofline", "makespan", "dram_traffic", "energy", "peak_spm"),
+    *("tasks", "cores", "transfers"),
+)
+"""Columns of whole numbers, some of them missing."""
+
+REAL = ("busy", "dram_ratio", "seconds", "cpu_seconds", "seconds_to_best")
+COMPARED = [
+    *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
+    *("bound", "bound_source", "gap", "ratio_to_bound", "ratio_to_best"),
+    *("own_bound", "seconds", "seconds_to_best", "transfers", "busy", "dram_ratio", "reason"),
+]
+SWEPT = [
+    *("status", "quantity", "objective", "bound", "bound_source", "gap", "roofline", "makespan"),
+    *("dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start", "reason"),
+    "row",
+]
+RATIO_TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
+LINE_STYLES = ("-", "--", ":", "-.")
+UNITS = {
+    "makespan": "cycles",
+    "dram_traffic": "bytes to and from DRAM",
+    "energy": "fJ",
+    "spm": "bytes of each scratchpad",
+    "peak_spm": "bytes used of a scratchpad",
+}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
+"""Okabe and Ito's, of rows that are not dominated, by model; the others are pale."""
+
+SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
+"""Names of columns that people may write shorter."""
+
+
+def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return one row for each run, with its fields but for the history as columns."""
+    names = [each.name for each in fields(Run) if each.name != "history"]
+    found = [[*(getattr(run, name) for name in names), run.seconds_to_best] for run in runs]
+    frame = pd.DataFrame(found, columns=[*names, "seconds_to_best"])
+    return frame.astype(dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(REAL, "Float64"))
+
+
+def compared_frame(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return one row for each run, compared with all runs of its instance.
+
+    Columns
+    -------
+    instance, tasks, cores, solver, seed, status, quantity, objective
+        As in :class:`~spmilp.runs.run.Run`.
+    bound, bound_source
+        The best bound that any solver proved on the instance: they are all proven, so each holds
+        for every plan.
+    gap
+        ``(objective - bound) / objective``.
+    ratio_to_bound
+        ``objective / bound``, 1 or more.
+    ratio_to_best
+        ``objective`` over the least objective of the instance, 1 or more.
+    own_bound
+        What this solver proved itself.
+    seconds, seconds_to_best
+        Wall seconds of the run, and until its last improvement.
+    transfers, busy, dram_ratio, reason
+        As in :class:`~spmilp.runs.run.Run`.
+    """
+    frame = frame_of(runs).rename(columns={"bound": "own_bound"})
+    by_instance = frame.groupby("instance", sort=False)
+    strongest = by_instance["own_bound"].transform("max")
+    # The source of the strongest bound; the first solver that proved it keeps the credit.
+    proven = frame[frame["own_bound"].notna() & (frame["own_bound"] == strongest)]
+    sources = proven.drop_duplicates("instance").set_index("instance")["bound_source"]
+    frame["bound"] = strongest
+    frame["bound_source"] = frame["instance"].map(sources)
+    objective = frame["objective"].astype("Float64")
+    best = objective.groupby(frame["instance"], sort=False).transform("min")
+    frame["gap"] = ((objective - strongest) / objective.replace(0, 1)).astype("Float64")
+    frame["ratio_to_bound"] = ratio(objective, strongest)
+    frame["ratio_to_best"] = ratio(objective, best)
+    return frame[COMPARED]
+
+
+def ratio(one: pd.Series, to: pd.Series) -> pd.Series:
+    """Return ``one / to``; where that is 0, both are counted one higher."""
+    shift = (to == 0).astype("Int64") * RATIO_FLOOR
+    return (one + shift) / (to + shift)
+
+
+def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each solver of a :func:`compared_frame`.
+
+    Columns
+    -------
+    runs, plans, proven
+        How many runs there were, ended with an accepted plan, and are proven optimal: the
+        objective equals the instance's bound, from any solver.
+    ratio_to_bound, ratio_to_best
+        Geometric means over the runs with a plan.
+    worst_ratio_to_best
+        The largest.
+    median_gap
+        Over the runs with a plan.
+    seconds
+        Shifted geometric mean of the wall seconds (shift 1 s), over all runs.
+    """
+    rows = []
+    for solver, runs in frame.groupby("solver", sort=False):
+        solved = runs[runs["objective"].notna()]
+        rows.append(
+            {
+                "solver": solver,
+                "runs": len(runs),
+                "plans": len(solved),
+                "proven": int((solved["objective"] == solved["bound"]).sum()),
+                "ratio_to_bound": geometric_mean(solved["ratio_to_bound"]),
+                "ratio_to_best": geometric_mean(solved["ratio_to_best"]),
+                "worst_ratio_to_best": solved["ratio_to_best"].max(),
+                "median_gap": solved["gap"].median(),
+                "seconds": geometric_mean(runs["seconds"].dropna() + 1) - 1,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def sign_test_frame(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return how often a solver wins against, ties with and loses to each of the others.
+
+    The sign test asks how likely it is that so many of the runs that are no tie fall to one side
+    when either side is as likely as the other (binomial, two-sided). No plan loses to any plan.
+
+    Parameters
+    ----------
+    frame
+        A :func:`compared_frame`; runs are paired by instance and seed.
+    reference
+        The solver whose wins are counted.
+
+    Returns
+    -------
+    DataFrame
+        A row per other solver: ``solver``, ``wins``, ``ties`` and ``losses`` of the reference,
+        ``p_value`` (1 where all are ties), and ``ratio``, the geometric mean of the other's
+        objective over the reference's where both have a plan.
+
+    Raises
+    ------
+    ValueError
+        If the reference has no run.
+    """
+    from scipy.stats import binomtest
+
+    by_run = (
+        frame.set_index(["instance", "seed", "solver"])["objective"].astype("Float64").unstack()
+    )
+    if reference not in by_run:
+        there = ", ".join(map(str, by_run.columns))
+        raise ArgumentError(f"solver {reference}: has no run here; there are {there}")
+    values = by_run.astype(float).fillna(np.inf)
+    rows = []
+    for solver in frame["solver"].drop_duplicates():
+        if solver == reference:
+            continue
+        wins = int((values[reference] < values[solver]).sum())
+        losses = int((values[reference] > values[solver]).sum())
+        both = by_run[reference].notna() & by_run[solver].notna()
+        rows.append(
+            {
+                "solver": solver,
+                "wins": wins,
+                "ties": len(values) - wins - losses,
+                "losses": losses,
+                "p_value": binomtest(wins, wins + losses).pvalue if wins + losses else 1.0,
+                "ratio": geometric_mean(
+                    ratio(by_run.loc[both, solver], by_run.loc[both, reference])
+                ),
+            }
+        )
+    return pd.DataFrame(rows, columns=["solver", "wins", "ties", "losses", "p_value", "ratio"])
+
+
+def geometric_mean(values: pd.Series) -> float:
+    """Return the geometric mean of positive numbers; NaN of none."""
+    if values.empty:
+        return float("nan")
+    return float(np.exp(np.log(values.astype(float)).mean()))
+
+
+def contradictions(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Say which plans are better than what some solver claims to have proven.
+
+    Each is a defect: the checker accepted the plan, so the bound is wrong.
+    """
+    wrong = frame[(frame["objective"] < frame["bound"]).fillna(value=False)]
+    return tuple(
+        f"{row.instance}: {row.solver} has a valid plan of {row.objective:,} below the bound "
+        f"{row.bound:,} ({row.bound_source})"
+        for row in wrong.itertuples()
+    )
+
+
+def performance_profile(frame: pd.DataFrame, column: str = "ratio_to_best") -> pd.DataFrame:
+    """Return for each solver the share of instances that it solves within each ratio.
+
+    A solver without a plan on an instance is within no ratio of it. Seeds of one instance count
+    each. After E. Dolan and J. Moré, *Benchmarking optimization software with performance
+    profiles*, Mathematical Programming 91 (2002).
+
+    Parameters
+    ----------
+    frame
+        A :func:`compared_frame`.
+    column
+        ``ratio_to_best``, ``ratio_to_bound``, or another ratio of 1 or more.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the ratios that occur, ascending; one column of shares, 0 to 1, per solver.
+    """
+    taus = np.unique(np.append(frame[column].dropna().astype(float), 1.0))
+    shares = {
+        solver: [float((runs[column].fillna(np.inf) <= tau).sum()) / len(runs) for tau in taus]
+        for solver, runs in frame.groupby("solver", sort=False)
+    }
+    return pd.DataFrame(shares, index=pd.Index(taus, name=column))
+
+
+def swept_frame(points: Iterable[Point], runs: Mapping[str, Run]) -> pd.DataFrame:
+    """Return one row for each point; ``docs/sweep.md`` explains the columns.
+
+    Parameters
+    ----------
+    runs
+        By the keys of points; points without one are left out.
+    """
+    there = [point for point in points if point.key in runs]
+    of_points = [runs[point.key] for point in there]
+    about = pd.DataFrame([_columns(point) for point in there])
+    if about.empty:
+        return about
+    found = frame_of(of_points).rename(columns={"key": "row"})
+    found["seconds"] = found["seconds"].round(3)
+    gaps = [
+        None if run.objective is None else relative_gap(run.objective, run.bound or 0)
+        for run in of_points
+    ]
+    found["gap"] = pd.array(gaps, dtype="Float64").round(6)
+    types = {"spm": "Int64", "time_limit": "Float64"}
+    return pd.concat([about, found[SWEPT]], axis=1).astype(types)
+
+
+def _columns(point: Point) -> dict[str, object]:
+    """Return what a point is: the columns before those of its run."""
+    sizes = [spm.size for spm in point.machine.machine.spms if spm.size is not None]
+    return {
+        "model": point.model,
+        "dim": ",".join(f"{name}={size}" for name, size in point.dim),
+        "machine": point.base,
+        "solver": point.options.solver,
+        "tiles": point.options.tiles or "",
+        "seed": point.options.seed,
+        "time_limit": point.options.time_limit,
+        "spm": max(sizes, default=None),
+        **{
+            name: float(value) if isinstance(value, Fraction) else value
+            for name, value in point.values
+            if name != "spm"
+        },
+    }
+
+
+def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the table with a column ``pareto``: no other row of the model is as good and better.
+
+    All columns are to be small. Rows without a plan are not marked; of equal rows all are.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or it holds no number for any plan.
+    """
+    names = [column_named(frame, name) for name in columns]
+    figures = frame[names].astype("Float64")
+    there = frame["makespan"].notna() & figures.notna().all(axis=1)
+    marked = pd.Series(False, index=frame.index)
+    for _, group in figures[there].groupby([frame["model"], frame["dim"]], sort=False):
+        values = group.to_numpy(dtype=float)
+        for index, own in zip(group.index, values, strict=True):
+            beaten = (values <= own).all(axis=1) & (values < own).any(axis=1)
+            marked[index] = not beaten.any()
+    return frame.assign(pareto=marked)
+
+
+def column_named(frame: pd.DataFrame, name: str) -> str:
+    """Return the column of numbers that a name stands for.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it holds nothing to compare.
+    """
+    wanted = SHORT.get(name, name)
+    numbers = [
+        str(column)
+        for column in frame.columns
+        if pd.api.types.is_numeric_dtype(frame[column])
+        and not pd.api.types.is_bool_dtype(frame[column])
+    ]
+    if wanted not in numbers:
+        raise ArgumentError(f"pareto {name}: there are {', '.join(numbers)}")
+    if wanted == "energy" and not frame["energy"].fillna(0).any():
+        raise ArgumentError("pareto energy: the machine states no energies, so it is 0 everywhere")
+    return wanted
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """Return a table as CSV; texts in it, which may come from files, are no formulas."""
+
+    def plain_cell(cell: object) -> object:
+        # The writer quotes line feeds, but not all readers take a carriage return for a letter.
+        return no_formula(cell.replace("\r", "\\r")) if isinstance(cell, str) else cell
+
+    return frame.map(plain_cell).to_csv(index=False, lineterminator="\n")
+
+
+def profile_figure(profile: pd.DataFrame) -> "Figure":
+    """Draw a :func:`performance_profile` as one staircase per solver.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    figure, (axes,) = grid_of_axes(1, 1, (4.0,))
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+    last = profile.index[-1] * 1.02
+    for place, solver in enumerate(profile.columns):
+        again, colour = divmod(place, len(CONTRASTING))
+        axes.step(
+            [*profile.index, last],
+            [*profile[solver], profile[solver].iloc[-1]],
+            where="post",
+            label=str(solver),
+            color=CONTRASTING[colour],
+            linestyle=LINE_STYLES[again % len(LINE_STYLES)],
+        )
+    ratio = str(profile.index.name).replace("_", " ")
+    axes.set(xlabel=ratio, ylabel="share of runs", ylim=(0, 1.02), xscale="log", xlim=(1, last))
+    axes.xaxis.set_major_locator(FixedLocator([tick for tick in RATIO_TICKS if tick <= last]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, place: f"{ratio:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def pareto_figure(frame: pd.DataFrame, columns: Sequence[str]) -> "Figure":
+    """Draw the first column over each of the others; of two, a staircase joins the marked rows.
+
+    Parameters
+    ----------
+    frame
+        As :func:`mark_undominated` returns it.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    names = [column_named(frame, name) for name in columns]
+    first, others = names[0], names[1:] or names
+    figure, grid = grid_of_axes(len(others), len(others), (4.0,), shares_x=False)
+    for axes, other in zip(grid, others, strict=True):
+        for number, (model, rows) in enumerate(frame[frame["makespan"].notna()].groupby("model")):
+            colour = COLOURS[number % len(COLOURS)]
+            places = rows[[other, first]].astype(float)
+            best = places[rows["pareto"]].sort_values([other, first])
+            name = without_markup(Path(str(model).removeprefix("onnx:")).stem)
+            axes.scatter(places[other], places[first], s=14, color=colour, alpha=0.35)
+            axes.scatter(best[other], best[first], s=26, color=colour, label=name, zorder=3)
+            if len(names) == 2:
+                axes.step(best[other], best[first], where="post", color=colour)
+        axes.set(xlabel=_label(other), ylabel=_label(first))
+        axes.ticklabel_format(style="plain")
+        axes.tick_params(axis="x", rotation=30)
+    if len(frame):
+        grid[0].legend(loc="upper right")
+    return figure
+
+
+def _label(column: str) -> str:
+    unit = f" ({UNITS[column]})" if column in UNITS else ""
+    return without_markup(column.replace("_", " ") + unit)
