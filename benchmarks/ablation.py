@@ -30,8 +30,7 @@ from unittest.mock import patch
 
 from ortools.sat.python import cp_model
 
-from spmilp.bench.make import make_problem
-from spmilp.bench.read import load_suite
+from benchmarks.bench.suite import load_suite, make_problem
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.objective import Quantity

@@ -124,10 +124,6 @@ class PinError(SpmilpError):
     """A pin names what does not exist, contradicts something, or is none that a solver takes."""
 
 
-class MissingDataError(SpmilpError):
-    """The data that a problem is made from is not there; its row of a benchmark is skipped."""
-
-
 class MissingExtraError(SpmilpError):
     """An optional dependency is not installed; the message names the extra to install."""
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from statistics import mean
 from time import process_time
 
+from benchmarks.bench.suite import ModelOnMachine, load_suite, make_problem
 from benchmarks.published.rows import Row, Source
-from spmilp.bench.make import make_problem
-from spmilp.bench.read import load_suite
-from spmilp.bench.suite import ModelOnMachine
 from spmilp.checker.check import check
 from spmilp.checker.values.compare import replay_plan
 from spmilp.plan.measures import claimed

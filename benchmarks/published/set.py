@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.peers.set_resnet50 import MACHINE, in_bytes, write_resnet50
 from benchmarks.published.rows import Row, Source
-from spmilp.bench.peers.set_resnet50 import MACHINE, in_bytes, write_resnet50
 from spmilp.checker.check import check
 from spmilp.lowering.lower import lower
 from spmilp.policies.scheduled import Layers, Schedules

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 import onnx
 from onnx import TensorProto, helper
 
+from benchmarks.peers.stream import MACHINE, TWO_CONVOLUTIONS, two_convolutions
 from benchmarks.published.rows import Row, Source
-from spmilp.bench.peers.stream import MACHINE, TWO_CONVOLUTIONS, two_convolutions
 from spmilp.checker.check import check
 from spmilp.frontend.find import LIGHT_PREFIX
 from spmilp.pipeline import tiled_problem

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -11,10 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import spmilp
-from spmilp.bench.folder import read_runs
-from spmilp.bench.records import Records
 from spmilp.errors import SpmilpError
 from spmilp.files import sha256_of
+from spmilp.runs.store import Store
 
 ROOT = Path(__file__).parents[2]
 PROBLEMS = ROOT / "instances" / "problems"
@@ -25,13 +25,7 @@ OLD, NEW = (
         "gated-129t-16c-mesh4x4-tight-balanced",
     )
 )
-SUITE = """\
-description: Two problems for trials of faults.
-time_limit_seconds: 1
-workers: 1
-solvers: [list]
-rows: [{{problem: {}}}, {{problem: {}}}]
-"""
+MODEL = str(ROOT / "models" / "autoencoder_int8.onnx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,29 +68,21 @@ def all_verbs(base: Path) -> Iterator[Verb]:
         state=partial(state_of_export, sha256_of(pairs["new"] / "plan.json")),
         expected=frozenset(names),
     )
-    suite = base / "suite.yaml"
-    suite.write_text(SUITE.format(OLD, NEW))
-    kept = base / "bench-old"
-    first_row = ["bench", str(suite), "--only", OLD.stem, "-o", str(kept)]
-    subprocess.run([sys.executable, "-m", "spmilp", *first_row], check=True, capture_output=True)
+    common = ["--solver", "list", "--jobs", "1", "--time-limit", "5s"]
+    kept = base / "sweep-old"
+    one_row = ["sweep", MODEL, "--spm", "64k", *common, "-o", str(kept)]
+    subprocess.run([sys.executable, "-m", "spmilp", *one_row], check=True, capture_output=True)
     yield Verb(
-        name="bench",
-        command=["bench", str(suite), "--json"],
-        prepare=partial(copy_files, kept),
-        state=state_of_bench,
+        name="sweep",
+        command=["sweep", MODEL, "--spm", "64k,128k", *common, "--json"],
+        prepare=partial(shutil.copytree, kept, dirs_exist_ok=True),
+        state=state_of_sweep,
         expected=frozenset(path.name for path in kept.iterdir()),
     )
 
 
 WEIGHTS = (6, 3, 1)
-"""How often each verb is chosen; ``bench`` takes several times as long as the others."""
-
-
-def copy_files(source: Path, folder: Path) -> None:
-    """Copy the files of a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in source.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
+"""How often each verb is chosen; ``sweep`` takes several times as long as the others."""
 
 
 def state_of_pair(folder: Path) -> str:
@@ -116,17 +102,19 @@ def state_of_export(new_plan: str, folder: Path) -> str:
     return "new" if manifest["plan_sha256"] == new_plan else "old"
 
 
-def state_of_bench(folder: Path) -> str:
-    """Return whether new runs are in a folder; those of before must be there still."""
-    instances = {record.instance for record in Records(folder)}
-    if not any(OLD.stem in instance for instance in instances):
-        raise SpmilpError("a record has been lost")
-    read_runs(folder)
-    with (folder / "runs.csv").open(newline="") as file:
-        rows = {row["instance"] for row in csv.DictReader(file)}
-    if not rows <= instances:
-        raise SpmilpError("runs.csv has runs without records")
-    return "new" if len(instances) > 1 else "old"
+def state_of_sweep(folder: Path) -> str:
+    """Return whether new rows are in a folder; the one of before must be there, with its plan."""
+    store = Store(folder)
+    keys = [line["key"] for line in store.lines()]
+    if not keys:
+        raise SpmilpError("a row has been lost")
+    for key in keys:
+        if store.find(key) is None or spmilp.read(store.folder_of(key)).plan is None:
+            raise SpmilpError(f"row {key} has no plan")
+    with (folder / "sweep.csv").open(newline="") as file:
+        if not {row["row"] for row in csv.DictReader(file)} <= set(keys):
+            raise SpmilpError("sweep.csv has rows that are not kept")
+    return "new" if len(keys) > 1 else "old"
 
 
 def timed(verb: Verb, base: Path) -> Verb:

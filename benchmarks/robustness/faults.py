@@ -2,7 +2,7 @@
 
 Usage: python -m benchmarks.robustness.faults OUT.csv [--trials N] [--seed S] [--only KIND ...]
 
-Each trial lets ``solve``, ``export`` or ``bench`` write into a folder that holds the files of an
+Each trial lets ``solve``, ``export`` or ``sweep`` write into a folder that holds the files of an
 earlier run, and disturbs it. Half of the signals come in the last quarter of the time that the
 command takes, in which it checks and writes. Afterwards the files must be all of the earlier run or
 all of the new one, and whole; the objective that was printed must be that of the plan in the

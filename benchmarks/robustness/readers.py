@@ -11,7 +11,6 @@ import numpy as np
 
 import spmilp
 from benchmarks.convert import read_job_shop
-from spmilp.bench.read import read_suite
 from spmilp.checker.check import check
 from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.export.binary import parse_binary
@@ -61,7 +60,6 @@ def of_pair(name: str) -> list[bytes]:
 SMALL = ROOT / "instances" / "problems" / "branch-6t-2c-crossbar-nolinks-tight-compute.json"
 PROBLEM = spmilp.load_problem(SMALL)
 PRESETS = Path(str(files("spmilp.machine") / "presets"))
-SUITES = Path(str(files("spmilp.bench") / "suites"))
 BUFFERS = b"id,lower,upper,size\na,0,3,4\nb,3,9,4\nc,0,9,4\n"
 JOB_SHOP = b"2 3 1\n2 1 1 5 2 1 3 2 4\n1 2 1 6 3 2\n"
 KINDS = load_machine("mesh4x4").machine.kinds
@@ -79,10 +77,6 @@ READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[byte
     "machine": (
         lambda data, folder: read_machine(data, "case"),
         partial(contents, "*.yaml", PRESETS),
-    ),
-    "suite": (
-        lambda data, folder: read_suite(data, "case", "case", folder),
-        partial(contents, "*.yaml", SUITES),
     ),
     "buffers": (
         lambda data, folder: parse_table(data, "case"),

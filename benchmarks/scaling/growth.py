@@ -3,7 +3,7 @@
 Usage: python benchmarks/scaling/growth.py FOLDER [--tasks N ...] [--cores N ...]
 
 Writes ``growth.csv``, ``growth.md`` and ``growth.png`` into FOLDER. Problems are generated
-(``spmilp.bench.generated``). Tasks grow at a fixed number of cores, cores at a fixed number of
+(``benchmarks.generated``). Tasks grow at a fixed number of cores, cores at a fixed number of
 tasks, each size in a process of its own; the largest of both together is measured as well. Times
 are seconds of the processor of one thread, so that other work on the machine does not count, with
 the code cache warm.
@@ -49,7 +49,7 @@ class Clock:
 
 def measured(tasks: int, cores: int) -> dict[str, float]:
     """Return seconds of each step on one problem, and the process's largest memory in GiB."""
-    from spmilp.bench.generated import generated_problem
+    from benchmarks.generated import generated_problem
     from spmilp.bounds.best import best_bound
     from spmilp.checker.check import check
     from spmilp.plan.read import read_plan

@@ -18,10 +18,10 @@ import pandas as pd
 import psutil
 
 import spmilp
-from spmilp.sizing.run import News
-from tests.sizing.small import write_files
+from spmilp.runs.rows import News
+from tests.runs.small import write_files
 
-SCHEDULER = "spmilp.sizing.local_cluster"
+SCHEDULER = "spmilp.processes"
 WORKER = "multiprocessing.spawn"
 
 

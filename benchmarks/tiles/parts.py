@@ -124,7 +124,7 @@ def main() -> None:
     if given.one:
         print(json.dumps(makespan_without(*given.one, given.suite, given.seconds)))
         return
-    from spmilp.bench.read import load_suite
+    from benchmarks.bench.suite import load_suite
 
     names = [row.name for row in load_suite(given.suite).rows]
     names = [name for name in names if name.startswith(tuple(given.only))]
@@ -156,12 +156,11 @@ def makespan_without(row: str, part: str, suite: str, seconds: float) -> int:
     # Before anything of the package binds them.
     time.monotonic = time.perf_counter = time.process_time
     from benchmarks.ablation import count_processor_time
-    from spmilp.bench.read import load_suite
-    from spmilp.bench.suite import ModelOnMachine
-    from spmilp.comparison.warm_up import warm_up
+    from benchmarks.bench.suite import ModelOnMachine, load_suite
     from spmilp.machine.read import load_machine
     from spmilp.options import DEFAULT_SOLVER
     from spmilp.pipeline import solve
+    from spmilp.runs.run import warm_up
 
     count_processor_time()
     source = next(one.source for one in load_suite(suite).rows if one.name == row)

@@ -12,8 +12,7 @@ from math import exp, log
 from statistics import mean
 from time import process_time
 
-from spmilp.bench.read import load_suite
-from spmilp.bench.suite import ModelOnMachine
+from benchmarks.bench.suite import ModelOnMachine, load_suite
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine

@@ -13,7 +13,6 @@ import typer
 
 import spmilp
 from spmilp.cli import (
-    bench,
     bound,
     calibrate,
     check,
@@ -69,7 +68,6 @@ app.command("report", epilog=EXIT_CODES)(report.report)
 app.command("explain", epilog=EXIT_CODES)(explain.explain)
 app.command("plot", epilog=EXIT_CODES)(plot.plot)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
-app.command("bench", epilog=EXIT_CODES)(bench.bench)
 app.command("sweep", epilog=EXIT_CODES)(sweep.sweep)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)
 app.command("calibrate", epilog=EXIT_CODES)(calibrate.calibrate)

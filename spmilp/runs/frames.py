@@ -267,7 +267,7 @@ def swept_frame(points: Iterable[Point], runs: Mapping[str, Run]) -> pd.DataFram
         None if run.objective is None else relative_gap(run.objective, run.bound or 0)
         for run in of_points
     ]
-    found["gap"] = pd.array(gaps, dtype="Float64").round(6)
+    found["gap"] = pd.Series(gaps, dtype="Float64").round(6)
     types = {"spm": "Int64", "time_limit": "Float64"}
     return pd.concat([about, found[SWEPT]], axis=1).astype(types)
 

@@ -3,8 +3,8 @@
 from functools import cache
 
 import spmilp
+from benchmarks.generated import generated_problem
 from spmilp.analysis.analyse import Analysis, analyse
-from spmilp.bench.generated import generated_problem
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 

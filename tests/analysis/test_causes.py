@@ -8,12 +8,12 @@ import pytest
 
 import spmilp
 from analysis.plans import SIZES, analysed
+from benchmarks.generated import generated_problem
 from spmilp.analysis.analyse import Analysis, analyse
 from spmilp.analysis.attribution import attribution_of
 from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.space import tensor_name
 from spmilp.analysis.subject import Subject
-from spmilp.bench.generated import generated_problem
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Transfer

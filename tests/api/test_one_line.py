@@ -1,18 +1,15 @@
 """The command line, ``spmilp.solve`` and the benchmarks give the same plan, byte for byte."""
 
-import pickle
 from pathlib import Path
 
 import pytest
 
 import spmilp
+from benchmarks.bench.suite import SOLVE, ModelOnMachine, Row, solve_of
 from cli.running import MODELS, Run
-from spmilp.bench.child import RunRequest
-from spmilp.bench.suite import SOLVE, ModelOnMachine
-from spmilp.bench.worker import solve_of
 from spmilp.plan.write import plan_text
+from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
-from spmilp.solvers.base import SolveOptions
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 
@@ -22,28 +19,19 @@ def text(result: spmilp.Result) -> bytes:
     return plan_text(result.plan, result.problem).encode()
 
 
-def benchmarked(solver: str, pickled: Path) -> spmilp.Result:
-    request = RunRequest(
-        instance="row",
-        source=ModelOnMachine(model=str(MODEL), machine="gap9"),
-        objective=None,
-        pickled=pickled,
-        problem_sha256="",
-        solver=solver,
-        options=SolveOptions(seed=3),
-    )
-    return solve_of(request)()
+def benchmarked(solver: str, problem: Problem) -> spmilp.Result:
+    source = ModelOnMachine(model=str(MODEL), machine="gap9")
+    row = Row(name="row", source=source, solvers=(solver,), time_limit=None)
+    return solve_of(row, solver, 3, problem)()
 
 
 def test_one_solver_gives_one_plan(run: Run, tmp_path: Path) -> None:
     options = ("--solver", "list", "--seed", "3", "--time-limit", "none", "-o", tmp_path / "out")
     assert run("solve", MODEL, "-m", "gap9", *options).code == 0
     answer = spmilp.solve(MODEL, "gap9", solver="list", seed=3, time_limit=None)
-    pickled = tmp_path / "problem"
-    pickled.write_bytes(pickle.dumps(answer.problem))
 
     assert (tmp_path / "out" / "plan.json").read_bytes() == text(answer)
-    assert text(benchmarked("list", pickled)) == text(answer)
+    assert text(benchmarked("list", answer.problem)) == text(answer)
     assert text(spmilp.solve(answer.problem, solver="list", seed=3, time_limit=None)) == text(
         answer
     )
@@ -60,5 +48,5 @@ def test_the_whole_line_gives_one_plan(
     answer = spmilp.solve(MODEL, "gap9", seed=3, time_limit=None)
 
     assert (tmp_path / "out" / "plan.json").read_bytes() == text(answer)
-    assert text(benchmarked(SOLVE, tmp_path)) == text(answer)
+    assert text(benchmarked(SOLVE, answer.problem)) == text(answer)
     assert text(answer) != text(spmilp.solve(MODEL, "gap9", tiles="first", time_limit=None))

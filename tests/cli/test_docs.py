@@ -11,7 +11,7 @@ from spmilp.errors import ExitCode
 from spmilp.machine.read import read_machine
 
 VERBS = (
-    *("solve", "check", "compare", "bench", "bound"),
+    *("solve", "check", "compare", "bound"),
     *("export", "replay", "inspect", "pack", "machines"),
     *("report", "explain", "plot", "sweep", "solvers", "calibrate"),
 )

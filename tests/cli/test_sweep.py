@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import Run
-from sizing.small import write_files
+from runs.small import write_files
 from spmilp.errors import ExitCode
 
 SWEEP = """
@@ -93,7 +93,7 @@ def test_wrong_usage_is_explained_and_nothing_is_solved(
 def test_without_dask_the_message_says_what_to_install(
     run: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spmilp.dask_client.find_spec", lambda name: None)
+    monkeypatch.setattr("spmilp.runs.cluster.find_spec", lambda name: None)
     ended = run("sweep", "mine.yaml", "--jobs", "2")
     assert ended.code == ExitCode.USAGE
     assert "pip install 'spmilp[sweep]'" in ended.err

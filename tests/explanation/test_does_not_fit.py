@@ -27,7 +27,7 @@ from explanation.infeasible import (
 from spmilp.explanation.misfit import misfit_of
 from spmilp.problem.pins import Pins, TaskPin
 from spmilp.report.explanation import Explanation
-from tests.sizing.small import write_files
+from tests.runs.small import write_files
 
 
 def names(case: tuple[Any, ...]) -> str:

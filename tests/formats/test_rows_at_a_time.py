@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.plan.write import plan_text
 from spmilp.problem import documents
 from spmilp.problem.write import problem_text

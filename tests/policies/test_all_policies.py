@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.bench.suite import ModelOnMachine
 from benchmarks.published.policies import Outcome, outcome, published_policies
-from spmilp.bench.suite import ModelOnMachine
 from spmilp.checker.check import check
-from spmilp.comparison.warm_up import warm_up
 from spmilp.pipeline import problem_of
 from spmilp.policies.stream import Stream
 from spmilp.problem.problem import Problem
+from spmilp.runs.run import warm_up
 from spmilp.solvers import auto
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.generated import generated_problem
 from report.browser import Browser, chromium, running
 from report.duo import duo_plan, duo_problem
 from report.evil import EVIL, duo_page, with_evil_names
 from spmilp.analysis.subject import Subject
 from spmilp.analysis.traffic import excess_of
-from spmilp.bench.generated import generated_problem
 from spmilp.pipeline import solve
 from spmilp.report.words import BEYOND
 from spmilp.result import Result, read

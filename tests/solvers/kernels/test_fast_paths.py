@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.memories import residency_in
 from spmilp.solvers.kernels.records import NONE, Ints

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.problem.objective import Quantity

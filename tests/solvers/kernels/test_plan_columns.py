@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.bounds.best import Bound
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.solvers.kernels.run import Runner
 from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.list_scheduler.assignments import locality

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.checker.check import check
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.kernels.tables import MOST_MEMORIES_WITH_ALL_PAIRS

@@ -9,12 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from spmilp.bench.make import BUILDERS
-from spmilp.bench.peers.set_resnet50 import in_bytes, resnet50, write_resnet50
-from spmilp.bench.peers.stream import TWO_CONVOLUTIONS, without_port
-from spmilp.bench.read import load_suite
-from spmilp.bench.suite import Built
-from spmilp.errors import MissingDataError
+from benchmarks.bench.suite import BUILDERS, Built, load_suite
+from benchmarks.peers.set_resnet50 import in_bytes, resnet50, write_resnet50
+from benchmarks.peers.stream import TWO_CONVOLUTIONS, MissingDataError, without_port
 from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.family import Work
 from spmilp.frontend.regions import network_macs

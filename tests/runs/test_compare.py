@@ -7,12 +7,12 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM
 from cli.fakes import FakeSolver, answer
-from spmilp.comparison.compare import compare
-from spmilp.comparison.run import REJECTED, run_of, watch
 from spmilp.errors import SpmilpError
 from spmilp.pipeline import solve
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.runs.compare import compare
+from spmilp.runs.run import REJECTED, run_of, watch
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.watch import Observer
 
@@ -37,7 +37,9 @@ def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: Improving())
     heard: list[int | None] = []
     observer = Observer(on_progress=lambda progress: heard.append(progress.incumbent))
-    run = run_of("example", 7, watch(partial(solve, PROBLEM, solver="cpsat", seed=7), observer))
+    run = run_of(
+        watch(partial(solve, PROBLEM, solver="cpsat", seed=7), observer), instance="example", seed=7
+    )
 
     assert [moment.objective for moment in run.history] == [None, 300, 196, 196, 196]
     assert [moment.bound for moment in run.history] == [120, 120, 120, 120, 150]

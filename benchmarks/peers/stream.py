@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil, prod
 from pathlib import Path
 
-from spmilp.errors import MissingDataError
+from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
@@ -34,6 +34,10 @@ SLOTS = {"Conv1": 2376, "Conv2": 4656}
 """Cycles of the two slots in which Stream 1.13.14 computes these nodes, on four cores each."""
 
 MATRIX_CORES = 4
+
+
+class MissingDataError(SpmilpError):
+    """The data that a problem is made from is not there; its row is skipped."""
 
 
 def two_convolutions(data: Path) -> Problem:

@@ -5,15 +5,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sizing.here import Here
-from sizing.small import OPTIONS
+from runs.here import Here
+from runs.small import OPTIONS
 from spmilp.errors import ArgumentError
-from spmilp.sizing.grid import Options, Point
-from spmilp.sizing.run import Rows
-from spmilp.sizing.store import Store
-from spmilp.sizing.sweep import Sweep, ranges_of, swept_field
-from spmilp.sizing.table import sweep_frame
-from spmilp.sizing.target import MEETS, NOT_FOUND, PROVEN, Target, conclusions, smallest
+from spmilp.runs.frames import swept_frame
+from spmilp.runs.points import Grid, Point, PointOptions
+from spmilp.runs.rows import Rows
+from spmilp.runs.store import Store
+from spmilp.runs.sweep import ranges_of, swept_field
+from spmilp.runs.target import MEETS, NOT_FOUND, PROVEN, Target, conclusions, smallest
 
 KIB = 1024
 
@@ -22,21 +22,20 @@ def sought(
     files: tuple[Path, Path], folder: Path, wanted: str, **fields: str
 ) -> tuple[pd.DataFrame, Here, list[str]]:
     """Return the table of what was tried, who tried it, and what is concluded."""
-    options = Options(**OPTIONS)
-    asked = Sweep(models=files[:1], machines=files[1:], fields=fields, options=options)
-    (among,) = ranges_of(asked, (options,))
-    engine, target = Here(), Target.of(wanted)
-    rows = Rows(store=Store(folder), engine=engine)
+    grid = Grid(models=files[:1], machines=files[1:], options=[PointOptions(**OPTIONS)])
+    (among,) = ranges_of(grid, fields)
+    executor, target = Here(), Target.of(wanted)
+    rows = Rows(store=Store(folder), executor=executor)
     points: list[Point] = smallest(among, target, rows)
-    frame = sweep_frame(points, rows.found)
+    frame = swept_frame(points, rows.found)
     frame = frame.assign(verdict=[target.verdict_on(rows.found[key]) for key in frame["row"]])
-    return frame, engine, list(conclusions(frame, swept_field(asked), target))
+    return frame, executor, list(conclusions(frame, swept_field(fields), target))
 
 
 def test_the_smallest_scratchpad_is_found_with_fewer_rows_than_values(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    frame, engine, said = sought(files, tmp_path, "makespan=3102", spm="2k:16k")
+    frame, executor, said = sought(files, tmp_path, "makespan=3102", spm="2k:16k")
 
     met = frame[frame["verdict"] == MEETS]
     found = met["spm"].iloc[0]
@@ -46,7 +45,7 @@ def test_the_smallest_scratchpad_is_found_with_fewer_rows_than_values(
     below = frame[frame["spm"] == found - KIB]
     assert list(below["verdict"]) == [NOT_FOUND]
     assert "none is ruled out" in below["verdict"].iloc[0]
-    assert engine.asked < 15 + 4
+    assert executor.asked < 15 + 4
     assert f"spm {found // KIB} KiB is the smallest found for makespan 3,102" in said[0]
 
 
@@ -55,7 +54,7 @@ def test_a_plan_that_uses_less_than_there_is_answers_for_smaller_machines(
 ) -> None:
     frame, _, _ = sought(files, tmp_path, "makespan=5000", spm="2k:8k")
     met = frame[frame["verdict"] == MEETS]
-    taken = met[met["handed_on"] != ""]
+    taken = met[met["warm_start"] != ""]
     assert len(taken)
     assert all(peak <= spm for peak, spm in zip(taken["peak_spm"], taken["spm"], strict=True))
     for row in taken.itertuples():
@@ -63,8 +62,8 @@ def test_a_plan_that_uses_less_than_there_is_answers_for_smaller_machines(
 
 
 def test_what_no_plan_can_is_said_after_one_row(files: tuple[Path, Path], tmp_path: Path) -> None:
-    frame, engine, said = sought(files, tmp_path, "makespan=2000", spm="2k:16k")
-    assert engine.asked == len(frame) == 1
+    frame, executor, said = sought(files, tmp_path, "makespan=2000", spm="2k:16k")
+    assert executor.asked == len(frame) == 1
     assert frame["verdict"].iloc[0] == f"{PROVEN}: 2,048 at least, with any tiles"
     assert "too little for makespan 2,000" in said[0]
 
@@ -85,6 +84,6 @@ def test_a_target_that_is_none_is_named(target: str, said: str) -> None:
 
 def test_a_target_needs_one_field_with_a_range() -> None:
     with pytest.raises(ArgumentError, match="there is none"):
-        swept_field(Sweep(models=("a",), fields={"spm": "4k"}))
+        swept_field({"spm": "4k"})
     with pytest.raises(ArgumentError, match="spm and dma_channels"):
-        swept_field(Sweep(models=("a",), fields={"spm": "4k:8k", "dma_channels": "1,2"}))
+        swept_field({"spm": "4k:8k", "dma_channels": "1,2"})

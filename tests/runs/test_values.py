@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from spmilp.sizing.grid import Grid, Options, Point, fields_of
-from spmilp.sizing.values import every_value_of, shown, values_of
+from spmilp.runs.points import Grid, Point, PointOptions, shown, values_of
 
 KIB = 1024
 
@@ -34,9 +33,9 @@ def test_texts_stand_for_values(name: str, given: object, values: tuple[object, 
 
 
 def test_where_the_smallest_is_looked_for_a_range_is_every_kib_or_every_number() -> None:
-    assert every_value_of("spm", "16k:19k") == tuple(n * KIB for n in (16, 17, 18, 19))
-    assert every_value_of("dma_channels", "1:4") == (1, 2, 3, 4)
-    assert every_value_of("spm", "16k:64k:16k") == values_of("spm", "16k:64k:16k")
+    assert values_of("spm", "16k:19k", each=True) == tuple(n * KIB for n in (16, 17, 18, 19))
+    assert values_of("dma_channels", "1:4", each=True) == (1, 2, 3, 4)
+    assert values_of("spm", "16k:64k:16k", each=True) == values_of("spm", "16k:64k:16k")
 
 
 def test_sizes_are_shown_exactly_with_their_unit() -> None:
@@ -93,8 +92,8 @@ def test_any_field_can_be_set_by_its_path() -> None:
 
 
 def points(files: tuple[Path, Path], **fields: object) -> tuple[Point, ...]:
-    grid = Grid(models=files[:1], machines=files[1:], fields=fields_of(fields))
-    return grid.points()
+    grid = Grid(models=files[:1], machines=files[1:])
+    return grid.points({name: values_of(name, given) for name, given in fields.items()})
 
 
 def test_only_more_of_what_never_harms_covers_a_point(files: tuple[Path, Path]) -> None:
@@ -112,12 +111,7 @@ def test_only_more_of_what_never_harms_covers_a_point(files: tuple[Path, Path]) 
 
 def test_a_points_key_depends_on_files_machine_and_options(files: tuple[Path, Path]) -> None:
     keys = {point.key for point in points(files, spm="4k,8k")}
-    seeded = Grid(
-        models=files[:1],
-        machines=files[1:],
-        fields=fields_of({"spm": "4k"}),
-        options=[Options(seed=1)],
-    )
-    keys |= {point.key for point in seeded.points()}
+    seeded = Grid(models=files[:1], machines=files[1:], options=[PointOptions(seed=1)])
+    keys |= {point.key for point in seeded.points({"spm": (4 * KIB,)})}
     assert len(keys) == 3
     assert {point.key for point in points(files, spm="4KiB")} < keys

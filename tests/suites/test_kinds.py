@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from spmilp.bench.kinds import Character, Kind, character_of, most_waiting
-from spmilp.comparison.warm_up import smallest_problem
+from benchmarks.bench.kinds import Character, Kind, character_of, most_waiting
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+from spmilp.runs.run import smallest_problem
 
 SPM = 400
 

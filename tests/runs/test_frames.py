@@ -3,21 +3,27 @@
 import csv
 import io
 import math
+from pathlib import Path
 
+import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
-from spmilp.comparison.run import Moment, Run
-from spmilp.comparison.table import (
+from spmilp.errors import ArgumentError
+from spmilp.problem.objective import Quantity
+from spmilp.runs.frames import (
+    compared_frame,
     contradictions,
     csv_of,
+    mark_undominated,
+    pareto_figure,
     performance_profile,
     profile_figure,
-    run_frame,
     sign_test_frame,
     summary_frame,
 )
-from spmilp.errors import ArgumentError
-from spmilp.problem.objective import Quantity
+from spmilp.runs.run import Moment, Run
+from spmilp.runs.sweep import write_tables
 
 
 def run(instance: str, solver: str, objective: int | None, bound: int, seconds: float = 1.0) -> Run:
@@ -29,7 +35,7 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         solver=solver,
         seed=0,
         status="unknown" if objective is None else "feasible",
-        quantity=Quantity.MAKESPAN,
+        quantity=str(Quantity.MAKESPAN),
         objective=objective,
         bound=bound,
         bound_source=f"{solver}'s",
@@ -39,7 +45,6 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         transfers=None if objective is None else 4,
         busy=0.5,
         dram_ratio=1.0,
-        violations=0,
         reason="" if objective is not None else "no time",
     )
 
@@ -53,7 +58,7 @@ RUNS = (
 
 
 def test_the_bound_of_an_instance_is_the_best_that_any_solver_proved() -> None:
-    frame = run_frame(RUNS)
+    frame = compared_frame(RUNS)
 
     assert list(frame["bound"]) == [100, 100, 40, 40]
     assert list(frame["bound_source"]) == ["exact's", "exact's", "quick's", "quick's"]
@@ -61,7 +66,7 @@ def test_the_bound_of_an_instance_is_the_best_that_any_solver_proved() -> None:
 
 
 def test_ratios_and_gaps_are_missing_where_there_is_no_plan() -> None:
-    frame = run_frame(RUNS)
+    frame = compared_frame(RUNS)
 
     assert list(frame["ratio_to_best"][:3]) == pytest.approx([1.2, 1.0, 1.0])
     assert list(frame["gap"][:3]) == pytest.approx([20 / 120, 0.0, 10 / 50])
@@ -70,14 +75,14 @@ def test_ratios_and_gaps_are_missing_where_there_is_no_plan() -> None:
 
 
 def test_a_bound_of_zero_gives_finite_ratios() -> None:
-    frame = run_frame((run("z", "a", 0, 0), run("z", "b", 3, 0)))
+    frame = compared_frame((run("z", "a", 0, 0), run("z", "b", 3, 0)))
 
     assert list(frame["ratio_to_bound"]) == [1.0, 4.0]
     assert list(frame["gap"]) == [0.0, 1.0]
 
 
 def test_the_summary_has_one_row_for_each_solver() -> None:
-    quick, exact = summary_frame(run_frame(RUNS)).to_dict("records")
+    quick, exact = summary_frame(compared_frame(RUNS)).to_dict("records")
 
     assert (quick["solver"], quick["runs"], quick["plans"], quick["proven"]) == ("quick", 2, 2, 0)
     assert (exact["solver"], exact["runs"], exact["plans"], exact["proven"]) == ("exact", 2, 1, 1)
@@ -88,21 +93,21 @@ def test_the_summary_has_one_row_for_each_solver() -> None:
 
 
 def test_a_solver_that_never_has_a_plan_has_no_ratio() -> None:
-    (row,) = summary_frame(run_frame((run("x", "none", None, 5),))).to_dict("records")
+    (row,) = summary_frame(compared_frame((run("x", "none", None, 5),))).to_dict("records")
 
     assert (row["plans"], row["proven"]) == (0, 0)
     assert math.isnan(row["ratio_to_best"])
 
 
 def test_a_plan_below_a_proven_bound_is_a_contradiction() -> None:
-    assert contradictions(run_frame(RUNS)) == ()
+    assert contradictions(compared_frame(RUNS)) == ()
 
-    (said,) = contradictions(run_frame((run("x", "a", 90, 80), run("x", "b", 100, 95))))
+    (said,) = contradictions(compared_frame((run("x", "a", 90, 80), run("x", "b", 100, 95))))
     assert "a has a valid plan of 90 below the bound 95 (b's)" in said
 
 
 def test_a_profile_counts_the_runs_within_each_ratio() -> None:
-    profile = performance_profile(run_frame(RUNS))
+    profile = performance_profile(compared_frame(RUNS))
 
     assert list(profile.index) == pytest.approx([1.0, 1.2])
     assert list(profile["quick"]) == [0.5, 1.0]
@@ -110,14 +115,14 @@ def test_a_profile_counts_the_runs_within_each_ratio() -> None:
 
 
 def test_a_profile_is_drawn_with_one_staircase_for_each_solver() -> None:
-    (axes,) = profile_figure(performance_profile(run_frame(RUNS))).axes
+    (axes,) = profile_figure(performance_profile(compared_frame(RUNS))).axes
 
     assert [line.get_label() for line in axes.get_lines()] == ["quick", "exact"]
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1"])
 def test_no_name_is_a_formula_in_a_csv_file(name: str) -> None:
-    text = csv_of(run_frame((run(name, "a", 100, 90),)))
+    text = csv_of(compared_frame((run(name, "a", 100, 90),)))
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
     assert row["instance"] == f"'{name}"
     assert row["objective"] == "100"
@@ -132,7 +137,7 @@ def test_the_sign_test_counts_wins_ties_and_losses_and_says_how_likely_they_are(
         *(run(name, "same", 100, 50) for name in "abcdef"),
     ]
 
-    found = sign_test_frame(run_frame(runs), "good").set_index("solver")
+    found = sign_test_frame(compared_frame(runs), "good").set_index("solver")
 
     assert list(found.loc["bad", ["wins", "ties", "losses"]]) == [5, 1, 0]
     # Five of five on one side: 2 / 2^5.
@@ -143,4 +148,62 @@ def test_the_sign_test_counts_wins_ties_and_losses_and_says_how_likely_they_are(
 
 def test_the_sign_test_of_a_solver_that_did_not_run_names_those_that_did() -> None:
     with pytest.raises(ArgumentError, match="solver rough: has no run here; there are exact, qu"):
-        sign_test_frame(run_frame(RUNS), "rough")
+        sign_test_frame(compared_frame(RUNS), "rough")
+
+
+FRAME = pd.DataFrame(
+    {
+        "model": ["a", "a", "a", "a", "a", "b"],
+        "dim": "",
+        "spm": pd.array([16, 32, 32, 64, 64, 99], dtype="Int64"),
+        "makespan": pd.array([100, 80, 90, 80, None, 500], dtype="Int64"),
+        "dram_traffic": pd.array([7, 9, 5, 8, None, 9], dtype="Int64"),
+        "energy": pd.array([0, 0, 0, 0, None, 0], dtype="Int64"),
+        "status": "feasible",
+    }
+)
+
+
+def test_a_row_is_marked_where_no_other_of_its_model_is_as_good_and_better() -> None:
+    two = mark_undominated(FRAME, ["makespan", "spm"])["pareto"]
+    assert list(two) == [True, True, False, False, False, True]
+    three = mark_undominated(FRAME, ["makespan", "spm", "traffic"])["pareto"]
+    assert list(three) == [True, True, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [("makspan", "there are spm, makespan"), ("status", "there are"), ("energy", "0 everywhere")],
+)
+def test_a_column_that_cannot_be_compared_is_named(column: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        mark_undominated(FRAME, ["makespan", column])
+
+
+def test_the_figure_has_a_picture_for_each_further_column() -> None:
+    for columns in (["makespan", "spm"], ["makespan", "spm", "traffic"]):
+        figure = pareto_figure(mark_undominated(FRAME, columns), columns)
+        assert len(figure.axes) == len(columns) - 1
+        labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        assert labels == ["a", "b"]
+
+
+def test_parquet_has_the_same_table_as_csv(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = FRAME.astype({"model": "string", "dim": "string", "status": "string"})
+    files = write_tables(frame, tmp_path)
+    assert [file.name for file in files] == ["sweep.csv", "sweep.parquet"]
+    packed = pd.read_parquet(tmp_path / "sweep.parquet")
+    assert_frame_equal(packed, frame, check_dtype=False)
+    # Whole numbers stay whole where one of them is missing.
+    assert packed["makespan"].dtype == "Int64"
+    shown = pd.read_csv(tmp_path / "sweep.csv")
+    assert list(shown.columns) == list(packed.columns)
+    assert shown["makespan"].dropna().tolist() == packed["makespan"].dropna().tolist()
+
+
+def test_without_pyarrow_there_is_no_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmilp.runs.sweep.find_spec", lambda name: None)
+    assert [file.name for file in write_tables(FRAME, tmp_path)] == ["sweep.csv"]

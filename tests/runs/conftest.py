@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import spmilp
-from sizing.small import OPTIONS, write_files
+from runs.small import OPTIONS, write_files
 
 SPM = "4k,16k"
 CHANNELS = (1, 2)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spmilp.bench.read import list_suites, load_suite
-from spmilp.bench.suite import SOLVE, ModelOnMachine, ProblemFile
+from benchmarks.bench.suite import SOLVE, ModelOnMachine, ProblemFile, list_suites, load_suite
 from spmilp.frontend.find import find_model
 from spmilp.machine.read import load_machine
 

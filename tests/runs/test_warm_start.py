@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from sizing.here import Here
+from runs.here import Here
 from spmilp.checker.check import check
 from spmilp.handing_on import carried_over, handed_on, is_valid_on, on_machine
 from spmilp.machine.read import MachineFile
-from spmilp.sizing.grid import Grid, Options, fields_of
-from spmilp.sizing.run import Rows
-from spmilp.sizing.store import Store
+from spmilp.runs.points import Grid, PointOptions, values_of
+from spmilp.runs.rows import Rows
+from spmilp.runs.store import Store
 
 MODELS = Path(__file__).parents[2] / "models"
 RING = """
@@ -110,12 +110,11 @@ def test_more_memory_is_never_worse_with_little_time(
     points = Grid(
         models=[MODELS / f"{model}.onnx"],
         machines=[file],
-        fields=fields_of({"spm": sizes}),
-        options=[Options(time_limit=2.0)],
-    ).points()
-    rows = Rows(store=Store(tmp_path), engine=Here())
+        options=[PointOptions(time_limit=2.0)],
+    ).points({"spm": values_of("spm", sizes)})
+    rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
-    rows.hand_on(points)
+    rows.warm_start(points)
     smaller, larger = (rows.found[point.key] for point in points)
     assert smaller.makespan is not None
     assert larger.makespan is not None
@@ -127,19 +126,17 @@ def test_more_memory_is_never_worse_with_little_time(
 def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    grid = Grid(
-        models=files[:1],
-        machines=files[1:],
-        fields=fields_of({"spm": "6k,8k"}),
-        options=[Options(solver="list")],
-    )
-    points = grid.points()
-    rows = Rows(store=Store(tmp_path), engine=Here())
+    grid = Grid(models=files[:1], machines=files[1:], options=[PointOptions(solver="list")])
+    points = grid.points({"spm": values_of("spm", "6k,8k")})
+    rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
     alone = {key: row.makespan for key, row in rows.found.items()}
-    rows.hand_on(points)
+    rows.warm_start(points)
     first, last = (rows.found[point.key] for point in points)
     assert alone[last.key] > alone[first.key]
     assert last.makespan == first.makespan == alone[first.key]
-    assert last.handed_on == first.key
-    assert rows.store.find(last.key) == last
+    assert last.warm_start == first.key
+    # What was kept is found again, by whoever opens the folder.
+    assert Store(tmp_path).find(last.key) == last
+    (tmp_path / "rows" / last.key / "plan.json").unlink()
+    assert Store(tmp_path).find(last.key) is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.bench.generated import generated_problem
+from benchmarks.generated import generated_problem
 from spmilp.checker.check import check
 from spmilp.plan.measures import compulsory_dram_traffic, measure
 from spmilp.solvers.base import SolveOptions
