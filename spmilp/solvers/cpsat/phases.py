@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
+from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.solvers.cpsat.inquiry import Limits, Way, run
 from spmilp.solvers.cpsat.options import CpSatState
 from spmilp.solvers.cpsat.relaxation import LoadRelaxation, can_relax
@@ -22,6 +23,7 @@ from spmilp.solvers.formulation.candidates import (
     scope_of_residencies,
     structure_of,
 )
+from spmilp.solvers.formulation.extraction import Decisions
 from spmilp.solvers.formulation.model import Model
 from spmilp.solvers.formulation.state import Found
 from spmilp.units import TaskIdx
@@ -167,7 +169,7 @@ AT_FIRST = {False: 0.2, True: 0.3}
 AT_LAST = {False: 0.82, True: PROOF.share}
 """Those when plans have been looked for."""
 
-WITHOUT_LIMIT = 20.0
+ALONE = 20.0
 """Deterministic time for a small relaxation where nothing else limits it."""
 
 FOLLOWED = 2
@@ -183,29 +185,27 @@ class ProofPhase:
 
     def relax_loads(self) -> list[tuple[int, ...]]:
         """Prove what the small relaxations can; return the pools of their best solutions, last."""
-        pools: list[tuple[int, ...]] = []
-        for retention, share in AT_FIRST.items():
-            found = self._relax_loads(retention, share)
-            solutions = [] if found is None else found.solutions[-FOLLOWED:]
-            pools += [tuple(run.pool for run in decisions.runs) for decisions in solutions]
-        return pools
+        solutions = [
+            decisions
+            for retention, share in AT_FIRST.items()
+            for decisions in self._relax_loads(retention, share)[-FOLLOWED:]
+        ]
+        return [tuple(run.pool for run in decisions.runs) for decisions in solutions]
 
-    def _relax_loads(self, retention: bool, share: float) -> Found | None:
+    def _relax_loads(self, retention: bool, share: float) -> list[Decisions]:
         """Search a small relaxation for anything better than the incumbent."""
         state, settings = self._state, self._state.settings
         wanted = settings.retention if retention else settings.load_relaxation
-        if not wanted or not can_relax(state.tables, state.order[0]) or state.is_done:
-            return None
-        if state.clock.is_over(share):
-            return None
+        able = wanted and can_relax(state.tables, state.order[0])
+        if not able or state.is_done or state.clock.is_over(share):
+            return []
         aim = state.aim(state.builder.structure(relaxed=True), 0)
         model = LoadRelaxation(state.tables, aim, retention=retention)
-        budget = Budget(share, None if state.clock.is_limited else WITHOUT_LIMIT)
-        found = prove(state, model, budget)
-        self._unfinished -= {retention}
+        found = prove(state, model, Budget(share, None if state.clock.is_limited else ALONE))
+        self._unfinished.discard(retention)
         if not found.complete:
-            self._unfinished |= {retention}
-        return found
+            self._unfinished.add(retention)
+        return found.solutions
 
     def prove(self) -> bool:
         """Search the relaxation for anything better; say whether more candidates may help.
@@ -247,54 +247,12 @@ IN_POOLS = 0.1
 LITERALS = 200_000
 """What of a model is built in a unit of deterministic time."""
 
-HOPED = 1e-3
-"""Share of the objective that each turn may save, for all that is known."""
-
-KEPT = 0.5
-"""Weight of what is known of a kind when another turn of it is."""
+HOPED, KEPT = 1e-3, 0.5
+"""Share of the objective that each turn may save at first, and weight of what is known of a kind of
+neighbourhood when another turn of it is."""
 
 WINDOW = 8
 """Tasks whose cores are free together; the next window begins half as many tasks later."""
-
-
-class Kind:
-    """One way to leave something free.
-
-    Parameters
-    ----------
-    scope
-        Makes what may be decided around the best plan.
-
-    Attributes
-    ----------
-    deterministic
-        Deterministic time of the next turn.
-    is_through
-        Whether even the longest turn has found nothing.
-    """
-
-    def __init__(self, scope: Callable[[], Scope]) -> None:
-        self.scope = scope
-        self.deterministic = FIRST
-        self.is_through = False
-        self._saved = 0.0
-        self._spent = 0.0
-
-    @property
-    def pays(self) -> float:
-        """Share of the objective that a unit of deterministic time is expected to save."""
-        return (HOPED + self._saved) / (FIRST + self._spent)
-
-    def learn(self, saved: float, spent: float) -> None:
-        """Note a turn; after one that has saved nothing the next one is longer."""
-        self._saved = KEPT * self._saved + saved
-        self._spent = KEPT * self._spent + spent
-        if saved > 0:
-            self.deterministic = FIRST
-        elif self.deterministic < MOST:
-            self.deterministic *= 2
-        else:
-            self.is_through = True
 
 
 def plan_in_pools(state: CpSatState, pools: tuple[int, ...]) -> None:
@@ -306,28 +264,30 @@ def plan_in_pools(state: CpSatState, pools: tuple[int, ...]) -> None:
 
 
 def improve_around(state: CpSatState) -> None:
-    """Improve the incumbent until no kind of neighbourhood finds anything.
+    """Improve the incumbent until no kind of neighbourhood finds anything, in its longest turn.
 
-    The kind is next that is expected to pay most for its time (an adaptive choice as that of Ropke
-    and Pisinger 2006, but always of the best).
+    The kind is next that has paid most for its time lately; after a turn that has saved nothing its
+    next one is longer.
     """
     plan = state.incumbent.plan
     if plan is None or not state.settings.neighbourhoods:
         return
-    kinds, turn = _kinds(state, plan), 0
-    while not _is_over(state):
-        waiting = [kind for kind in kinds if not kind.is_through]
-        if not waiting:
-            return
-        kind = max(waiting, key=lambda one: one.pays)
+    kinds = _kinds(state, plan)
+    selection = OperatorSelection(dict.fromkeys(kinds, HOPED), cost=FIRST, memory=KEPT)
+    waiting, turn = dict.fromkeys(kinds, FIRST), 0
+    while waiting and not _is_over(state):
+        kind = max(waiting, key=selection.rate)
         before = state.incumbent.values[0]
-        budget = Budget(SHARE, kind.deterministic, Way.NEIGHBOURHOODS, turn)
-        spent = _search(state, kind.scope(), budget)
+        budget = Budget(SHARE, waiting[kind], Way.NEIGHBOURHOODS, turn)
+        spent = _search(state, kinds[kind](), budget)
         saved = before - state.incumbent.values[0]
+        selection.learn(kind, saved / max(1, before), spent)
         if saved > 0:
-            for one in kinds:
-                one.is_through = False
-        kind.learn(saved / max(1, before), spent)
+            waiting = {one: waiting.get(one, MOST) for one in kinds} | {kind: FIRST}
+        elif waiting[kind] < MOST:
+            waiting[kind] *= 2
+        else:
+            del waiting[kind]
         turn += 1
 
 
@@ -343,24 +303,32 @@ def _search(state: CpSatState, scope: Scope, budget: Budget) -> float:
     return state.clock.spent - before + structure.literals / LITERALS
 
 
-def _kinds(state: CpSatState, plan: Plan) -> list[Kind]:
-    tables, builder = state.tables, state.builder
-    windows = _windows(plan, Random(state.context.options.seed))
+def _kinds(state: CpSatState, plan: Plan) -> dict[str, Callable[[], Scope]]:
+    """Return ways to leave something free besides orders and times.
+
+    What fills the plan's residencies and serves the reads; with it all residencies; with them the
+    cores of tasks that run at about one time, or of all. The fewer decisions a model has, the more
+    steps CP-SAT makes in it.
+    """
+    tables, windows = state.tables, _windows(plan, Random(state.context.options.seed))
+
+    def whole() -> Scope:
+        return state.builder.scope(relaxed=False)
 
     def around(free: frozenset[TaskIdx]) -> Scope:
         best = state.incumbent.plan or plan
-        return scope_around(tables, builder.scope(relaxed=False), tables.pools_of_plan(best), free)
+        return scope_around(tables, whole(), tables.pools_of_plan(best), free)
 
     def residencies() -> Scope:
-        reading, whole = state.reading(), builder.scope(relaxed=False)
-        return whole if reading is None else scope_of_residencies(tables, reading, whole)
+        reading = state.reading()
+        return whole() if reading is None else scope_of_residencies(tables, reading, whole())
 
-    return [
-        Kind(residencies),
-        Kind(lambda: around(frozenset())),
-        Kind(lambda: around(next(windows))),
-        Kind(lambda: builder.scope(relaxed=False)),
-    ]
+    return {
+        "fillings": residencies,
+        "residencies": lambda: around(frozenset()),
+        "cores in a window": lambda: around(next(windows)),
+        "everything": whole,
+    }
 
 
 def _windows(plan: Plan, random: Random) -> Iterator[frozenset[TaskIdx]]:

@@ -1,7 +1,11 @@
-"""The loads into memories and the stores to DRAM that some plan may have.
+"""A small relaxation: tasks, what is loaded into which memory for them, and how long it is kept.
 
-What each takes is the least that any of its transfer options takes: its cycles, and the rates on
-those links and the channels of those engines that all its options have in common.
+Of a plan it keeps where and when tasks run, the transfers that bring a slice into a memory (its
+*loads*, each with whether it comes out of a DRAM, and when), and what a memory holds for a task
+that will read it. It leaves out which copy a transfer reads, which route it takes, and how long a
+copy stays for others. So every plan gives a solution of the same or a smaller value, and the
+optimum is a lower bound; its proof is cheaper than that of the relaxation with open candidates, for
+there are no pairs of residencies in it.
 """
 
 from collections import defaultdict
@@ -23,7 +27,7 @@ from spmilp.solvers.formulation.candidates import (
 )
 from spmilp.solvers.formulation.constraints import Held, add_links, cores_run_one_task_at_a_time
 from spmilp.solvers.formulation.model import Aim
-from spmilp.solvers.formulation.objective import weighted
+from spmilp.solvers.formulation.objective import energy_of_tasks, weighted
 from spmilp.solvers.formulation.strengthen import (
     Demand,
     Share,
@@ -46,11 +50,8 @@ DRAM, ELSEWHERE = True, False
 class LoadKey(NamedTuple):
     """Which load of a slice into a memory it is.
 
-    Parameters
-    ----------
-    reader
-        The task that is the first there to read what has arrived. ``None`` where loads are not
-        told apart, and only the first one is in the model; and for what no task there reads.
+    ``reader`` is the task that is the first there to read what has arrived; ``None`` where loads
+    are not told apart, and only the first one is in the model, and for what no task there reads.
     """
 
     slice: SliceIdx
@@ -58,14 +59,12 @@ class LoadKey(NamedTuple):
     reader: TaskIdx | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadFrom:
+class LoadFrom(NamedTuple):
     """A load out of a DRAM, or from elsewhere, and the least that it takes.
 
-    Parameters
-    ----------
-    alone
-        Whether no other load can be part of the same transfer.
+    Of all its transfer options that is the least: its cycles, and the rates on those links and the
+    channels of those engines that all have in common. ``alone`` says that no other load can be part
+    of the same transfer.
     """
 
     taken: Literal
@@ -124,18 +123,11 @@ class Loads:
         tables, buffer = self.tables, self.buffer(slice_)
         if not self._told_apart or not tables.has_single_core(memory) or tables.is_dram(memory):
             return False
-        if self._begins(slice_, memory):
+        if self.starts_in(slice_) == memory:
             return False
         if slice_ == buffer:
             return not tables.parts[buffer]
         return memory not in self.candidates.of(buffer)
-
-    def private(self) -> Iterator[tuple[SliceIdx, MemoryIdx]]:
-        """Yield what :meth:`is_private`, in order."""
-        for slice_ in self.candidates.slices():
-            for memory in self.candidates.of(slice_):
-                if self.is_private(slice_, memory):
-                    yield slice_, memory
 
     def readers(self, slice_: SliceIdx, memory: MemoryIdx) -> tuple[TaskIdx, ...]:
         """Return the tasks that read a slice and may run in a memory."""
@@ -159,15 +151,21 @@ class Loads:
         """Return the buffer of a slice."""
         return self.tables.problem.slices[slice_].buffer
 
-    def _begins(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
-        return self.tables.problem.buffers[self.buffer(slice_)].starts_in == memory
+    def starts_in(self, slice_: SliceIdx) -> MemoryIdx | None:
+        """Return where the buffer of a slice is at cycle 0."""
+        return self.tables.problem.buffers[self.buffer(slice_)].starts_in
+
+    def begins_in_dram(self, slice_: SliceIdx) -> bool:
+        """Say whether the buffer of a slice is in a DRAM at cycle 0."""
+        starts = self.starts_in(slice_)
+        return starts is not None and self.tables.is_dram(starts)
 
     def _make(self) -> Iterator[tuple[LoadKey, Load]]:
         for slice_ in self.candidates.slices():
             into = {
                 memory: self._options_into(slice_, memory)
                 for memory in self.candidates.of(slice_)
-                if not self.tables.is_dram(memory) and not self._begins(slice_, memory)
+                if not self.tables.is_dram(memory) and self.starts_in(slice_) != memory
             }
             passed_on = any(options[ELSEWHERE] for options in into.values())
             for memory, options in into.items():
@@ -181,12 +179,10 @@ class Loads:
         Where each has its reader, there is one more that nobody reads there: it is copied on, or
         read by other cores.
         """
-        if not self.is_private(slice_, memory):
-            yield LoadKey(slice_, memory, None)
-            return
-        for reader in self.readers(slice_, memory):
+        private = self.is_private(slice_, memory)
+        for reader in self.readers(slice_, memory) if private else ():
             yield LoadKey(slice_, memory, reader)
-        if passed_on or self._machine.remote is not None:
+        if not private or passed_on or self._machine.remote is not None:
             yield LoadKey(slice_, memory, None)
 
     def _load(self, key: LoadKey, options: Mapping[bool, tuple[TransferOption, ...]]) -> Load:
@@ -194,22 +190,22 @@ class Loads:
         start, present = self.variables.cycle(f"{name} start"), self.variables.literal(name)
         able = {origin: some for origin, some in options.items() if some}
         least = {origin: min(one.cycles for one in some) for origin, some in able.items()}
-        valid: Number = start + next(iter(least.values()))
-        if len(set(least.values())) > 1:
+        differ = len(set(least.values())) > 1
+        valid = start + next(iter(least.values()))
+        if differ:
             valid = self.variables.cycle(f"{name} valid")
         origins = {}
         for origin, some in able.items():
             taken = present
             if len(able) > 1:
                 taken = self.variables.literal(f"{name} out of {'DRAM' if origin else 'another'}")
-            if len(set(least.values())) > 1:
+            if differ:
                 self._model.add(valid == start + least[origin]).only_enforce_if(taken)
-            interval = self._model.new_optional_fixed_size_interval_var(
-                start, least[origin], taken, f"{name} {origin}"
-            )
             origins[origin] = LoadFrom(
                 taken=taken,
-                interval=interval,
+                interval=self._model.new_optional_fixed_size_interval_var(
+                    start, least[origin], taken, f"{name} {origin}"
+                ),
                 cycles=least[origin],
                 options=some,
                 alone=not any(self._machine.engines[one.engine].multicast for one in some),
@@ -231,13 +227,10 @@ class Loads:
 
     def _make_stores(self) -> Iterator[tuple[SliceIdx, Load]]:
         for slice_ in self.candidates.slices():
-            starts = self.tables.problem.buffers[self.buffer(slice_)].starts_in
-            if starts is not None and self.tables.is_dram(starts):
-                continue
             options = tuple(
                 option
                 for memory in self.candidates.of(slice_)
-                if self.tables.is_dram(memory)
+                if self.tables.is_dram(memory) and not self.begins_in_dram(slice_)
                 for option in self._options_into(slice_, memory)[ELSEWHERE]
             )
             if options:
@@ -246,32 +239,23 @@ class Loads:
 
     def _make_shared(self) -> Iterator[tuple[SliceIdx, LoadFrom]]:
         for slice_ in self.candidates.slices():
-            loads = [
-                load
-                for key, load in self.into.items()
-                if key.slice == slice_ and DRAM in load.origins
-            ]
-            out = [load.origins[DRAM] for load in loads]
-            if all(one.alone for one in out):
+            some = [one for key, one in self.into.items() if key.slice == slice_]
+            out = [(load, load.origins[DRAM]) for load in some if DRAM in load.origins]
+            if all(one.alone for _, one in out):
                 continue
             name = f"slice{slice_} out of DRAM"
             start, taken = self.variables.cycle(f"{name} start"), self.variables.literal(name)
-            cycles = min(one.cycles for one in out)
-            interval = self._model.new_optional_fixed_size_interval_var(start, cycles, taken, name)
-            for load, one in zip(loads, out, strict=True):
+            cycles = min(one.cycles for _, one in out)
+            for load, one in out:
                 self._model.add_implication(one.taken, taken)
                 self._model.add(start + cycles <= load.valid).only_enforce_if(one.taken)
-            options = tuple(option for one in out for option in one.options)
-            yield (
-                slice_,
-                LoadFrom(
-                    taken=taken, interval=interval, cycles=cycles, options=options, alone=True
-                ),
-            )
+            interval = self._model.new_optional_fixed_size_interval_var(start, cycles, taken, name)
+            options = tuple(option for _, one in out for option in one.options)
+            yield slice_, LoadFrom(taken, interval, cycles, options, alone=True)
 
 
 class Precedence:
-    """Constraints on the order of loads, stores, and the tasks that write and read.
+    """Where what is loaded or read was before: in a DRAM, in another memory, or written there.
 
     Attributes
     ----------
@@ -290,7 +274,7 @@ class Precedence:
         self.local: dict[tuple[TaskIdx, SliceIdx, MemoryIdx], Literal] = {}
 
     def add(self) -> None:
-        """Add all of them."""
+        """Add all constraints."""
         self._loads_follow_their_origin()
         self._stores_follow_the_writer()
         self._reads_find_their_slice()
@@ -301,16 +285,12 @@ class Precedence:
             if writer is not None:
                 end = self._vars.tasks[writer].end
                 self._model.add(load.start >= end).only_enforce_if(load.present)
-            if self._begins_in_dram(key.slice):
+            if self._loads.begins_in_dram(key.slice):
                 if ELSEWHERE in load.origins:
                     taken = load.origins[ELSEWHERE].taken
                     self._came_out_of_dram(key.slice, load.start, taken)
             elif DRAM in load.origins:
                 self._was_stored(key.slice, load)
-
-    def _begins_in_dram(self, slice_: SliceIdx) -> bool:
-        starts = self._tables.problem.buffers[self._loads.buffer(slice_)].starts_in
-        return starts is not None and self._tables.is_dram(starts)
 
     def _came_out_of_dram(self, slice_: SliceIdx, start: Number, literal: Literal) -> None:
         """What comes from elsewhere, or is read there, came out of a DRAM before."""
@@ -322,7 +302,7 @@ class Precedence:
 
     def _first_out_of_dram(self, slice_: SliceIdx) -> tuple[Number, list[Literal]]:
         first = self._vars.cycle(f"slice{slice_} first out of DRAM")
-        holders = {slice_, self._loads.buffer(slice_)}
+        holders = self._tables.holders(slice_)
         choices = []
         for key, load in self._loads.into.items():
             if key.slice in holders and DRAM in load.origins:
@@ -373,10 +353,9 @@ class Precedence:
                     self.local[task.index, read, memory] = local
                     if not self._loads.is_private(read, memory):
                         self._read_locally(times.start, read, memory, local)
-            if reads_remotely:
-                for pool, here in times.pools.items():
-                    least = self._tables.cycles_on(task.index, pool)
-                    self._model.add(times.size >= least + extra).only_enforce_if(here)
+            for pool, here in times.pools.items() if reads_remotely else ():
+                least = self._tables.cycles_on(task.index, pool)
+                self._model.add(times.size >= least + extra).only_enforce_if(here)
 
     def _read_remotely(
         self, task: TaskIdx, read: SliceIdx, memory: MemoryIdx, local: Literal
@@ -397,7 +376,7 @@ class Precedence:
             return 0
         away = self._vars.literal(f"task{task} reads slice{read} away from memory{memory}")
         self._model.add(away + local == here)
-        if self._begins_in_dram(read):
+        if self._loads.begins_in_dram(read):
             self._came_out_of_dram(read, self._vars.tasks[task].start, away)
         return min(cycles) * away
 
@@ -406,7 +385,7 @@ class Precedence:
     ) -> None:
         """The slice or its buffer was loaded here before, or began here."""
         buffer = self._loads.buffer(read)
-        if self._tables.problem.buffers[buffer].starts_in == memory:
+        if self._loads.starts_in(read) == memory:
             return
         writer = self._tables.writers[buffer]
         needed = [local]
@@ -419,18 +398,14 @@ class Precedence:
         for key in able:
             conditions = list(needed)
             if len(able) > 1:
-                with_buffer = self._comes_with_its_buffer(read, memory)
+                if (read, memory) not in self._with_buffer:
+                    name = f"slice{read} in memory{memory} with its buffer"
+                    self._with_buffer[read, memory] = self._vars.literal(name)
+                with_buffer = self._with_buffer[read, memory]
                 conditions.append(with_buffer if key.slice == buffer else ~with_buffer)
             load = self._loads.into[key]
             self._model.add_bool_or([load.present, *(~literal for literal in conditions)])
             self._model.add(start >= load.valid).only_enforce_if(conditions)
-
-    def _comes_with_its_buffer(self, read: SliceIdx, memory: MemoryIdx) -> Literal:
-        key = read, memory
-        if key not in self._with_buffer:
-            name = f"slice{read} in memory{memory} with its buffer"
-            self._with_buffer[key] = self._vars.literal(name)
-        return self._with_buffer[key]
 
 
 class Retention:
@@ -457,14 +432,16 @@ class Retention:
 
     def add(self) -> None:
         """Add the constraints, and note the demands on the memories."""
-        for slice_, memory in self._loads.private():
-            self._add(slice_, memory)
+        for slice_ in self._loads.candidates.slices():
+            for memory in self._loads.candidates.of(slice_):
+                if self._loads.is_private(slice_, memory):
+                    self._add(slice_, memory)
 
     def _add(self, slice_: SliceIdx, memory: MemoryIdx) -> None:
-        written = self._written(slice_, memory)
+        after = self._after(slice_, memory)
         readers = self._loads.readers(slice_, memory)
         following: dict[TaskIdx | None, list[Literal]] = defaultdict(list)
-        fresh = []
+        fresh = [after[None][0]] if None in after else []
         for reader in readers:
             local = self._local[reader, slice_, memory]
             since = self._keep(slice_, memory, reader, local)
@@ -476,7 +453,11 @@ class Retention:
                 self._model.add(start >= load.valid).only_enforce_if(load.present)
                 choices.append(load.present)
                 fresh.append(load.present)
-            for before, (here, end) in self._before(slice_, memory, reader, written).items():
+            for before, (here, end) in after.items():
+                if before == reader:
+                    continue
+                if before is not None and reader in self._tables.ancestors[before]:
+                    continue
                 kept = self._vars.literal(
                     f"slice{slice_} in memory{memory} for task{reader} since task{before}"
                 )
@@ -488,9 +469,7 @@ class Retention:
         for some in following.values():
             self._model.add_at_most_one(some)
         for reader in readers:
-            here = [] if written is None else [written[0]]
-            local = self._local[reader, slice_, memory]
-            self._model.add_bool_or([*fresh, *here, ~local])
+            self._model.add_bool_or([*fresh, ~self._local[reader, slice_, memory]])
 
     def _keep(self, slice_: SliceIdx, memory: MemoryIdx, reader: TaskIdx, local: Literal) -> Number:
         """Return the cycle since which the bytes are kept for a reader."""
@@ -502,32 +481,20 @@ class Retention:
         self.demands.append(Demand(memory, interval, self._tables.blocks_of(slice_, memory)))
         return since
 
-    def _written(self, slice_: SliceIdx, memory: MemoryIdx) -> tuple[Literal, Number] | None:
-        """Return whether the slice is written in this memory, and when; ``None`` if never."""
-        writer = self._tables.writers[self._loads.buffer(slice_)]
-        if writer is None or memory not in self._vars.tasks[writer].memories:
-            return None
-        times = self._vars.tasks[writer]
-        return times.memories[memory], times.end
-
-    def _before(
-        self,
-        slice_: SliceIdx,
-        memory: MemoryIdx,
-        reader: TaskIdx,
-        written: tuple[Literal, Number] | None,
+    def _after(
+        self, slice_: SliceIdx, memory: MemoryIdx
     ) -> dict[TaskIdx | None, tuple[Literal, Number]]:
-        """Return, for each task after which the bytes may be kept for a reader, its end.
+        """Return the tasks after which the bytes may be kept, with their ends.
 
-        ``None`` stands for the task that writes the slice.
+        Each with whether it is here; ``None`` stands for the task that writes the slice.
         """
         found: dict[TaskIdx | None, tuple[Literal, Number]] = {}
-        if written is not None:
-            found[None] = written
+        writer = self._tables.writers[self._loads.buffer(slice_)]
+        if writer is not None and memory in self._vars.tasks[writer].memories:
+            times = self._vars.tasks[writer]
+            found[None] = times.memories[memory], times.end
         for other in self._loads.readers(slice_, memory):
-            if other != reader and reader not in self._tables.ancestors[other]:
-                local = self._local[other, slice_, memory]
-                found[other] = local, self._vars.tasks[other].end
+            found[other] = self._local[other, slice_, memory], self._vars.tasks[other].end
         return found
 
 
@@ -539,7 +506,13 @@ class Resources:
         self._model = loads.variables.model
         self._tables = loads.tables
         self._machine = loads.tables.machine
-        self._destinations = self._destinations_of_links()
+        self._memories = range(len(self._machine.memories))
+        self._destinations: dict[LinkIdx, set[MemoryIdx]] = defaultdict(set)
+        for source in self._memories:
+            for memory in self._memories:
+                route = self._tables.routes.between(source, memory)
+                for link in route.links if route is not None else ():
+                    self._destinations[link].add(memory)
 
     def add(self) -> None:
         """Never more at a time than channels and rates allow, nor more in all than time does."""
@@ -547,7 +520,10 @@ class Resources:
         on_link: dict[LinkIdx, list[Held]] = defaultdict(list)
         shares: dict[tuple[str, int], list[Share]] = defaultdict(list)
         for key, load, one in self._loads.transfers():
-            head, tail = self._head_and_tail(key.slice, load)
+            head, tail = head_and_tail(self._tables, key.slice)
+            if load is not None and load.reader is not None:
+                # It has ended when its reader starts.
+                tail = max(tail, self._tables.paths.tail[load.reader])
             engines = frozenset(option.engine for option in one.options)
             if len(engines) == 1 and one.alone:
                 engine = next(iter(engines))
@@ -566,13 +542,6 @@ class Resources:
             capacity = self._machine.engines[index].channels if what == "engine" else 1
             shares_fit(self._loads.variables, parts, capacity)
 
-    def _head_and_tail(self, slice_: SliceIdx, key: LoadKey | None) -> tuple[Cycles, Cycles]:
-        """Return cycles before and after a load: it has ended when its reader starts."""
-        head, tail = head_and_tail(self._tables, slice_)
-        if key is not None and key.reader is not None:
-            tail = max(tail, self._tables.paths.tail[key.reader])
-        return head, tail
-
     def _common_links(self, memory: MemoryIdx, one: LoadFrom) -> list[LinkIdx]:
         """Return the links that every option holds; only its own where others may be part of it."""
         options = one.options
@@ -581,25 +550,15 @@ class Resources:
             common = {link for link in common if self._destinations[link] == {memory}}
         return sorted(common)
 
-    def _destinations_of_links(self) -> dict[LinkIdx, set[MemoryIdx]]:
-        found: dict[LinkIdx, set[MemoryIdx]] = defaultdict(set)
-        memories = range(len(self._machine.memories))
-        for source in memories:
-            for memory in memories:
-                route = self._tables.routes.between(source, memory)
-                for link in route.links if route is not None else ():
-                    found[link].add(memory)
-        return found
-
     def _least_rate(self, option: TransferOption) -> Fraction:
         """Return the rate of a transfer, or the least of a multicast that it may belong to."""
         engine = self._machine.engines[option.engine]
         if not engine.multicast:
             return option.rate
         routes = (
-            self._tables.routes.between(option.source, memory.index)
-            for memory in self._machine.memories
-            if engine.serves(option.source, memory.index)
+            self._tables.routes.between(option.source, memory)
+            for memory in self._memories
+            if engine.serves(option.source, memory)
         )
         return min(transfer_rate(engine, route) for route in routes if route is not None)
 
@@ -623,8 +582,7 @@ class LoadRelaxation:
     def __init__(self, tables: ProblemTables, aim: Aim, *, retention: bool) -> None:
         self.cp = cp_model.CpModel()
         self._tables = tables
-        pools = tuple(tables.pools_of(task.index) for task in tables.problem.tasks)
-        scope = Scope(pools=pools, candidates=(), lasting=frozenset())
+        scope = Scope(pools=tuple(tables.pools_of(task.index) for task in tables.problem.tasks))
         empty = Structure(scope=scope, lifecycles={}, servers={})
         self.variables = Variables(self.cp, tables, empty, aim.horizon)
         self._loads = Loads(self.variables, told_apart=retention)
@@ -637,31 +595,25 @@ class LoadRelaxation:
 
     def _add_all(self) -> None:
         cores_run_one_task_at_a_time(self.variables)
-        self._tasks_follow_their_predecessors()
+        for task, before in zip(self.variables.tasks, self._tables.predecessors, strict=True):
+            self.cp.add(self.variables.makespan >= task.end)
+            for earlier in before:
+                self.cp.add(task.start >= self.variables.tasks[earlier].end)
         precedence = Precedence(self._loads)
         precedence.add()
         retention = Retention(self._loads, precedence.local)
         retention.add()
         Resources(self._loads).add()
-        demands = [*retention.demands, *self._loads_without_reader()]
-        working_sets_and_others_share_a_memory(self.variables, demands)
-        tasks_keep_to_their_heads_and_tails(self.variables)
-        cores_have_time_for_their_work(self.variables)
-
-    def _tasks_follow_their_predecessors(self) -> None:
-        for task, before in zip(self.variables.tasks, self._tables.predecessors, strict=True):
-            self.cp.add(self.variables.makespan >= task.end)
-            for earlier in before:
-                self.cp.add(task.start >= self.variables.tasks[earlier].end)
-
-    def _loads_without_reader(self) -> list[Demand]:
-        """Return what is loaded into memories, save what is kept for its reader anyway."""
-        return [
+        # What has a reader is kept for it anyway.
+        demands = retention.demands + [
             Demand(key.memory, one.interval, self._tables.blocks_of(key.slice, key.memory))
             for key, load in self._loads.into.items()
             if key.reader is None
             for one in load.origins.values()
         ]
+        working_sets_and_others_share_a_memory(self.variables, demands)
+        tasks_keep_to_their_heads_and_tails(self.variables)
+        cores_have_time_for_their_work(self.variables)
 
     def _objective(self, quantity: Quantity) -> Number:
         if quantity is Quantity.MAKESPAN:
@@ -671,10 +623,7 @@ class LoadRelaxation:
             for key, _, one in self._loads.transfers()
         ]
         if quantity is Quantity.ENERGY:
-            for task, times in zip(self._tables.problem.tasks, self.variables.tasks, strict=True):
-                for pool, here in times.pools.items():
-                    own = task.energy[self._tables.pools[pool].kind] if task.energy else 0
-                    terms.append((here, own or 0))
+            terms += energy_of_tasks(self.variables)
         return weighted(terms)
 
     def _least_cost(self, quantity: Quantity, key: CandidateResidency, one: LoadFrom) -> int:

@@ -1,8 +1,8 @@
 """Addresses for a plan whose times are known, packed memory by memory.
 
-First by a greedy fit; where that fails, exactly, which also shows when there are none and which few
-residencies stand in each other's way. Where engines want the addresses of both ends to be
-congruent, CP-SAT packs all memories together.
+First by a greedy fit; where that fails, by :mod:`spmilp.packing`, which also shows when there are
+none and which few residencies stand in each other's way. Where engines want the addresses of both
+ends to be congruent, CP-SAT packs all memories together.
 """
 
 from collections import defaultdict
@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from spmilp.bounds.best import Bound
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item as PackingItem
-from spmilp.packing import Packing, PackingOptions, PackingProblem, minimise, pack
+from spmilp.packing import PackingOptions, PackingProblem, minimise, pack
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.strides import layout_at_place, layout_in_slice
@@ -37,6 +36,42 @@ from spmilp.units import (
 
 LIMITS = PackingOptions(node_limit=2_000_000)
 """A few seconds; a limit on nodes gives the same answer everywhere."""
+
+SECONDS = 5.0
+"""Deterministic time for one packing of all memories together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """The residencies with their offsets, and the address of each tensor."""
+
+    residencies: tuple[Residency, ...]
+    tensors: tuple[Bytes, ...]
+
+    def plan(self, tables: ProblemTables, timed: TimedPlan, bound: Bound, solver: str) -> Plan:
+        """Return the plan that has these times and addresses."""
+        placements, transfers = timed.placements, timed.transfers
+        measures = measure(tables.problem, placements, self.residencies, transfers)
+        return Plan(
+            placements=placements,
+            residencies=self.residencies,
+            transfers=transfers,
+            tensors=self.tensors,
+            claim=claim_of(measures, bound.value, bound.name),
+            solver=solver,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictSet:
+    """Items of a memory for which no addresses were found at their times.
+
+    Few of them where that is proven, all where a limit came first, none when several memories stand
+    against each other.
+    """
+
+    memory: MemoryIdx
+    items: frozenset[Item]
 
 
 class Piece(NamedTuple):
@@ -65,32 +100,6 @@ class Group(NamedTuple):
         """Cycles from its beginning to its end."""
         start = min((piece.start for piece in self.pieces), default=0)
         return max((piece.end for piece in self.pieces), default=0) - start
-
-
-class Address(NamedTuple):
-    """An address: so many bytes behind that of a residency or of a tensor."""
-
-    memory: MemoryIdx
-    residency: ResidencyIdx | None
-    tensor: TensorIdx | None
-    distance: Bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offsets:
-    """What a packing has found.
-
-    Parameters
-    ----------
-    of_groups
-        An offset for each group; ``None`` if none were found.
-    conflict
-        Groups, by position, that were not packed together: few of them where that is proven, all
-        where a limit came first. Empty when there are offsets.
-    """
-
-    of_groups: tuple[Bytes, ...] | None
-    conflict: tuple[int, ...] = ()
 
 
 def groups_in(tables: ProblemTables, plan: TimedPlan, memory: Memory) -> list[Group]:
@@ -141,19 +150,6 @@ def _pieces(
     return pieces
 
 
-def find_offsets(
-    memory: Memory, plan: TimedPlan, groups: list[Group], *, low: bool, clock: Clock
-) -> Offsets:
-    """Return offsets for groups within a memory; ``low`` ones in a scratchpad if that is asked."""
-    low = low and memory.kind is MemoryKind.SPM
-    greedy = None if low else _fit_greedily(memory, groups)
-    if greedy is not None or not groups:
-        return Offsets(of_groups=tuple(greedy or ()))
-    if any(group.fixed is not None for group in groups):
-        return _search_around_fixed(memory, groups, low, clock)
-    return _search(memory, plan, groups, low, clock)
-
-
 _ORDERS: tuple[Callable[[Group], tuple[int, ...]], ...] = (
     lambda group: (group.tensor is None, -group.size * group.span),
     lambda group: (group.tensor is None, -group.size),
@@ -161,7 +157,7 @@ _ORDERS: tuple[Callable[[Group], tuple[int, ...]], ...] = (
 )
 
 
-def _fit_greedily(memory: Memory, groups: list[Group]) -> list[Bytes] | None:
+def _fit_greedily(memory: Memory, groups: Sequence[Group]) -> list[Bytes] | None:
     """Return the offsets of the first order that leads to a fit."""
     for order in _ORDERS:
         indices = sorted(
@@ -177,7 +173,7 @@ def _fit_greedily(memory: Memory, groups: list[Group]) -> list[Bytes] | None:
 class _Placed:
     """The pieces of what has an offset, at their addresses: a row for each, as arrays."""
 
-    def __init__(self, groups: list[Group]) -> None:
+    def __init__(self, groups: Sequence[Group]) -> None:
         count = sum(len(group.pieces) for group in groups)
         self._times = np.empty((2, count), dtype=np.int64)
         self._bytes = np.empty((2, count), dtype=np.int64)
@@ -198,7 +194,7 @@ class _Placed:
         return list(zip(lows[lives].tolist(), highs[lives].tolist(), strict=True))
 
 
-def _first_fit(memory: Memory, groups: list[Group], order: list[int]) -> list[Bytes] | None:
+def _first_fit(memory: Memory, groups: Sequence[Group], order: list[int]) -> list[Bytes] | None:
     offsets: list[Bytes] = [0] * len(groups)
     placed = _Placed(groups)
     for index in order:
@@ -232,21 +228,10 @@ def _lowest(memory: Memory, group: Group, placed: _Placed) -> Bytes | None:
     return offset
 
 
-def _search_around_fixed(memory: Memory, groups: list[Group], low: bool, clock: Clock) -> Offsets:
-    """Search exactly where some offsets are pinned."""
-
-    packing = JointPacking()
-    packing.add(memory, groups)
-    found = packing.solve(low=low, clock=clock)
-    if not found:
-        return Offsets(of_groups=None, conflict=tuple(range(len(groups))))
-    return Offsets(of_groups=tuple(found[memory.index]))
-
-
 def _search(
-    memory: Memory, plan: TimedPlan, groups: list[Group], low: bool, clock: Clock
-) -> Offsets:
-    """Search exactly (:mod:`spmilp.packing`).
+    memory: Memory, plan: TimedPlan, groups: Sequence[Group], low: bool, clock: Clock
+) -> tuple[Sequence[Bytes] | None, Sequence[int]]:
+    """Search exactly; return the offsets, or the positions of groups that do not fit together.
 
     A residency and the one that takes its bytes over have one offset and share bytes for as long as
     both live, which is what the packing calls *together*.
@@ -255,12 +240,16 @@ def _search(
     owners: list[int] = []
     together: list[tuple[int, int]] = []
     for position, group in enumerate(groups):
-        first = len(items)
-        for size, start, end in _lives(plan, group):
-            if len(items) > first:
+        for number, (size, start, end) in enumerate(_lives(plan, group)):
+            if number:
                 together.append((len(items) - 1, len(items)))
             items.append(
-                PackingItem(size=size, lifetimes=((start, end),), alignment=memory.alignment)
+                PackingItem(
+                    size=size,
+                    lifetimes=((start, end),),
+                    alignment=memory.alignment,
+                    offset=group.fixed,
+                )
             )
             owners.append(position)
     problem = PackingProblem(
@@ -270,14 +259,14 @@ def _search(
         together=tuple(together),
     )
     limits = replace(LIMITS, time_limit=clock.seconds_left())
-    found: Packing = minimise(problem, limits) if low else pack(problem, limits)
+    found = minimise(problem, limits) if low else pack(problem, limits)
     if found.offsets is None:
         stuck = owners if found.conflict is None else [owners[item] for item in found.conflict]
-        return Offsets(of_groups=None, conflict=tuple(sorted(set(stuck))))
+        return None, sorted(set(stuck))
     offsets = [0] * len(groups)
     for owner, offset in zip(owners, found.offsets, strict=True):
         offsets[owner] = offset
-    return Offsets(of_groups=tuple(offsets))
+    return offsets, ()
 
 
 def _lives(plan: TimedPlan, group: Group) -> list[tuple[Bytes, int, int]]:
@@ -289,119 +278,19 @@ def _lives(plan: TimedPlan, group: Group) -> list[tuple[Bytes, int, int]]:
     return sorted(lives, key=lambda life: life[1:])
 
 
-SECONDS = 5.0
-"""Deterministic time for one packing."""
+class _Address(NamedTuple):
+    """So many bytes behind the address of a residency or of a tensor."""
 
-
-class JointPacking:
-    """A model with an offset for each group of each memory that was added."""
-
-    def __init__(self) -> None:
-        self._model = cp_model.CpModel()
-        self._offsets: dict[MemoryIdx, list[cp_model.LinearExpr]] = {}
-        self._of: dict[tuple[ResidencyIdx | None, TensorIdx | None], cp_model.LinearExpr] = {}
-        self._ends_in_spm: list[cp_model.LinearExpr] = []
-
-    def add(self, memory: Memory, groups: list[Group]) -> None:
-        """Give each group an offset, a multiple of the alignment, where it overlaps no other."""
-        times, extents, offsets = [], [], []
-        for group in groups:
-            ranges = [list(one) for one in first_blocks(memory, group.size)]
-            if group.fixed is not None:
-                ranges = [[group.fixed // memory.alignment] * 2]
-            block = self._model.new_int_var_from_domain(cp_model.Domain.from_intervals(ranges), "")
-            offset = block * memory.alignment
-            offsets.append(offset)
-            self._of[None, group.tensor] = offset
-            self._of.update({(member, None): offset for member in group.members})
-            if memory.kind is MemoryKind.SPM:
-                self._ends_in_spm.append(offset + group.size)
-            for piece in group.pieces:
-                first = -(-piece.low // memory.alignment)
-                last = -(-piece.high // memory.alignment)
-                length = piece.end - piece.start
-                times.append(self._model.new_fixed_size_interval_var(piece.start, length, ""))
-                extent = self._model.new_fixed_size_interval_var(block + first, last - first, "")
-                extents.append(extent)
-        self._model.add_no_overlap_2d(times, extents)
-        self._offsets[memory.index] = offsets
-
-    def tie(self, modulus: Bytes, ends: tuple[Address, Address]) -> None:
-        """Make two addresses equal modulo a number."""
-        multiple = self._model.new_int_var(-WITHOUT_LIMIT, WITHOUT_LIMIT, "")
-        one, other = (self._address(end) for end in ends)
-        self._model.add(one == other + modulus * multiple)
-
-    def solve(self, *, low: bool, clock: Clock) -> dict[MemoryIdx, list[Bytes]]:
-        """Return the offsets of each memory's groups; nothing if there are none or time is out.
-
-        Parameters
-        ----------
-        low
-            Whether scratchpads are packed as low as can be found in the time.
-        clock
-            Of the solve, which ends it sooner.
-        """
-        if low:
-            top = self._model.new_int_var(0, WITHOUT_LIMIT, "top")
-            for end in self._ends_in_spm:
-                self._model.add(top >= end)
-            self._model.minimize(top)
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.max_deterministic_time = SECONDS
-        left = clock.seconds_left()
-        if left is not None:
-            solver.parameters.max_time_in_seconds = left
-        solver.parameters.catch_sigint_signal = False
-        if solver.solve(self._model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return {}
-        return {
-            memory: [solver.value(offset) for offset in offsets]
-            for memory, offsets in self._offsets.items()
-        }
-
-    def _address(self, end: Address) -> cp_model.LinearExpr:
-        return self._of[end.residency, end.tensor] + end.distance
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
-    """The residencies with their offsets, and the address of each tensor."""
-
-    residencies: tuple[Residency, ...]
-    tensors: tuple[Bytes, ...]
-
-    def plan(self, tables: ProblemTables, timed: TimedPlan, bound: Bound, solver: str) -> Plan:
-        """Return the plan that has these times and addresses."""
-        placements, transfers = timed.placements, timed.transfers
-        measures = measure(tables.problem, placements, self.residencies, transfers)
-        return Plan(
-            placements=placements,
-            residencies=self.residencies,
-            transfers=transfers,
-            tensors=self.tensors,
-            claim=claim_of(measures, bound.value, bound.name),
-            solver=solver,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictSet:
-    """Items of a memory for which no addresses were found at their times.
-
-    None of them when several memories stand against each other.
-    """
-
-    memory: MemoryIdx
-    items: frozenset[Item]
+    residency: ResidencyIdx | None
+    tensor: TensorIdx | None
+    distance: Bytes
 
 
 class _Congruence(NamedTuple):
     """What an engine asks of the addresses of both ends of a transfer."""
 
     engine: EngineIdx
-    ends: tuple[Address, Address]
+    ends: tuple[_Address, _Address]
 
 
 def find_addresses(
@@ -425,40 +314,83 @@ class _Packer:
         self._plan = plan
         self._low = low
         self._clock = clock
-        memories = tables.machine.memories
-        self._groups = {memory.index: groups_in(tables, plan, memory) for memory in memories}
+        self._memories = tables.machine.memories
+        self._groups = {one.index: groups_in(tables, plan, one) for one in self._memories}
 
     def addresses(self) -> Addresses | ConflictSet:
         congruences = tuple(self._congruences())
         if congruences:
-            return self._pack_jointly(congruences)
+            together = self._together(congruences)
+            if together is None:
+                limited = next(m for m in self._memories if self._groups[m.index])
+                return ConflictSet(memory=limited.index, items=frozenset())
+            return self._finished(together)
         found: dict[MemoryIdx, Sequence[Bytes]] = {}
-        for memory in self._tables.machine.memories:
+        for memory in self._memories:
             groups = self._groups[memory.index]
-            offsets = find_offsets(memory, self._plan, groups, low=self._low, clock=self._clock)
-            if offsets.of_groups is None:
-                return self._conflict(memory, offsets.conflict)
-            found[memory.index] = offsets.of_groups
+            low = self._low and memory.kind is MemoryKind.SPM
+            offsets = None if low else _fit_greedily(memory, groups)
+            stuck: Sequence[int] = ()
+            if groups and offsets is None:
+                offsets, stuck = _search(memory, self._plan, groups, low, self._clock)
+                if offsets is None:
+                    members = (member for position in stuck for member in groups[position].members)
+                    items = frozenset(self._plan.items[member] for member in members)
+                    return ConflictSet(memory=memory.index, items=items)
+            found[memory.index] = offsets or ()
         return self._finished(found)
 
-    def _conflict(self, memory: Memory, groups: Sequence[int]) -> ConflictSet:
-        found = (self._groups[memory.index][position] for position in groups)
-        members = (member for group in found for member in group.members)
-        items = frozenset(self._plan.items[member] for member in members)
-        return ConflictSet(memory=memory.index, items=items)
+    def _together(
+        self, congruences: Sequence[_Congruence]
+    ) -> dict[MemoryIdx, Sequence[Bytes]] | None:
+        """Return the offsets of all groups by CP-SAT; ``None`` if there are none, or no time."""
+        from ortools.sat.python import cp_model
 
-    def _pack_jointly(self, congruences: Sequence[_Congruence]) -> Addresses | ConflictSet:
-
-        packing, machine = JointPacking(), self._tables.machine
-        for memory in machine.memories:
-            packing.add(memory, self._groups[memory.index])
+        model, of, tops = cp_model.CpModel(), {}, []
+        blocks: dict[MemoryIdx, list[cp_model.IntVar]] = {memory: [] for memory in self._groups}
+        for memory in self._memories:
+            times, extents, alignment = [], [], memory.alignment
+            for group in self._groups[memory.index]:
+                ranges = [list(one) for one in first_blocks(memory, group.size)]
+                if group.fixed is not None:
+                    ranges = [[group.fixed // alignment] * 2]
+                block = model.new_int_var_from_domain(cp_model.Domain.from_intervals(ranges), "")
+                blocks[memory.index].append(block)
+                offset = block * alignment
+                of[None, group.tensor] = offset
+                of.update({(member, None): offset for member in group.members})
+                if memory.kind is MemoryKind.SPM:
+                    tops.append(offset + group.size)
+                for piece in group.pieces:
+                    length = piece.end - piece.start
+                    first, last = -(-piece.low // alignment), -(-piece.high // alignment)
+                    times.append(model.new_fixed_size_interval_var(piece.start, length, ""))
+                    extents.append(
+                        model.new_fixed_size_interval_var(block + first, last - first, "")
+                    )
+            model.add_no_overlap_2d(times, extents)
         for engine, ends in congruences:
-            packing.tie(machine.engines[engine].congruence, ends)
-        found = packing.solve(low=self._low, clock=self._clock)
-        if not found:
-            limited = next(m for m in machine.memories if self._groups[m.index])
-            return ConflictSet(memory=limited.index, items=frozenset())
-        return self._finished(found)
+            multiple = model.new_int_var(-WITHOUT_LIMIT, WITHOUT_LIMIT, "")
+            one, other = (of[end.residency, end.tensor] + end.distance for end in ends)
+            model.add(one == other + self._tables.machine.engines[engine].congruence * multiple)
+        if self._low:
+            top = model.new_int_var(0, WITHOUT_LIMIT, "top")
+            for end in tops:
+                model.add(top >= end)
+            model.minimize(top)
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.max_deterministic_time = SECONDS
+        left = self._clock.seconds_left()
+        if left is not None:
+            solver.parameters.max_time_in_seconds = left
+        solver.parameters.catch_sigint_signal = False
+        if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        return {
+            memory: [solver.value(block) * self._memories[memory].alignment for block in some]
+            for memory, some in blocks.items()
+        }
 
     def _finished(self, found: Mapping[MemoryIdx, Sequence[Bytes]]) -> Addresses:
         offsets: dict[ResidencyIdx, Bytes] = {}
@@ -491,11 +423,11 @@ class _Packer:
                 ends = (self._end(move.slice, move.source), self._end(move.slice, target))
                 yield _Congruence(move.engine, ends)
 
-    def _end(self, slice_: SliceIdx, residency: ResidencyIdx) -> Address:
+    def _end(self, slice_: SliceIdx, residency: ResidencyIdx) -> _Address:
         """Return the address of a slice in a residency."""
         problem, one = self._tables.problem, self._plan.residencies[residency]
         home = self._home(one)
         if home is not None:
-            return Address(one.memory, None, home, layout_at_place(problem, slice_).offset)
+            return _Address(None, home, layout_at_place(problem, slice_).offset)
         inner = layout_in_slice(problem, slice_, slice_ if one.slice is None else one.slice)
-        return Address(one.memory, residency, None, inner.offset)
+        return _Address(residency, None, inner.offset)

@@ -1,4 +1,9 @@
-"""Candidate residencies, and the memories in which a slice has any."""
+"""Which residencies a model may have, and what can fill and use each of them.
+
+:class:`CandidateMemories` says where a slice may lie at all, a :class:`Scope` how often and where
+tasks may run (in the whole problem, or around a plan), a :class:`Structure` which residency may
+come from which and serve what. :class:`Reading` is a plan in these terms.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,37 +57,26 @@ class CandidateMemories:
         """Return the slices that have candidates, in order."""
         return sorted(self._of)
 
-    def _origins(self, buffer: BufferIdx) -> tuple[MemoryIdx, ...]:
-        """Return where a buffer can come into being."""
-        starts = self._tables.problem.buffers[buffer].starts_in
-        if starts is not None:
-            return (starts,)
-        writer = self._tables.writers[buffer]
-        return () if writer is None else self._tables.memories_of(writer)
-
     def _find(self, buffer: BufferIdx) -> None:
-        parts = self._tables.parts[buffer]
-        origins = set(self._origins(buffer))
+        tables, whole = self._tables, self._tables.problem.buffers[buffer]
+        writer = tables.writers[buffer]
+        origins = set() if writer is None else set(tables.memories_of(writer))
+        if whole.starts_in is not None:
+            origins = {whole.starts_in}
         reached = self._reachable_from(buffer, origins)
-        useful: dict[SliceIdx, set[MemoryIdx]] = {}
-        for part in parts:
-            first = {
-                m for m in self._memories if any(self._leads(part, buffer, s, m) for s in reached)
-            }
-            useful[part] = self._leading_to(part, self._uses(part))
-            self._of[part] = tuple(sorted(self._reachable_from(part, first) & useful[part]))
         wanted = self._uses(buffer)
-        for part in parts:
-            wanted |= self._uses(part)
+        for part in tables.parts[buffer]:
+            uses = self._uses(part)
+            useful = self._leading_to(part, uses)
+            first = {m for m in self._memories if self._is_led_to(part, buffer, reached, m)}
+            self._of[part] = tuple(sorted(self._reachable_from(part, first) & useful))
+            wanted |= uses
             wanted |= {
-                m
-                for m in self._memories
-                if any(self._leads(part, buffer, m, to) for to in useful[part])
+                m for m in self._memories if any(self._leads(part, buffer, m, to) for to in useful)
             }
-        ends = self._tables.problem.buffers[buffer].ends_in
-        if ends is not None:
-            wanted.add(ends)
-        wanted |= {m for m in self._memories if self._tables.is_resident(buffer, m)}
+        if whole.ends_in is not None:
+            wanted.add(whole.ends_in)
+        wanted |= {m for m in self._memories if tables.is_resident(buffer, m)}
         self._of[buffer] = tuple(sorted(reached & self._leading_to(buffer, wanted) | origins))
 
     def _uses(self, slice_: SliceIdx) -> set[MemoryIdx]:
@@ -109,6 +103,11 @@ class CandidateMemories:
             found.update(new)
             waiting += new
         return found
+
+    def _is_led_to(
+        self, slice_: SliceIdx, holder: SliceIdx, sources: set[MemoryIdx], memory: MemoryIdx
+    ) -> bool:
+        return any(self._leads(slice_, holder, source, memory) for source in sources)
 
     def _leads(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
@@ -138,6 +137,10 @@ class Reading:
         self.counts: dict[SliceInMemory, int] = {}
         self._number()
 
+    def in_time(self) -> list[ResidencyIdx]:
+        """Return what is needed, in the order in which it is valid."""
+        return sorted(self.needed, key=lambda index: (self.valid(index), index))
+
     def valid(self, residency: ResidencyIdx) -> Cycles:
         """Return the cycle from which a residency is valid."""
         one = self.plan.residencies[residency]
@@ -161,34 +164,25 @@ class Reading:
 
     def _needed(self) -> set[ResidencyIdx]:
         waiting = [r for p in self.plan.placements for r in (*p.reads, *p.writes)]
-        waiting += [*self._outputs(), *self._residents()]
+        waiting += self._kept()
         needed: set[ResidencyIdx] = set()
         while waiting:
             residency = waiting.pop()
-            if residency in needed:
-                continue
-            needed.add(residency)
             filler = self.plan.residencies[residency].filled_by_transfer
-            if filler is not None:
+            if residency not in needed and filler is not None:
                 waiting.append(self.plan.transfers[filler].source)
+            needed.add(residency)
         return needed
 
-    def _outputs(self) -> Iterator[ResidencyIdx]:
-        """Yield, for each buffer with an end, the residency that is there then."""
-        makespan = self.plan.claim.makespan
-        for residency in self.plan.residencies:
-            if residency.slice is None or residency.slice >= len(self.problem.buffers):
-                continue
-            ends = self.problem.buffers[residency.slice].ends_in
-            if ends == residency.memory and residency.end >= makespan:
-                yield residency.index
-
-    def _residents(self) -> Iterator[ResidencyIdx]:
-        """Yield what is pinned to be resident."""
+    def _kept(self) -> Iterator[ResidencyIdx]:
+        """Yield buffers where they have to be at the end, and what is pinned to be resident."""
         pins = {pin.buffer: pin.memories for pin in self.problem.pins.buffers if pin.resident}
-        for residency in self.plan.residencies if pins else ():
-            if residency.slice is not None and residency.memory in pins.get(residency.slice, ()):
-                yield residency.index
+        for one in self.plan.residencies:
+            if one.slice is not None and one.slice < len(self.problem.buffers):
+                ends = self.problem.buffers[one.slice].ends_in == one.memory
+                lasts = ends and one.end >= self.plan.claim.makespan
+                if lasts or one.memory in pins.get(one.slice, ()):
+                    yield one.index
 
     def _number(self) -> None:
         together: dict[SliceInMemory, list[Residency]] = defaultdict(list)
@@ -200,9 +194,9 @@ class Reading:
         for (slice_, memory), some in together.items():
             some.sort(key=lambda one: (not _is_initial(one), self.valid(one.index), one.index))
             number = 0
-            for before, one in zip([None, *some], some, strict=False):
+            for place, one in enumerate(some):
                 # All that is there at cycle 0 lies in the whole buffer's first residency.
-                if before is not None and not _is_initial(one):
+                if place and not _is_initial(one):
                     number += 1
                 self.key[one.index] = CandidateResidency(slice_, memory, number)
             self.counts[slice_, memory] = number + 1
@@ -229,20 +223,26 @@ class Scope:
         Pairs of candidates whose elements of a DRAM tensor overlap: never both at one time.
     relaxed
         Whether the last candidate of a slice in a memory stands for all further ones too, which
-        makes the model a relaxation of the problem; see
-        :class:`~spmilp.solvers.formulation.structure.Lifecycle`.
+        makes the model a relaxation of the problem; see :class:`Lifecycle`.
     fills, servers
         When given, the only source of a candidate's transfer with its engine, and the only
         candidate that serves a read.
     """
 
     pools: tuple[tuple[int, ...], ...]
-    candidates: tuple[CandidateResidency, ...]
-    lasting: frozenset[SliceInMemory]
+    candidates: tuple[CandidateResidency, ...] = ()
+    lasting: frozenset[SliceInMemory] = frozenset()
     conflicts: tuple[tuple[CandidateResidency, CandidateResidency], ...] = ()
     relaxed: bool = False
     fills: Mapping[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] | None = None
     servers: Mapping[tuple[TaskIdx, int], CandidateResidency] | None = None
+
+    def conflicts_among(
+        self, known: Iterable[CandidateResidency]
+    ) -> tuple[tuple[CandidateResidency, CandidateResidency], ...]:
+        """Return the conflicts that only concern some candidates."""
+        known = set(known)
+        return tuple((a, b) for a, b in self.conflicts if a in known and b in known)
 
 
 def whole_scope(
@@ -275,10 +275,12 @@ def whole_scope(
     lasting: set[SliceInMemory] = set()
     contested = {} if relaxed else _contested(tables, memories)
     for slice_ in memories.slices():
-        whole = tables.problem.slices[slice_].buffer == slice_
+        buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
         for memory in memories.of(slice_):
             placed = tables.at_place(slice_, memory)
-            if placed and not whole and not (relaxed and _is_moved_there(tables, slice_, memory)):
+            # A part lies by itself at its buffer's place only if the whole is not there.
+            moved_there = relaxed and buffer.starts_in != memory
+            if placed and slice_ != buffer.index and not moved_there:
                 continue
             limited = tables.capacity[memory] is not None and memory not in unconstrained
             lasts = slice_ not in contested if placed else not limited
@@ -286,19 +288,19 @@ def whole_scope(
             if lasts:
                 lasting.add((slice_, memory))
             candidates += [CandidateResidency(slice_, memory, n) for n in range(count)]
+    placed_ones = [k for k in candidates if k.slice in contested and tables.at_place(*k[:2])]
     return Scope(
         pools=tuple(tables.pools_of(task.index) for task in tables.problem.tasks),
         candidates=tuple(candidates),
         lasting=frozenset(lasting),
-        conflicts=tuple(_conflicts(tables, candidates, contested)),
+        conflicts=tuple(
+            (one, other)
+            for one in placed_ones
+            for other in placed_ones
+            if one.slice < other.slice and other.slice in contested[one.slice]
+        ),
         relaxed=relaxed,
     )
-
-
-def _is_moved_there(tables: ProblemTables, slice_: SliceIdx, memory: MemoryIdx) -> bool:
-    """Say whether a part may lie by itself at its buffer's place: not if the whole is there."""
-    buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
-    return buffer.starts_in != memory
 
 
 def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[MemoryIdx]:
@@ -306,8 +308,7 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
     needed = [0] * len(tables.machine.memories)
     for slice_ in memories.slices():
         for memory in memories.of(slice_):
-            if not tables.at_place(slice_, memory):
-                needed[memory] += tables.blocks_of(slice_, memory)
+            needed[memory] += tables.own_blocks(slice_, memory)
     for pool in tables.pools:
         able = (t for t in tables.problem.tasks if t.cycles[pool.kind] is not None)
         largest = max((task.scratch for task in able), default=0)
@@ -329,25 +330,6 @@ def _contested(tables: ProblemTables, memories: CandidateMemories) -> dict[Slice
     return {one: {other for other, _ in others} for (one, _), others in found.items()}
 
 
-def _conflicts(
-    tables: ProblemTables,
-    candidates: list[CandidateResidency],
-    contested: Mapping[SliceIdx, set[SliceIdx]],
-) -> list[tuple[CandidateResidency, CandidateResidency]]:
-    placed: dict[SliceIdx, list[CandidateResidency]] = {}
-    for key in candidates:
-        if key.slice in contested and tables.at_place(key.slice, key.memory):
-            placed.setdefault(key.slice, []).append(key)
-    return [
-        (one, other)
-        for first, others in sorted(contested.items())
-        for second in sorted(others)
-        if first < second
-        for one in placed.get(first, ())
-        for other in placed.get(second, ())
-    ]
-
-
 def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
     """Return the scope in which every task keeps its pool, and every residency its filling.
 
@@ -360,27 +342,23 @@ def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scop
         return key._replace(number=0) if key[:2] in whole.lasting else key
 
     fills: dict[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] = {}
-    for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
-        if plan.residencies[residency].slice is None:
-            continue
-        filler = plan.residencies[residency].filled_by_transfer
-        given = None
-        if filler is not None:
-            move = plan.transfers[filler]
-            given = (key_of(move.source), move.engine)
-        fills.setdefault(key_of(residency), given)
-    servers: dict[tuple[TaskIdx, int], CandidateResidency] = {
-        (placement.task, position): key_of(residency)
-        for placement in plan.placements
-        for position, residency in enumerate(placement.reads)
-    }
+    for residency in reading.in_time():
+        one = plan.residencies[residency]
+        if one.slice is not None:
+            move = None if (filler := one.filled_by_transfer) is None else plan.transfers[filler]
+            given = None if move is None else (key_of(move.source), move.engine)
+            fills.setdefault(key_of(residency), given)
     return Scope(
         pools=tuple((pool,) for pool in tables.pools_of_plan(plan)),
         candidates=tuple(sorted(fills)),
         lasting=whole.lasting,
-        conflicts=tuple((a, b) for a, b in whole.conflicts if a in fills and b in fills),
+        conflicts=whole.conflicts_among(fills),
         fills=fills,
-        servers=servers,
+        servers={
+            (placement.task, position): key_of(residency)
+            for placement in plan.placements
+            for position, residency in enumerate(placement.reads)
+        },
     )
 
 
@@ -404,18 +382,11 @@ def scope_around(
         all_pools if task in free else (pools[task],) for task, all_pools in enumerate(whole.pools)
     )
     able = [{tables.pools[pool].memory for pool in some} for some in kept]
-    useful: dict[SliceIdx, set[MemoryIdx]] = {}
-    for key in whole.candidates:
-        if key.slice not in useful:
-            useful[key.slice] = set(_useful(tables, able, key.slice))
+    slices = dict.fromkeys(key.slice for key in whole.candidates)
+    useful = {slice_: set(_useful(tables, able, slice_)) for slice_ in slices}
     candidates = tuple(key for key in whole.candidates if key.memory in useful[key.slice])
-    known = set(candidates)
-    return replace(
-        whole,
-        pools=kept,
-        candidates=candidates,
-        conflicts=tuple((a, b) for a, b in whole.conflicts if a in known and b in known),
-    )
+    conflicts = whole.conflicts_among(candidates)
+    return replace(whole, pools=kept, candidates=candidates, conflicts=conflicts)
 
 
 def _useful(
@@ -505,22 +476,15 @@ class Structure:
         total = 0
         for task in tables.problem.tasks:
             pools = self.scope.pools[task.index]
+            local = {tables.pools[pool].memory for pool in pools}
             total += max((tables.cycles_on(task.index, pool) for pool in pools), default=0)
             for position, read in enumerate(task.reads):
-                total += self._slowest_remote_read(tables, task.index, position, read)
+                sources = {key.memory for key in self.servers[task.index, position]}
+                extra = (tables.remote_cycles(read, a, b) or 0 for a in sources for b in local)
+                total += max(extra, default=0)
         for lifecycle in self.lifecycles.values():
             total += max((option.cycles for option in lifecycle.options), default=0)
         return total
-
-    def _slowest_remote_read(
-        self, tables: ProblemTables, task: TaskIdx, position: int, read: SliceIdx
-    ) -> Cycles:
-        if tables.machine.remote is None:
-            return 0
-        local = {tables.pools[pool].memory for pool in self.scope.pools[task]}
-        sources = {key.memory for key in self.servers[task, position]}
-        found = (tables.remote_cycles(read, a, b) for a in sources for b in local)
-        return max((cycles for cycles in found if cycles is not None), default=0)
 
 
 def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]) -> Structure:
@@ -542,10 +506,11 @@ class _Builder:
         self._tables = tables
         self._scope = scope
         self._addressed = addressed
-        self._of_slice: dict[SliceIdx, list[CandidateResidency]] = {}
+        self._of_slice: dict[SliceIdx, list[CandidateResidency]] = defaultdict(list)
         for key in scope.candidates:
-            self._of_slice.setdefault(key.slice, []).append(key)
+            self._of_slice[key.slice].append(key)
         self._known = set(scope.candidates)
+        self._local = [{tables.pools[pool].memory for pool in some} for some in scope.pools]
 
     def structure(self) -> Structure:
         lifecycles = {key: self._lifecycle(key) for key in self._scope.candidates}
@@ -555,36 +520,34 @@ class _Builder:
                 key: replace(one, roots=tuple(self._roots(one, lifecycles)))
                 for key, one in lifecycles.items()
             }
-        return Structure(scope=self._scope, lifecycles=lifecycles, servers=dict(self._servers()))
+        servers = {
+            (task.index, position): self._servers(task.index, position, read)
+            for task in self._tables.problem.tasks
+            for position, read in enumerate(task.reads)
+        }
+        return Structure(scope=self._scope, lifecycles=lifecycles, servers=servers)
 
     def _lifecycle(self, key: CandidateResidency) -> Lifecycle:
-        problem, scope = self._tables.problem, self._scope
-        buffer = problem.buffers[problem.slices[key.slice].buffer]
+        tables, scope = self._tables, self._scope
+        buffer = tables.problem.buffers[tables.problem.slices[key.slice].buffer]
         first_of_whole = key.slice == buffer.index and key.number == 0
         initial = first_of_whole and buffer.starts_in == key.memory
-        lasting = (key.slice, key.memory) in scope.lasting
+        lasting = key[:2] in scope.lasting
+        writer = tables.writers[buffer.index] if first_of_whole else None
+        if writer is not None and key.memory not in self._local[writer]:
+            writer = None
         is_last = key._replace(number=key.number + 1) not in self._known
+        is_open = scope.relaxed and is_last and not lasting
         sources, options = ((), ()) if initial else self._sources(key)
         return Lifecycle(
             key=key,
             initial=initial,
-            writer=self._writer(key) if first_of_whole else None,
+            writer=writer,
             sources=sources,
             options=options,
             lasting=lasting,
-            open=scope.relaxed
-            and not lasting
-            and is_last
-            and not self._tables.is_resident(key.slice, key.memory),
+            open=is_open and not tables.is_resident(*key[:2]),
         )
-
-    def _writer(self, key: CandidateResidency) -> TaskIdx | None:
-        tables = self._tables
-        writer = tables.writers[key.slice]
-        if writer is None:
-            return None
-        pools = self._scope.pools[writer]
-        return writer if any(tables.pools[p].memory == key.memory for p in pools) else None
 
     def _sources(
         self, key: CandidateResidency
@@ -599,19 +562,19 @@ class _Builder:
             return (source,), tuple(option for option in able if option.engine == engine)
         options: dict[TransferOption, None] = {}
         sources = []
-        for source in self._possible_sources(key):
+        for source in self._holding(key.slice):
+            copies = key.memory in self._addressed and source.number < key.number
+            if source[:2] == key[:2] and not copies:
+                continue
             found = transfers.out_of(source.slice, key.slice, source.memory, key.memory)
             if found:
                 sources.append(source)
                 options.update(dict.fromkeys(found))
         return tuple(sources), tuple(options)
 
-    def _possible_sources(self, key: CandidateResidency) -> Iterator[CandidateResidency]:
-        for holder in self._tables.holders(key.slice):
-            for source in self._of_slice.get(holder, ()):
-                same = source[:2] == key[:2]
-                if not same or (key.memory in self._addressed and source.number < key.number):
-                    yield source
+    def _holding(self, slice_: SliceIdx) -> Iterator[CandidateResidency]:
+        for holder in self._tables.holders(slice_):
+            yield from self._of_slice[holder]
 
     def _roots(
         self, one: Lifecycle, lifecycles: dict[CandidateResidency, Lifecycle]
@@ -633,19 +596,12 @@ class _Builder:
         return serves and self._tables.routes.between(option.source, key.memory) is not None
 
     def _servers(
-        self,
-    ) -> Iterator[tuple[tuple[TaskIdx, int], tuple[CandidateResidency, ...]]]:
-        tables, scope = self._tables, self._scope
-        for task in tables.problem.tasks:
-            local = {tables.pools[pool].memory for pool in scope.pools[task.index]}
-            for position, read in enumerate(task.reads):
-                if scope.servers is not None:
-                    yield (task.index, position), (scope.servers[task.index, position],)
-                    continue
-                able = (
-                    key
-                    for holder in tables.holders(read)
-                    for key in self._of_slice.get(holder, ())
-                    if tables.can_serve(read, key.memory, local)
-                )
-                yield (task.index, position), tuple(able)
+        self, task: TaskIdx, position: int, read: SliceIdx
+    ) -> tuple[CandidateResidency, ...]:
+        if self._scope.servers is not None:
+            return (self._scope.servers[task, position],)
+        return tuple(
+            key
+            for key in self._holding(read)
+            if self._tables.can_serve(read, key.memory, self._local[task])
+        )

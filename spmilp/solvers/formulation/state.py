@@ -1,6 +1,5 @@
 """The state of one search: what models know, the best plan, what is proven; why there is none."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -10,7 +9,6 @@ from spmilp.bounds.best import Bound
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Incumbent
@@ -23,77 +21,7 @@ from spmilp.solvers.formulation.model import Aim, Model, StructureBuilder
 from spmilp.solvers.formulation.strengthen import ModelOptions
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.formulation.variables import Variables
-from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, TaskIdx
-
-
-def what_cannot_be(
-    problem: Problem,
-    runs: Callable[[TaskIdx], bool],
-    is_served: Callable[[TaskIdx, int], bool],
-    ends: Callable[[BufferIdx, MemoryIdx], bool],
-) -> str:
-    """Return a task without a core, an operand without a way, or a buffer that cannot end.
-
-    Parameters
-    ----------
-    runs
-        Whether some memory of a core that can run the task has room for each of its results.
-    is_served
-        Whether the read of the task at this position can find its slice anywhere.
-    ends
-        Whether the buffer can be in the memory in which it has to be at the end.
-
-    Returns
-    -------
-    str
-        The first of these, with its bytes and what to do; empty when all is possible.
-    """
-    for task in problem.tasks:
-        if not runs(task.index):
-            largest = max([task.scratch, *(problem.buffers[b].bytes for b in task.writes)])
-            return (
-                f"task {task.name}: no memory of a core that can run it has {largest} B in one "
-                "piece for a result or its scratch; use smaller tiles or a larger scratchpad"
-            )
-        for position, read in enumerate(task.reads):
-            if not is_served(task.index, position):
-                slice_ = problem.slices[read]
-                name = problem.buffers[slice_.buffer].name
-                return (
-                    f"task {task.name}: no engine can bring {name} ({slice_.bytes} B) to a core "
-                    "that can run the task; check the engines' reach, longest transfer, dimensions "
-                    "and congruence"
-                )
-    for buffer in problem.buffers:
-        if buffer.ends_in is not None and not ends(buffer.index, buffer.ends_in):
-            name = problem.machine.memories[buffer.ends_in].name
-            return f"buffer {buffer.name} ({buffer.bytes} B): no engine can bring it to {name}"
-    return ""
-
-
-def what_is_short(problem: Problem, short: Mapping[MemoryIdx, Bytes] | None) -> str:
-    """Return which memories have too few bytes.
-
-    Parameters
-    ----------
-    short
-        The bytes that each needs more, at the least; ``None`` when they are not known.
-    """
-    if short is None and problem.pins:
-        kinds = ", ".join(sorted(problem.pins.kinds()))
-        return f"no plan keeps to all pins ({kinds}): leave some out"
-    if short is None:
-        return "no plan exists: the tasks' operands and results do not fit the memories"
-    wanted = {memory: size for memory, size in sorted(short.items()) if size}
-    if not wanted:
-        return "no plan exists: reserved ranges leave no piece that is long enough"
-    memories = problem.machine.memories
-    lacking = " and ".join(f"{memories[m].name} is {size} B short" for m, size in wanted.items())
-    return (
-        f"no plan exists: {lacking} for all operands and results that have to lie there at one "
-        "time, in any order of the tasks; use smaller tiles or a larger memory"
-    )
-
+from spmilp.units import Bytes, Cycles, MemoryIdx
 
 SECONDS = 10.0
 """Deterministic time for finding out how many bytes are short."""
@@ -101,14 +29,42 @@ SECONDS = 10.0
 
 def why_infeasible(tables: ProblemTables, relaxed: Structure, seed: int) -> str:
     """Return why the relaxation has no solution: what cannot be reached, or the bytes short."""
+    problem = tables.problem
+    for task in problem.tasks:
+        if not relaxed.scope.pools[task.index]:
+            largest = max([task.scratch, *(problem.buffers[b].bytes for b in task.writes)])
+            return (
+                f"task {task.name}: no memory of a core that can run it has {largest} B in one "
+                "piece for a result or its scratch; use smaller tiles or a larger scratchpad"
+            )
+        for position, read in enumerate(task.reads):
+            if not relaxed.servers[task.index, position]:
+                slice_ = problem.slices[read]
+                name = problem.buffers[slice_.buffer].name
+                return (
+                    f"task {task.name}: no engine can bring {name} ({slice_.bytes} B) to a core "
+                    "that can run the task; check the engines' reach, longest transfer, dimensions "
+                    "and congruence"
+                )
     ending = {key[:2] for key in relaxed.lifecycles}
-    reason = what_cannot_be(
-        tables.problem,
-        runs=lambda task: bool(relaxed.scope.pools[task]),
-        is_served=lambda task, position: bool(relaxed.servers[task, position]),
-        ends=lambda buffer, memory: (buffer, memory) in ending,
+    for buffer in problem.buffers:
+        if buffer.ends_in is not None and (buffer.index, buffer.ends_in) not in ending:
+            name = problem.machine.memories[buffer.ends_in].name
+            return f"buffer {buffer.name} ({buffer.bytes} B): no engine can bring it to {name}"
+    short = _bytes_short(tables, relaxed, seed)
+    if short is None and problem.pins:
+        kinds = ", ".join(sorted(problem.pins.kinds()))
+        return f"no plan keeps to all pins ({kinds}): leave some out"
+    if short is None:
+        return "no plan exists: the tasks' operands and results do not fit the memories"
+    if not any(short.values()):
+        return "no plan exists: reserved ranges leave no piece that is long enough"
+    memories = problem.machine.memories
+    lacking = [f"{memories[m].name} is {size} B short" for m, size in sorted(short.items()) if size]
+    return (
+        f"no plan exists: {' and '.join(lacking)} for all operands and results that have to lie "
+        "there at one time, in any order of the tasks; use smaller tiles or a larger memory"
     )
-    return reason or what_is_short(tables.problem, _bytes_short(tables, relaxed, seed))
 
 
 def _bytes_short(

@@ -413,7 +413,7 @@ class ProblemTables:
         """
         problem, wanted = self.problem, self.problem.tasks[task]
         total = self.blocks(wanted.scratch, memory)
-        results = {b: self._own_blocks(b, memory) for b in wanted.writes}
+        results = {b: self.own_blocks(b, memory) for b in wanted.writes}
         total += sum(results.values())
         if self.machine.remote is not None or not self.has_single_core(memory):
             taken = {written for _, written in wanted.in_place}
@@ -421,14 +421,15 @@ class ProblemTables:
         parts: dict[BufferIdx, int] = {}
         for read in wanted.reads:
             buffer = problem.slices[read].buffer
-            parts[buffer] = parts.get(buffer, 0) + self._own_blocks(read, memory)
-        total += sum(min(n, self._own_blocks(b, memory)) for b, n in parts.items())
+            parts[buffer] = parts.get(buffer, 0) + self.own_blocks(read, memory)
+        total += sum(min(n, self.own_blocks(b, memory)) for b, n in parts.items())
         for written in wanted.writes:
-            over = [self._own_blocks(r, memory) for r, w in wanted.in_place if w == written]
+            over = [self.own_blocks(r, memory) for r, w in wanted.in_place if w == written]
             total -= min(results[written], max(over, default=0))
         return total
 
-    def _own_blocks(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
+    def own_blocks(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
+        """Return the blocks of its own that a slice has in a memory: none at a place there."""
         return 0 if self.at_place(slice_, memory) else self.blocks_of(slice_, memory)
 
     def can_serve(self, slice_: SliceIdx, memory: MemoryIdx, local: Iterable[MemoryIdx]) -> bool:

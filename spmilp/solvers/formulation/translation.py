@@ -116,7 +116,7 @@ class _Hints:
         self._taken: set[Choice] = set()
         self._main: dict[CandidateResidency, Residency] = {}
         self._ends: dict[CandidateResidency, Cycles] = defaultdict(int)
-        for residency in sorted(reading.needed, key=lambda r: (reading.valid(r), r)):
+        for residency in reading.in_time():
             key = self._key(residency)
             if key is not None:
                 self._main.setdefault(key, self._plan.residencies[residency])

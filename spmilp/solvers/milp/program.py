@@ -15,7 +15,13 @@ LEAST = 0.05
 
 
 class TooLargeError(SpmilpError):
-    """The program would be larger than what is worth trying."""
+    """The program would have more variables that have to be integers than are worth trying."""
+
+    def __init__(self, count: str, most: int) -> None:
+        super().__init__(
+            f"the MILP would have {count} integer variables > {most}; "
+            "use the solver cpsat, or a smaller problem (about ten tasks)"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +89,6 @@ class Linear:
         return total((self, other))
 
     __radd__ = __add__
-
-    def __neg__(self) -> "Linear":
-        return self * -1
 
     def __sub__(self, other: Number) -> "Linear":
         return total((self, other * -1))
@@ -187,7 +190,7 @@ class Program:
             return Linear(constant=low)
         self._whole += whole
         if self._most_whole is not None and self._whole > self._most_whole:
-            raise too_large(f"at least {self._whole}", self._most_whole)
+            raise TooLargeError(f"at least {self._whole}", self._most_whole)
         index = len(self.variables)
         variable = Variable(index=index, name=f"{name}_{index}", low=low, high=high, whole=whole)
         self.variables.append(variable)
@@ -228,11 +231,3 @@ class Program:
             self.rows.append(Row(left=difference, equal=True))
         elif difference.constant:
             self.is_impossible = True
-
-
-def too_large(count: str, most: int) -> TooLargeError:
-    """Return the refusal of a program that has so many variables that have to be integers."""
-    return TooLargeError(
-        f"the MILP would have {count} integer variables > {most}; "
-        "use the solver cpsat, or a smaller problem (about ten tasks)"
-    )

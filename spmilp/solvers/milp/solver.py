@@ -23,7 +23,7 @@ from spmilp.solvers.formulation.strengthen import ModelOptions
 from spmilp.solvers.formulation.translation import read_decisions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.milp.process import SolverProcessError, backend_name, model_file, run
-from spmilp.solvers.milp.program import Limits, TooLargeError, too_large
+from spmilp.solvers.milp.program import Limits, TooLargeError
 from spmilp.solvers.milp.rows import Rows
 
 NAME = "milp"
@@ -226,7 +226,7 @@ class MilpSearch(SearchState[MilpOptions]):
             The run, and whether its solution has no addresses and further models know them.
         """
         if structure.literals > self.settings.most_whole:
-            raise too_large(f"about {structure.literals}", self.settings.most_whole)
+            raise TooLargeError(f"about {structure.literals}", self.settings.most_whole)
         model = self.model(structure, position)
         high = None if model.high is None else model.high - 1
         rows = Rows(model.cp, model.variables.makespan, floor, high, self.settings.most_whole)
@@ -268,7 +268,7 @@ def refuse_problem(problem: Problem, settings: MilpOptions) -> None:
     reads = sum(1 + len(task.reads) for task in problem.tasks)
     count = reads * len({core.memory for core in problem.machine.cores})
     if count > settings.most_whole:
-        raise too_large(f"at least {count}", settings.most_whole)
+        raise TooLargeError(f"at least {count}", settings.most_whole)
 
 
 SUFFIXES = (".mps", ".lp")

@@ -12,7 +12,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.cpsat import inquiry, phases
 from spmilp.solvers.cpsat.inquiry import Limits, Way
 from spmilp.solvers.cpsat.options import CpSatOptions, CpSatState
-from spmilp.solvers.cpsat.phases import FIRST, MOST, SHARE, Kind, improve_around
+from spmilp.solvers.cpsat.phases import FIRST, SHARE, improve_around
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.formulation.candidates import scope_of_residencies
 from spmilp.solvers.list_scheduler.solver import ListScheduler
@@ -122,18 +122,3 @@ def test_only_the_residencies_of_a_plan_are_there_and_their_filling_is_open() ->
     assert scope.fills is scope.servers is None
     assert [pool for (pool,) in scope.pools] == list(state.tables.pools_of_plan(START.plan))
     assert set(scope.candidates) < set(whole.candidates)
-
-
-def test_what_pays_is_next_and_what_does_not_gets_longer_turns_until_it_is_through() -> None:
-    whole = state_at_start().builder.scope(relaxed=False)
-    good, bad = Kind(lambda: whole), Kind(lambda: whole)
-    good.learn(saved=0.01, spent=FIRST)
-    bad.learn(saved=0.0, spent=FIRST)
-    assert good.pays > bad.pays
-    assert good.deterministic == FIRST < bad.deterministic
-    for _ in range(8):
-        good.learn(saved=0.0, spent=good.deterministic)
-    assert good.pays < bad.pays
-    assert good.deterministic == MOST
-    assert good.is_through
-    assert not bad.is_through

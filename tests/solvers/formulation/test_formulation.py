@@ -11,7 +11,6 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateResidency
@@ -150,17 +149,16 @@ def test_residencies_without_addresses_are_named() -> None:
     assert {item[0] for item in found.items if not isinstance(item, int)} == {INPUT, OUTPUT}
 
 
-def test_when_the_time_is_over_no_addresses_are_looked_for_around_pinned_ones() -> None:
+def test_what_is_pinned_to_an_address_lies_there() -> None:
     problem = problem_of(COPY, 40)
     pin = BufferPin(buffer=INPUT, memories=(SPM,), address=24)
     pinned = replace(problem, pins=Pins(buffers=(pin,)))
     tables, found = ProblemTables(pinned), timed(pinned)
 
-    in_time = find_addresses(tables, found, low=True, clock=Clock(60.0))
-    too_late = find_addresses(tables, found, low=True, clock=Clock(0.0))
-
-    assert isinstance(in_time, Addresses)
-    assert isinstance(too_late, ConflictSet)
+    for low in (False, True):
+        addresses = find_addresses(tables, found, low=low)
+        assert isinstance(addresses, Addresses)
+        assert [one.offset for one in addresses.residencies if one.memory == SPM] == [24, 0]
 
 
 def test_infeasible_comes_with_the_memory_and_the_bytes_short() -> None:
