@@ -69,7 +69,8 @@ def choose_tiles(
     refuse_too_many_tiles(subject.network, subject.machine)
     if options.how is Tiles.SMAUG:
         return TiledProblem(problem=smaug_problem(subject))
-    searches, has_hint = options.how is Tiles.SEARCH, not (known is start is None)
+    searches = options.how is Tiles.SEARCH
+    has_hint = known is not None or start is not None
     quickest = CoarseTilings(subject.network, subject.machine)
     try:
         if searches:

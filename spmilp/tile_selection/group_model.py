@@ -1,7 +1,7 @@
 """What the tiles of one group read, hold and cost under any tiling; tilings cut until they fit."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -358,6 +358,29 @@ class GroupModel:
     def axis_reads(self, grid: TileGrid) -> Mapping[str, Reads] | None:
         """Return the same, or ``None`` where every tile would have to be asked."""
         return self._axis_reads.of(grid)
+
+    def intervals_read(
+        self, grid: TileGrid, most: int
+    ) -> Mapping[str, tuple[Sequence[Interval], ...]]:
+        """Return what tiles read along each axis of each input, of so many tiles along an axis.
+
+        One interval where it is the same for all. Inputs are left out where single axes of the
+        output do not tell, or some tiles read nothing.
+        """
+
+        def some(axis: tuple[Interval, ...]) -> tuple[Interval, ...]:
+            step = -(-len(axis) // most)
+            return axis[step // 2 :: step]
+
+        found = self.axis_reads(replace(grid, axes=tuple(map(some, grid.axes)))) or {}
+        result: dict[str, tuple[Sequence[Interval], ...]] = {}
+        for name, reads in found.items():
+            if not reads.masks:
+                along: list[Sequence[Interval]] = [[interval] for interval in reads.base]
+                for axis, _, column in reads.columns:
+                    along[axis] = [(start, stop) for start, stop in column.tolist()]
+                result[name] = tuple(along)
+        return result
 
     def middle_reads(self, grid: TileGrid, *, is_last: bool = False) -> Mapping[str, Box]:
         """Return what the largest tile reads for a part in the middle, or for the last part."""

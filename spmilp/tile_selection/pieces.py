@@ -3,12 +3,9 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-
-import numpy as np
 
 from spmilp.errors import Shortage
 from spmilp.frontend.graph import Group, Network
@@ -19,11 +16,13 @@ from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Grid, Interval, Tiling, covered_by, grid_of_reads, split
 from spmilp.machine.machine import Core, Machine
 from spmilp.problem.strides import row_major_strides
-from spmilp.tile_selection.group_model import SUMS, SUMS_BEFORE, GroupModel, Reads
+from spmilp.tile_selection.group_model import SUMS, SUMS_BEFORE, GroupModel
 from spmilp.units import Box, Bytes, Extents, align_up
 
 INTERVALS_ASKED = 16
 """Along one axis of the output; what is read for others in between is much the same."""
+
+Tilings = Mapping[int, Tiling]
 
 
 class PieceCounts:
@@ -36,14 +35,14 @@ class PieceCounts:
     def __init__(self, network: Network, machine: Machine) -> None:
         self.network = network
         self.machine = machine
-        self._limits = dma_limits(machine)
         self.small = whole_below(machine)
+        self._limits = dma_limits(machine)
         numbers: dict[Hashable, int] = {}
         classes = (class_of(network, group) for group in network.groups)
         self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
         self._models: dict[int, GroupModel] = {}
         self._grids: dict[tuple[int, Tiling], Grid] = {}
-        self._tiles: dict[tuple[int, Tiling], _Tiles] = {}
+        self._reads: dict[tuple[int, Tiling], Mapping[str, tuple[Sequence[Interval], ...]]] = {}
         self._counts: dict[Hashable, float] = {}
 
     def model(self, group: Group) -> GroupModel:
@@ -69,11 +68,11 @@ class PieceCounts:
                     found[producer].append((index, position))
         return found
 
-    def of_all(self, tilings: Mapping[int, Tiling]) -> int:
+    def of_all(self, tilings: Tilings) -> int:
         """Return the pieces that the tasks of a network read."""
         return round(sum(self.of_group(group, tilings) for group in self.network.groups))
 
-    def of_group(self, group: Group, tilings: Mapping[int, Tiling]) -> float:
+    def of_group(self, group: Group, tilings: Tilings) -> float:
         """Return the pieces that the tasks of a group read.
 
         Parameters
@@ -86,7 +85,7 @@ class PieceCounts:
         operands = range(len(group.inputs))
         return partial_sums + sum(self.of_operand(group, one, tilings) for one in operands)
 
-    def of_operand(self, group: Group, position: int, tilings: Mapping[int, Tiling]) -> float:
+    def of_operand(self, group: Group, position: int, tilings: Tilings) -> float:
         """Return those that are of one input, by its position."""
         tiling, producer = tilings[group.index], self.producers[group.index][position]
         before = None if producer is None else tilings.get(producer)
@@ -97,7 +96,7 @@ class PieceCounts:
         return self._counts[key]
 
     def largest_pieces(
-        self, group: Group, position: int, tilings: Mapping[int, Tiling], box: Box
+        self, group: Group, position: int, tilings: Tilings, box: Box
     ) -> list[list[int]]:
         """Return the lengths of the pieces along each axis of an input, for some task.
 
@@ -109,36 +108,27 @@ class PieceCounts:
         box
             What one of the tasks reads.
         """
-        tiling, producer = tilings[group.index], self.producers[group.index][position]
-        reads = self._tiles_of(group, tiling).reads(self.model(group).group.inputs[position])
-        columns = {} if reads is None else {axis: some for axis, _, some in reads.columns}
-        axes: list[Sequence[Interval]] = []
-        for axis, here in enumerate(box):
-            if axis in columns:
-                axes.append([(start, stop) for start, stop in columns[axis].tolist()])
-            elif reads is None:
-                axes.append([here])
-            else:
-                axes.append(_parts_of(reads.base[axis], here, tiling.parts))
+        axes = self._intervals(group, position, tilings[group.index], box)
+        producer = self.producers[group.index][position]
         if producer is None:
             longest = max(map(len, axes), default=0)
             boxes = [tuple(axis[min(at, len(axis) - 1)] for axis in axes) for at in range(longest)]
             cells = grid_of_reads(boxes, covered_by(boxes)) if boxes else Grid(())
         else:
             cells = self._cells(producer, tilings.get(producer))
-        return [_longest(cell_axis, some) for cell_axis, some in zip(cells.axes, axes, strict=True)]
+        return [_most(cell_axis, some) for cell_axis, some in zip(cells.axes, axes, strict=True)]
 
     def _of_operand(
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
     ) -> float:
-        producer = self.producers[group.index][position]
+        producer, model = self.producers[group.index][position], self.model(group)
         # The operands of groups that are alike go by the names of the model's.
-        name = self.model(group).group.inputs[position]
-        tiles = self._tiles_of(group, tiling)
-        box = tiles.middle.get(name, tiles.last.get(name))
+        name, grid = model.group.inputs[position], model.grid(tiling)
+        middle = model.middle_reads(grid)
+        box = middle.get(name, model.middle_reads(grid, is_last=True).get(name))
         if box is None:
             return 0.0
-        times = tiles.count * (tiling.parts if name in tiles.middle else 1)
+        times = grid.tiles * (tiling.parts if name in middle else 1)
         tensor = self.network.tensors[group.inputs[position]]
         if producer is None:
             if tensor.bytes <= self.small:
@@ -146,30 +136,40 @@ class PieceCounts:
             read = tuple(stop - start for start, stop in box)
             return float(times * self._cut(read, tensor.shape, tensor.dtype.itemsize))
         cells = self._cells(producer, before)
-        cut = self._cut_further(box, cells, tensor.dtype.itemsize)
-        return times * cut * _cells_of_a_task(cells, box, tiles.reads(name), tiling.parts)
+        found = self._cut_further(box, cells, tensor.dtype.itemsize)
+        for cell_axis, some in zip(
+            cells.axes, self._intervals(group, position, tiling, box), strict=True
+        ):
+            found *= sum(len(_shares(cell_axis, one)) for one in some) / len(some)
+        return times * found
 
-    def _tiles_of(self, group: Group, tiling: Tiling) -> "_Tiles":
-        key = self._classes[group.index], tiling
-        if key not in self._tiles:
-            model = self.model(group)
-            grid = model.grid(tiling)
-            self._tiles[key] = _Tiles(
-                count=grid.tiles,
-                middle=model.middle_reads(grid),
-                last=model.middle_reads(grid, is_last=True),
-                all_reads=model.axis_reads(replace(grid, axes=tuple(map(_sample, grid.axes)))),
-            )
-        return self._tiles[key]
+    def _intervals(
+        self, group: Group, position: int, tiling: Tiling, box: Box
+    ) -> list[Sequence[Interval]]:
+        """Return what some of the tasks read along each axis of an input.
+
+        Parameters
+        ----------
+        box
+            What one of the tasks reads; where single axes do not tell, it stands for all.
+        """
+        key, model = (self._classes[group.index], tiling), self.model(group)
+        if key not in self._reads:
+            self._reads[key] = model.intervals_read(model.grid(tiling), INTERVALS_ASKED)
+        columns = self._reads[key].get(model.group.inputs[position])
+        if columns is None:
+            return [[here] for here in box]
+        return [
+            column if len(column) > 1 else _parts_of(column[0], here, tiling.parts)
+            for column, here in zip(columns, box, strict=True)
+        ]
 
     def _cut_further(self, box: Box, cells: Grid, item: Bytes) -> float:
         """Return into how many pieces DMA's limits cut the share of a cell, in the mean."""
         limits = self._limits
         if (limits.dimensions, limits.longest, limits.controllers) == (None, None, ()):
             return 1.0
-        along = [
-            Counter(_shares(axis, interval)) for axis, interval in zip(cells.axes, box, strict=True)
-        ]
+        along = [Counter(_shares(*each)) for each in zip(cells.axes, box, strict=True)]
         shares, pieces = 0, 0
         for combination in product(*(counter.items() for counter in along)):
             times = prod(number for _, number in combination)
@@ -195,61 +195,6 @@ class PieceCounts:
         return self._grids[key]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tiles:
-    """What the tiles of a group read.
-
-    Parameters
-    ----------
-    count
-        Tiles; each is a chain of as many tasks as there are parts.
-    middle, last
-        What the largest tile reads for a part in the middle, and for the last one.
-    all_reads
-        What some tiles read, all parts together; ``None`` where single axes do not tell.
-    """
-
-    count: int
-    middle: Mapping[str, Box]
-    last: Mapping[str, Box]
-    all_reads: Mapping[str, Reads] | None
-
-    def reads(self, name: str) -> Reads | None:
-        """Return what is read of one input, where single axes tell."""
-        return None if self.all_reads is None else self.all_reads.get(name)
-
-
-def _cells_of_a_task(cells: Grid, box: Box, reads: Reads | None, parts: int) -> float:
-    """Return the mean number of cells that a task reads of.
-
-    Parameters
-    ----------
-    box
-        What one of the tasks reads.
-    """
-    if reads is None:
-        return float(cells.count_overlapping(box))
-    columns = {axis: intervals for axis, _, intervals in reads.columns}
-    found = 1.0
-    for axis, (cell_axis, here) in enumerate(zip(cells.axes, box, strict=True)):
-        if axis in columns:
-            found *= _mean_overlaps(columns[axis], cell_axis)
-        elif len(cell_axis) > 1:
-            some = _parts_of(reads.base[axis], here, parts)
-            found *= sum(len(_shares(cell_axis, one)) for one in some) / len(some)
-    drivers = {driver for _, driver, _ in reads.columns}
-    for driver, something in reads.masks:
-        if driver not in drivers:
-            found *= float(something.mean())
-    return found
-
-
-def _sample(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """Return some of successive intervals, spread evenly."""
-    step = -(-len(intervals) // INTERVALS_ASKED)
-    return intervals[step // 2 :: step]
-
-
 def _parts_of(whole: Interval, here: Interval, parts: int) -> Sequence[Interval]:
     """Return what each part of the reduction reads along an axis, from what one of them does."""
     if parts == 1 or here == whole:
@@ -258,18 +203,7 @@ def _parts_of(whole: Interval, here: Interval, parts: int) -> Sequence[Interval]
     return [(start + first, start + last) for first, last in split(stop - start, parts)]
 
 
-def _mean_overlaps(intervals: np.ndarray, cells: Sequence[Interval]) -> float:
-    """Return how many cells each of the intervals overlaps, in the mean."""
-    if len(cells) == 1:
-        return float(np.count_nonzero(intervals[:, 1] > intervals[:, 0])) / len(intervals)
-    starts = np.array([start for start, _ in cells])
-    first = np.searchsorted(starts, intervals[:, 0], side="right")
-    after = np.searchsorted(starts, intervals[:, 1], side="left")
-    counts = np.where(intervals[:, 1] > intervals[:, 0], after - first + 1, 0)
-    return float(counts.mean())
-
-
-def _longest(cells: Sequence[Interval], intervals: Sequence[Interval]) -> list[int]:
+def _most(cells: Sequence[Interval], intervals: Sequence[Interval]) -> list[int]:
     """Return what that interval shares with each cell which overlaps most of them."""
     shares = (_shares(cells, one) for one in dict.fromkeys(intervals))
     lengths = ([shared for shared, _ in some] for some in shares)
@@ -282,9 +216,6 @@ def _shares(cells: Sequence[Interval], interval: Interval) -> list[tuple[int, in
     first = bisect_right(cells, begin, key=lambda cell: cell[1])
     last = bisect_left(cells, end, key=lambda cell: cell[0])
     return [(min(b, end) - max(a, begin), b - a) for a, b in cells[first:last]]
-
-
-Tilings = Mapping[int, Tiling]
 
 
 class WorkingSets:
@@ -323,12 +254,6 @@ class WorkingSets:
         what = f"group {group.name}"
         return Shortage(what=what, memory=memory, needed=needed, usable=usable, parts=parts)
 
-    def _roomiest(self, group: Group) -> Core:
-        model = self.counts.model(group)
-        untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
-        able = (core for core in self._machine.cores if untiled[core.kind] is not None)
-        return max(able, key=lambda core: usable_bytes(self._machine, core))
-
     def of_group(self, group: Group, tilings: Tilings) -> Bytes:
         """Return the bytes that the largest task of a group needs at one time."""
         producers = self.counts.producers[group.index]
@@ -353,28 +278,33 @@ class WorkingSets:
         for is_last in {tiling.parts == 1, True}:
             # A partial sum is written over the one before.
             written = last if is_last else [(SUMS, sums)]
-            found.append((*self._operands(group, tilings, is_last=is_last), *written))
+            boxes = model.middle_reads(grid, is_last=is_last)
+            found.append((*self._operands(group, tilings, boxes), *written))
         return max(found, key=lambda parts: sum(size for _, size in parts))
 
     def _operands(
-        self, group: Group, tilings: Tilings, *, is_last: bool
+        self, group: Group, tilings: Tilings, boxes: Mapping[str, Box]
     ) -> Iterator[tuple[str, Bytes]]:
-        tensors, model = self.counts.network.tensors, self.counts.model(group)
-        grid = model.grid(tilings[group.index])
-        boxes = model.middle_reads(grid, is_last=is_last)
+        model = self.counts.model(group)
         for position, name in enumerate(group.inputs):
             # The operands of groups that are alike go by the names of the model's.
             box = boxes.get(model.group.inputs[position])
             if box is None:
                 continue
-            tensor = tensors[name]
-            producer = self.counts.producers[group.index][position]
-            if producer is None and tensor.bytes <= self.counts.small:
+            tensor = self.counts.network.tensors[name]
+            is_given = self.counts.producers[group.index][position] is None
+            if is_given and tensor.bytes <= self.counts.small:
                 yield name, self._aligned(tensor.bytes)
                 continue
             pieces = self.counts.largest_pieces(group, position, tilings, box)
             lengths = (prod(piece) * tensor.dtype.itemsize for piece in product(*pieces))
             yield name, sum(map(self._aligned, lengths))
+
+    def _roomiest(self, group: Group) -> Core:
+        model = self.counts.model(group)
+        untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
+        able = (core for core in self._machine.cores if untiled[core.kind] is not None)
+        return max(able, key=lambda core: usable_bytes(self._machine, core))
 
     def _aligned(self, size: Bytes) -> Bytes:
         return align_up(size, self._alignment)
