@@ -1,0 +1,382 @@
+"""The command line: results on stdout, JSON, exit codes, and messages that say what to do."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.doors import MACHINES, MODELS, PROBLEMS, ROOT, Run, assert_valid
+
+VERBS = (
+    *("solve", "check", "replay", "report", "explain", "bound", "pack", "compare", "sweep"),
+    *("export", "machines", "solvers", "calibrate"),
+)
+MODEL = MODELS / "autoencoder_int8.onnx"
+PROBLEM = PROBLEMS / "gru-12t-2c-crossbar-ample-balanced.json"
+BUFFERS = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
+SWEPT = """
+name: pair
+topology: {type: bus, rate_bytes_per_cycle: 8}
+core_kinds:
+  core:
+    arrays: [{dtype: float32, K: 4}]
+    lanes: {float32: 4}
+scratchpads:
+  - cores: {core: 1}
+    count: 2
+    sites: [bus]
+    size_kib: 128
+    dma: [{channels: 1, setup_cycles: 10, rate_bytes_per_cycle: 4}]
+dram: [{sites: [bus], rate_bytes_per_cycle: 4, latency_cycles: 20}]
+"""
+
+
+@pytest.fixture
+def plan(tiny: Path, tmp_path: Path) -> Path:
+    """Return a copy of the plan by hand, in a folder with its problem."""
+    shutil.copytree(tiny, tmp_path / "given")
+    return tmp_path / "given" / "plan.json"
+
+
+def spoiled(plan: Path, field: str, value: int, table: str = "solve", row: int = 0) -> None:
+    """Put another number into a plan's file."""
+    content: dict[str, Any] = json.loads(plan.read_text())
+    (content["solve"] if table == "solve" else content[table][row])[field] = value
+    plan.write_text(json.dumps(content))
+
+
+def test_the_help_names_every_verb_and_the_exit_codes(run: Run) -> None:
+    ended = run("--help")
+    assert ended.code == 0
+    assert all(f" {verb} " in ended.out for verb in VERBS)
+    assert "130, 143" in ended.out
+    assert run("--version").out.startswith("spmilp ")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb: str, run: Run) -> None:
+    ended = run(verb, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"spmilp {verb}" in ended.out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_option_that_is_not_there_is_wrong_usage(verb: str, run: Run) -> None:
+    ended = run(verb, "--beauty")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--beauty" in ended.err
+
+
+def test_solve_writes_a_plan_and_prints_its_figures(run: Run, tmp_path: Path) -> None:
+    ended = run("solve", MODEL, "--machine", "gap8", "--solver", "list", "-o", "out", "--quiet")
+    assert (ended.code, ended.err) == (0, "")
+    assert "makespan" in ended.out
+    assert "lower bound" in ended.out
+    assert_valid(tmp_path / "out")
+    found = run("solve", MODEL, "-m", "gap8", "--solver", "list", "-o", "out", "--json").json
+    assert found["checked"] is True
+    assert found["status"] in ("optimal", "feasible")
+    assert found["bound"] <= found["objective"]
+    assert (
+        found["objective"]
+        == json.loads((tmp_path / "out/plan.json").read_text())["solve"]["makespan"]
+    )
+
+
+def test_solve_takes_a_problem_with_an_objective_and_logs(run: Run, tmp_path: Path) -> None:
+    options = ("--solver", "list", "--objective", "dram_traffic", "--time-limit", "20s")
+    ended = run("solve", PROBLEM, *options, "-o", "out", "--log-file", "log.jsonl")
+    assert ended.code == 0
+    assert "solving" in ended.err
+    assert [json.loads(line)["event"] for line in (tmp_path / "log.jsonl").open()][-1] == "end"
+    lines = run("solve", PROBLEM, *options, "-o", "out", "--json-lines").out.splitlines()
+    last = json.loads(lines[-1])
+    assert (last["event"], last["quantity"]) == ("answer", "dram_traffic")
+
+
+def test_a_gap_that_is_not_reached_has_its_exit_code_only_when_strict(run: Run) -> None:
+    options = ("--solver", "list", "--gap", "0.1%", "-o", "out", "--quiet")
+    assert run("solve", PROBLEM, *options).code == 0
+    assert run("solve", PROBLEM, *options, "--strict-gap").code == 6
+
+
+def test_check_accepts_a_valid_plan_and_proves_its_commands(run: Run, plan: Path) -> None:
+    ended = run("check", plan.parent)
+    assert (ended.code, ended.err) == (0, "")
+    found = run("check", plan, "--json", "--commands").json
+    assert (found["valid"], found["names_problem"]) == (True, True)
+    assert found["commands"]["waits"] > 0
+
+
+def test_check_names_the_rule_and_both_numbers_of_an_invalid_plan(run: Run, plan: Path) -> None:
+    content = json.loads(plan.read_text())
+    makespan = content["solve"]["makespan"]
+    late = max(range(4), key=lambda row: content["tasks"][row]["start"])
+    spoiled(plan, "start", makespan, "tasks", late)
+    ended = run("check", plan)
+    if ended.code == 3:  # what follows from the row is written, too, and no longer agrees
+        assert str(makespan) in ended.err
+    else:
+        assert ended.code == 7
+        found = run("check", plan, "--json")
+        assert (found.code, found.json["valid"]) == (7, False)
+        assert all({"rule", "objects", "message"} <= {*each} for each in found.json["violations"])
+        assert any(str(makespan) in each["message"] for each in found.json["violations"])
+    for verb in ("explain", "report", "export"):
+        assert run(verb, plan).code == ended.code, verb
+
+
+def test_replay_compares_every_output(run: Run) -> None:
+    pytest.importorskip("onnxruntime")
+    assert run("solve", MODEL, "-m", "gap8", "--solver", "list", "-o", "out", "-q").code == 0
+    ended = run("replay", "out", "--model", MODEL)
+    assert (ended.code, ended.err) == (0, "")
+    found = run("replay", "out/plan.json", "--model", MODEL, "--json", "--delays", "3")
+    assert found.code == 0
+    wrong = run("replay", "out", "--model", MODELS / "ds_cnn_int8.onnx")
+    assert wrong.code == 3
+    assert "Traceback" not in wrong.err
+
+
+def test_bound_prints_every_bound_and_marks_the_best(run: Run) -> None:
+    ended = run("bound", PROBLEM)
+    assert ended.code == 0
+    assert "best" in ended.out
+    found = run("bound", PROBLEM, "--json").json
+    values = {row["name"]: row["value"] for row in found["bounds"]}
+    assert values[found["best"]["makespan"]] > 0
+    assert {"critical path", "work", "traffic", "compulsory traffic"} <= values.keys()
+    assert found["quantity"] == "makespan"
+
+
+def test_pack_writes_offsets_or_says_what_does_not_fit(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(BUFFERS)
+    ended = run("pack", "in.csv", "--capacity", "12", "-o", "out.csv", "--json")
+    assert (ended.code, ended.json["height"], ended.json["checked"]) == (0, 12, True)
+    assert (tmp_path / "out.csv").read_text().startswith("id,lower,upper,size,offset")
+    less = run("pack", "in.csv", "--capacity", "11")
+    assert (less.code, less.out) == (4, "")
+    assert "12 B" in less.err
+    assert "11 B" in less.err
+
+
+def test_compare_prints_and_writes_the_same_table(run: Run, tmp_path: Path) -> None:
+    solvers = "list,greedy:locality/round_robin"
+    ended = run("compare", PROBLEM, "--solvers", solvers, "-o", "table.csv")
+    assert (ended.code, (tmp_path / "table.csv").exists()) == (0, True)
+    found = run("compare", PROBLEM, "--solvers", solvers, "--json").json
+    assert [row["solver"] for row in found["runs"]] == solvers.split(",")
+    assert all(row["bound"] <= row["objective"] for row in found["runs"])
+
+
+@pytest.mark.full
+def test_sweep_maps_a_network_onto_machines_of_several_sizes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pair.yaml").write_text(SWEPT)
+    model = MODELS / "tiny_lstm_f32.onnx"
+    options = ("-m", "pair.yaml", "--spm", "64k,128k", "--solver", "list", "--jobs", "1")
+    ended = run("sweep", model, *options, "-o", "out", "--json")
+    assert ended.code == 0
+    rows = ended.json["rows"]
+    assert [row["spm"] for row in rows] == [65536, 131072]
+    assert rows[1]["makespan"] <= rows[0]["makespan"]
+    assert (tmp_path / "out" / "sweep.csv").exists()
+
+
+def test_export_writes_what_was_asked_for_with_a_list_of_files(run: Run, plan: Path) -> None:
+    ended = run("export", plan, "--format", "csv,md", "-o", "out", "--json")
+    assert ended.code == 0
+    assert {Path(each).name for each in ended.json["files"]} >= {"allocation.csv", "allocation.md"}
+    impossible = run("export", plan, "--format", "csv,tflm", "-o", "out")
+    assert impossible.code == 8
+    assert "> 1" in impossible.err
+    unknown = run("export", plan, "--format", "papyrus", "-o", "out")
+    assert unknown.code == 2
+    assert "papyrus" in unknown.err
+
+
+def test_explain_says_why_a_plan_takes_its_cycles(run: Run, plan: Path) -> None:
+    ended = run("explain", plan)
+    assert ended.code == 0
+    assert max(map(len, ended.out.splitlines())) <= 80
+    found = run("explain", plan, "--json").json
+    assert found["status"] == "slow"
+    assert sum(found["chain"]["cycles"].values()) == found["makespan"]
+    assert sum(row["cycles"] for row in found["bindings"]) == found["makespan"]
+
+
+def test_report_writes_one_page(run: Run, plan: Path, tmp_path: Path) -> None:
+    found = run("report", plan, "-o", "page.html", "--json").json
+    assert found["bytes"] == (tmp_path / "page.html").stat().st_size
+
+
+def test_machines_are_listed_and_shown(run: Run) -> None:
+    found = run("machines", "--json").json["machines"]
+    assert {row["name"] for row in found} == {*MACHINES}
+    shown = run("machines", "gap9")
+    assert shown.code == 0
+    assert "gap9" in shown.out
+    unknown = run("machines", "gap99")
+    assert unknown.code == 3
+    assert "gap9" in unknown.err
+
+
+@pytest.mark.full
+def test_calibrate_lists_the_tiles_of_a_model(run: Run, tmp_path: Path) -> None:
+    ended = run("calibrate", MODELS / "resnet8_int8.onnx", "-m", "edge16", "-o", "tiles.csv")
+    assert ended.code == 0
+    assert (tmp_path / "tiles.csv").read_text().startswith("kind,operator,dtype,")
+
+
+def absent(folder: Path) -> list[object]:
+    return ["absent.onnx"]
+
+
+def text_as_model(folder: Path) -> list[object]:
+    (folder / "notes.onnx").write_text("These are notes, not a network.\n" * 20)
+    return ["notes.onnx"]
+
+
+def half_a_model(folder: Path) -> list[object]:
+    content = MODEL.read_bytes()
+    (folder / "half.onnx").write_bytes(content[: len(content) // 2])
+    return ["half.onnx"]
+
+
+def half_a_problem(folder: Path) -> list[object]:
+    (folder / "half.json").write_text(PROBLEM.read_text()[:2000])
+    return ["half.json"]
+
+
+def shopping_list(folder: Path) -> list[object]:
+    (folder / "list.json").write_text('{"format": "shopping list"}')
+    return ["list.json"]
+
+
+def problem_with_a_bad_field(folder: Path) -> list[object]:
+    content = json.loads(PROBLEM.read_text())
+    content["tasks"][3]["reads"] = [99999]
+    (folder / "bad.json").write_text(json.dumps(content))
+    return ["bad.json"]
+
+
+def machine_with(folder: Path, old: str, new: str) -> list[object]:
+    assert old in SWEPT
+    (folder / "machine.yaml").write_text(SWEPT.replace(old, new))
+    return [MODELS / "autoencoder_f32.onnx", "--machine", "machine.yaml"]
+
+
+BAD: list[tuple[Callable[[Path], list[object]], int, tuple[str, ...]]] = [
+    (absent, 3, ("absent.onnx",)),
+    (text_as_model, 3, ("notes.onnx",)),
+    (half_a_model, 3, ("half.onnx",)),
+    (half_a_problem, 3, ("half.json",)),
+    (shopping_list, 3, ("list.json", "shopping list")),
+    (problem_with_a_bad_field, 3, ("99999",)),
+    (lambda folder: [PROBLEM, "--machine", "mesh4x4"], 2, ("machine",)),
+    (lambda folder: [MODEL, "--machine", "mesh4x5"], 3, ("mesh4x5", "mesh4x4")),
+    (lambda folder: [MODEL, "--solver", "oracle"], 2, ("oracle", "cpsat")),
+    (lambda folder: [MODEL, "--dim", "bananas=3"], 3, ("bananas",)),
+    (lambda folder: [MODEL, "--objective", "beauty"], 2, ("beauty", "makespan")),
+    (lambda folder: [MODEL, "--time-limit", "soon"], 2, ("soon",)),
+    (lambda folder: [MODEL, "--gap", "2"], 2, ("gap",)),
+    (lambda folder: [MODEL, "--pins", "absent.yaml"], 3, ("absent.yaml",)),
+    (lambda folder: [MODEL, "--hint", "absent"], 3, ("absent",)),
+    (lambda folder: [MODEL, "--lock", "absent"], 3, ("absent",)),
+    (lambda folder: machine_with(folder, "size_kib: 128", "size_kib: -128"), 3, ("-128",)),
+    (lambda folder: machine_with(folder, "size_kib: 128", "size_bytes: 64"), 4, ("64 B",)),
+    (lambda folder: machine_with(folder, "count: 2", "couny: 2"), 3, ("couny", "count")),
+]
+
+
+@pytest.mark.parametrize(("make", "code", "says"), BAD, ids=lambda case: str(case)[:30])
+def test_bad_input_has_one_message_and_its_exit_code(
+    make: Callable[[Path], list[object]], code: int, says: tuple[str, ...], run: Run, tmp_path: Path
+) -> None:
+    arguments = make(tmp_path)
+    ended = run("solve", *arguments, "-o", "out")
+    assert (ended.code, ended.out) == (code, "")
+    flat = " ".join(ended.err.replace("│", " ").split())
+    assert all(text in flat for text in says), ended.err
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "out").exists()
+    as_json = run("solve", *arguments, "-o", "out", "--json")
+    assert as_json.code == code
+    assert (as_json.json["status"], as_json.json["exit_code"]) == ("error", code)
+
+
+@pytest.mark.parametrize("verb", ["check", "report", "export", "explain"])
+@pytest.mark.parametrize("given", ["absent", "half"])
+def test_a_plan_that_cannot_be_read_is_said(verb: str, given: str, run: Run, plan: Path) -> None:
+    if given == "half":
+        plan.write_text(plan.read_text()[:1000])
+    else:
+        plan.unlink()
+    ended = run(verb, plan)
+    assert (ended.code, ended.out) == (3, "")
+    assert "plan.json" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_plan_of_another_problem_is_refused(run: Run, plan: Path) -> None:
+    shutil.copy(PROBLEM, plan.with_name("problem.json"))
+    ended = run("check", plan)
+    assert ended.code == 3
+    assert "problem" in ended.err
+
+
+def test_a_plan_whose_problem_lies_elsewhere_is_checked_with_it(run: Run, plan: Path) -> None:
+    elsewhere = plan.with_name("problem.json").rename(plan.with_name("elsewhere.json"))
+    assert run("check", plan).code == 3
+    assert run("check", plan, "--problem", elsewhere).code == 0
+
+
+def spmilp(*arguments: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "spmilp", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+def test_the_command_runs_as_a_process_of_its_own(tiny: Path) -> None:
+    done = spmilp("check", tiny)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert spmilp("check", "absent").returncode == 3
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_solve_with_its_code_and_the_best_plan(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    problem = PROBLEMS / "stages-48t-4c-mesh2x2-tight-balanced.json"
+    command = [sys.executable, "-m", "spmilp", "solve", str(problem), "--time-limit", "300s"]
+    running = subprocess.Popen(
+        [*command, "-o", str(tmp_path), "--log-file", str(tmp_path / "log.jsonl")],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    log = tmp_path / "log.jsonl"
+    for _ in range(1200):
+        if log.exists() and '"progress"' in log.read_text():
+            break
+        time.sleep(0.1)
+    running.send_signal(number)
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == code, err
+    assert "Traceback" not in err
+    assert_valid(tmp_path)
+
+
+@pytest.mark.full
+def test_a_reader_that_has_gone_has_its_own_code(tiny: Path) -> None:
+    script = f"('{sys.executable}' -m spmilp check '{tiny}'; echo $? >&2) | true"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stderr.strip() in ("141", "0")
