@@ -12,9 +12,8 @@ from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.report.summary import network_name
-from spmilp.solvers.partial_order.context import context_of
-from spmilp.solvers.partial_order.forward import forward_pass
-from spmilp.solvers.partial_order.to_plan import plan_of
+from spmilp.solvers.partial_order.context import context_of, plan_of
+from spmilp.solvers.partial_order.passes import forward_pass
 
 PARTS = ("memories", "kinds", "cores", "links", "engines")
 """Of a machine; plans refer to them by their positions."""

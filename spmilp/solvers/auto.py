@@ -13,7 +13,7 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.kernels.run import can_be_open
-from spmilp.solvers.partial_order.less_traffic import excess_of, with_less_traffic
+from spmilp.solvers.partial_order.shortening import excess_of, with_less_traffic
 
 SMALL = {True: 150, False: 400}
 """Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""

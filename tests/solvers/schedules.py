@@ -9,10 +9,9 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.partial_order.context import ScheduleContext, context_of
+from spmilp.solvers.partial_order.context import ScheduleContext, context_of, plan_of
 from spmilp.solvers.partial_order.repacking import pack_all
 from spmilp.solvers.partial_order.schedule import TimedSchedule
-from spmilp.solvers.partial_order.to_plan import plan_of
 
 
 def listed(problem: Problem, assignment: str = "locality") -> Plan:

@@ -197,11 +197,17 @@ class Trial:
     order: str
     weights: Weights
     multicasts: bool = True
+    is_mixture: bool = False
 
     @property
     def rule(self) -> tuple[str, str]:
         """The assignment and the order."""
         return self.assignment, self.order
+
+    @property
+    def family(self) -> str:
+        """The assignment, or ``mixed`` for all mixtures."""
+        return "mixed" if self.is_mixture else self.assignment
 
     def is_like(self, other: "Trial") -> bool:
         """Say whether only the weights may differ."""
@@ -367,7 +373,7 @@ class Portfolio:
                 name = "+".join(orders)
                 self._orders[name, f"mixed {name}"] = by_priority(self._problem, mixture.position)
                 self._assignments[f"mixed {name}"] = mixture.cores
-                yield Trial(f"mixed {name}", name, weights)
+                yield Trial(f"mixed {name}", name, weights, is_mixture=True)
 
     @cached_property
     def _operators(self) -> Ints:

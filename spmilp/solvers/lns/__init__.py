@@ -1,7 +1,6 @@
 """Large-neighbourhood search: shortens a plan as a partial-order schedule.
 
 - ``solver``: the solver with its ``options``: the search, from initial solutions on.
-- ``steps``: which step comes next.
-- ``advance``: some loads are advanced.
-- ``reassignment``: tasks change cores.
+- ``steps``: which step comes next; some loads are advanced.
+- ``components``: steps in which tasks change cores; ``reassignment``: one such change.
 """

@@ -1,20 +1,6 @@
 """Switches of the large-neighbourhood search, so that a benchmark can show what each buys."""
 
 from dataclasses import dataclass
-from enum import Enum
-
-
-class Step(Enum):
-    """Steps from one schedule with open addresses to the next.
-
-    ``ADVANCE_LOADS``
-        Some loads go first.
-    ``REASSIGN``
-        Tasks change cores.
-    """
-
-    ADVANCE_LOADS = 0
-    REASSIGN = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +17,10 @@ class LnsOptions:
         Transfers that have become redundant are dropped.
     dram_bypass
         Transfers of DRAMs become copies between scratchpads where these have capacity.
-    advance_loads, reassignment
-        The steps of that name are taken.
+    advance_loads
+        Steps in which some loads go first.
+    reassignment
+        Steps in which tasks change cores.
     """
 
     several_initial_solutions: bool = True
@@ -41,12 +29,3 @@ class LnsOptions:
     dram_bypass: bool = True
     advance_loads: bool = True
     reassignment: bool = True
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The kinds of steps that are taken."""
-        wanted = {
-            Step.ADVANCE_LOADS: self.advance_loads,
-            Step.REASSIGN: self.reassignment,
-        }
-        return tuple(step for step, is_wanted in wanted.items() if is_wanted)

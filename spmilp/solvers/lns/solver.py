@@ -19,22 +19,41 @@ from spmilp.solvers.list_scheduler.portfolio import Found, Schedules
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.steps import Steps
-from spmilp.solvers.partial_order.context import ScheduleContext, context_of
-from spmilp.solvers.partial_order.repacking import (
-    TRIES_AT_ONCE,
-    FillLimits,
-    justified,
-    justified_by_capacity,
-    repacked,
-    with_addresses,
-)
+from spmilp.solvers.partial_order.context import context_of, plan_of
+from spmilp.solvers.partial_order.repacking import Repacking, justified
 from spmilp.solvers.partial_order.schedule import TimedSchedule
-from spmilp.solvers.partial_order.to_plan import plan_of
 from spmilp.solvers.partial_order.transfer_options import OptionTables
 from spmilp.units import Cycles
 
+NAME = "lns"
+
 LIST_SHARE = 0.2
 """Of the time, at most, for the list scheduler."""
+
+FIRST_ROUNDS = 2
+"""Double justifications of each initial solution, before one is chosen."""
+
+SMALL = 150
+"""Tasks up to which plans of the list scheduler are initial solutions besides."""
+
+SHARE_OF_OPEN = 0.1
+"""Of the time, at most, for its schedules with open addresses."""
+
+SHARE_OF_CHOICE, SHARE_OF_OPEN_CHOICE = 0.45, 0.2
+"""Of the time, at most, until an initial solution is chosen; where the plan to begin with has been
+justified with open addresses before, others are seldom better."""
+
+ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
+"""Without a time limit there are so many steps that about so many activities are moved."""
+
+WORTH_PACKING = 0.001
+"""Share of the makespan to be saved with open addresses before addresses are looked for."""
+
+PATIENCE = 12
+"""Steps without any gain before addresses are looked for, for less."""
+
+SECONDS_TO_STOP = 1.0
+"""Seconds for the step at hand after an interrupt, or when the time is over."""
 
 
 class InitialSolutions:
@@ -84,7 +103,7 @@ def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
     rank: Counter[tuple[str, bool]] = Counter()
     order: list[tuple[int, int]] = []
     for position, found in enumerate(kept):
-        family = found.trial.assignment.split()[0], found.trial.multicasts
+        family = found.trial.family, found.trial.multicasts
         order.append((rank[family], position))
         rank[family] += 1
     for _, position in sorted(order):
@@ -95,31 +114,6 @@ def _open_schedules(context: SearchContext) -> Schedules:
     return Schedules(context.problem, shares=whole_memories(context.problem))
 
 
-NAME = "lns"
-
-FIRST_ROUNDS = 2
-"""Double justifications of each initial solution, before one is chosen."""
-
-SMALL = 150
-"""Tasks up to which plans of the list scheduler are initial solutions besides."""
-
-SHARE_OF_OPEN = 0.1
-"""Of the time, at most, for its schedules with open addresses."""
-
-SHARE_OF_CHOICE, SHARE_OF_OPEN_CHOICE = 0.45, 0.2
-"""Of the time, at most, until an initial solution is chosen; where the plan to begin with has been
-justified with open addresses before, others are seldom better."""
-
-ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
-"""Without a time limit there are so many steps that about so many activities are moved."""
-
-WORTH_PACKING = 0.001
-"""Share of the makespan to be saved with open addresses before addresses are looked for."""
-
-PATIENCE = 12
-"""Steps without any gain before addresses are looked for, for less."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
     """A plan's schedule with addresses, and how short it becomes with all addresses open.
@@ -127,8 +121,7 @@ class Candidate:
     A schedule of the list scheduler with open addresses has none yet: ``addressed`` is ``None``.
     """
 
-    context: ScheduleContext
-    fill: FillLimits
+    work: Repacking
     addressed: TimedSchedule | None
     opened: TimedSchedule
 
@@ -175,7 +168,8 @@ class Search:
             if self._is_done() or (promises_nothing and candidate is not self._best):
                 break
             self._repack(candidate)
-        if self._best is not None and self._settings.steps:
+        has_steps = self._settings.advance_loads or self._settings.reassignment
+        if self._best is not None and has_steps:
             self._step_by_step(self._best)
 
     def result(self) -> SolverResult:
@@ -196,7 +190,7 @@ class Search:
 
         Where that was a schedule with open addresses, it is the first plan.
         """
-        context, timed = best.context, best.addressed
+        context, timed = best.work.context, best.addressed
         if context.origin is None:
             context = replace(context, origin=self._first)
         if timed is None:
@@ -213,7 +207,7 @@ class Search:
         share = SHARE_OF_OPEN_CHOICE if self._begins_open else SHARE_OF_CHOICE
         options: OptionTables | None = None
         for decisions in self._decisions_to_begin_with():
-            if any(_are_alike(decisions, one.context.origin) for one in found):
+            if any(_are_alike(decisions, one.work.context.origin) for one in found):
                 continue
             if found and (self._is_done() or self._clock.is_over(share)):
                 break
@@ -227,12 +221,10 @@ class Search:
                 bypasses_dram=self._settings.dram_bypass,
                 changes_cores=self._settings.reassignment,
             )
-            options, fill = context.options, FillLimits(context)
+            options, work = context.options, Repacking(context, self._clock)
             addressed = justified(context, first) if isinstance(decisions, Plan) else None
-            opened = justified_by_capacity(
-                context, addressed or first, fill.memories(), self._clock, FIRST_ROUNDS
-            )
-            candidate = Candidate(context, fill, addressed, opened)
+            opened = work.opened(addressed or first, FIRST_ROUNDS)
+            candidate = Candidate(work, addressed, opened)
             self._offer(candidate, "justified")
             found.append(candidate)
         return found
@@ -261,19 +253,17 @@ class Search:
         yield from plans
 
     def _repack(self, one: Candidate) -> None:
-        before, least = one.addressed or one.opened, self._makespan()
-        for found in repacked(one.context, before, one.fill, self._clock, one.opened, least):
-            if found is not None:
-                self._offer(one.with_addresses(found), "repacked")
+        before = one.addressed or one.opened
+        for found in one.work.repacked(before, one.opened, self._makespan()):
+            self._offer(one.with_addresses(found), "repacked")
             if self._is_done():
                 return
 
     def _step_by_step(self, best: Candidate) -> None:
         """Go on from the best plan with open addresses; now and then look for addresses."""
-        context, fill, options = best.context, best.fill, self._context.options
-        steps = Steps(context, fill, self._clock, self._settings, options.seed)
-        start = best.addressed or best.opened
-        current = justified_by_capacity(context, start, fill.memories(), self._clock)
+        work = best.work
+        steps = Steps(work, self._clock, self._settings, self._context.options.seed)
+        current = work.opened(best.addressed or best.opened)
         left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = 0
         while not self._is_done() and (self._clock.is_limited or left > 0):
@@ -284,23 +274,14 @@ class Search:
             gain = self._makespan() - current.makespan
             is_due = idle % PATIENCE == PATIENCE - 1 or left == 0
             if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
-                current = self._settle(best, current)
+                found = work.settled(current, self._makespan())
+                if found is not None:
+                    self._offer(best.with_addresses(found), "improved")
+                    current = found
+                elif self._best is not None:
+                    current = self._best.addressed or current
             elif is_due:
-                fill.raise_all()
-
-    def _settle(self, best: Candidate, current: TimedSchedule) -> TimedSchedule:
-        """Offer a schedule with addresses; return what to go on from."""
-        context, fill = best.context, best.fill
-        for _ in range(TRIES_AT_ONCE):
-            found = with_addresses(context, current, fill, self._clock)
-            if found is not None and found.makespan < self._makespan():
-                self._offer(best.with_addresses(found), "improved")
-                return found
-            if self._is_done():
-                break
-            current = justified_by_capacity(context, current, fill.memories(), self._clock)
-        kept = None if self._best is None else self._best.addressed
-        return current if kept is None else kept
+                work.fill_more()
 
     def _offer(self, candidate: Candidate, source: str) -> None:
         timed = candidate.addressed
@@ -329,10 +310,6 @@ def _are_alike(one: Plan | PlanColumns, other: Plan | None) -> bool:
     if other is None or not isinstance(one, Plan):
         return False
     return one.placements == other.placements and one.transfers == other.transfers
-
-
-SECONDS_TO_STOP = 1.0
-"""Seconds for the step at hand after an interrupt, or when the time is over."""
 
 
 class LnsSolver(Solver):

@@ -1,15 +1,20 @@
-"""Steps from one schedule with open addresses to the next."""
+"""Steps from one schedule with open addresses to the next: some loads go first, or tasks move."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.operator_selection import ByBestRate
-from spmilp.solvers.lns.advance import with_loads_advanced
-from spmilp.solvers.lns.options import LnsOptions, Step
-from spmilp.solvers.lns.reassignment.steps import ReassignmentSteps
-from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.repacking import FillLimits
+from spmilp.solvers.lns.components import ReassignmentSteps
+from spmilp.solvers.lns.options import LnsOptions
+from spmilp.solvers.partial_order.early_and_late import advanced, loads_of
+from spmilp.solvers.partial_order.passes import backward_pass, forward_pass
+from spmilp.solvers.partial_order.repacking import Repacking
 from spmilp.solvers.partial_order.schedule import TimedSchedule
+
+LOADS_ADVANCED = 3
+"""On average, and one more."""
 
 
 class Steps:
@@ -17,33 +22,44 @@ class Steps:
 
     Parameters
     ----------
-    fill
+    work
         How full memories may become; it may change between steps.
     """
 
-    def __init__(
-        self,
-        context: ScheduleContext,
-        fill: FillLimits,
-        clock: Clock,
-        settings: LnsOptions,
-        seed: int,
-    ) -> None:
-        self._context = context
-        self._fill = fill
+    def __init__(self, work: Repacking, clock: Clock, settings: LnsOptions, seed: int) -> None:
         self._clock = clock
-        self._random = np.random.default_rng(seed)
-        self._reassignment = ReassignmentSteps(context, seed)
-        self._selection = ByBestRate(settings.steps, self._random, has_clock=clock.is_limited)
+        random = np.random.default_rng(seed)
+        self._steps = dict[str, Callable[[TimedSchedule], TimedSchedule]]()
+        if settings.advance_loads:
+            self._steps["advance loads"] = lambda now: with_loads_advanced(work, now, random)
+        if settings.reassignment:
+            self._steps["reassign"] = ReassignmentSteps(work, clock, seed).improve
+        self._selection = ByBestRate(list(self._steps), random, has_clock=clock.is_limited)
 
     def take(self, current: TimedSchedule) -> TimedSchedule:
         """Return a schedule that ends no later, with open addresses."""
         began, kind = self._clock.now(), self._selection.next()
-        memories = self._fill.memories()
-        if kind is Step.REASSIGN:
-            found = self._reassignment.improve(current, memories, self._clock)
-        else:
-            found = with_loads_advanced(self._context, current, memories, self._clock, self._random)
+        found = self._steps[kind](current)
         gain = current.makespan - found.makespan
         self._selection.learn(kind, gain, self._clock.now() - began)
         return found
+
+
+def with_loads_advanced(
+    work: Repacking, current: TimedSchedule, random: np.random.Generator
+) -> TimedSchedule:
+    """Return a schedule with open addresses that ends no later, in which some loads go first.
+
+    A backward pass ends a little later than the schedule does, so that the loads find capacity at
+    the beginning; what that costs has to be won by what they let start earlier.
+    """
+    schedule, memories = current.schedule, work.memories()
+    loads = loads_of(work.context, schedule)
+    if not loads.size:
+        return current
+    count = 1 + int(random.geometric(1 / LOADS_ADVANCED))
+    chosen = random.choice(loads, min(count, loads.size), replace=False)
+    last = current.makespan + int(schedule.cycles[chosen].sum())
+    late = backward_pass(current, memories, last)
+    found = work.opened(forward_pass(advanced(late, memories, chosen), memories), rounds=1)
+    return found if found.makespan <= current.makespan else current

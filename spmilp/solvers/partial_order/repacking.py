@@ -1,7 +1,13 @@
-"""Double justification: with addresses as they are, or open; then new addresses are packed."""
+"""Open, justified, packed: shorter times with open addresses, and new addresses for them.
+
+Open addresses, as in ``opened``: memories are a capacity, times are justified, transfers dropped or
+taken past DRAM. Offsets are packed for the times that come of it, and then all is justified once
+more with these addresses. The fuller memories may become, the better the times, and the rarer a
+packing; :class:`Repacking` looks for a middle.
+"""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,241 +15,258 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
-from spmilp.solvers.kernels.tables import alignment_of
-from spmilp.solvers.partial_order.backward import backward_pass
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.dram_bypass import with_dram_bypassed
-from spmilp.solvers.partial_order.early_loads import with_loads_early
-from spmilp.solvers.partial_order.forward import forward_pass
-from spmilp.solvers.partial_order.late_transfers import with_transfers_late
-from spmilp.solvers.partial_order.redundant_transfers import without_redundant_transfers
+from spmilp.solvers.partial_order.early_and_late import with_loads_early, with_transfers_late
+from spmilp.solvers.partial_order.fewer_transfers import (
+    with_dram_bypassed,
+    without_redundant_transfers,
+)
+from spmilp.solvers.partial_order.passes import backward_pass, forward_pass
 from spmilp.solvers.partial_order.schedule import Memories, TimedSchedule
 from spmilp.units import Cycles, MemoryIdx
 
-ROUNDS_WITH_ADDRESSES = 4
-ROUNDS = 6
-"""Double justifications at most; most of the gain is in the first."""
 
-LEAST_OF_A_ROUND = 0.001
-"""Share of the makespan that a round with addresses gains, or else it is the last one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How hard shorter times and addresses for them are looked for.
 
-TRIES_AT_FIRST, TRIES_WITHOUT_GAIN = 8, 3
-"""Packings in a row at most without a shorter schedule: until there is the first one, and then."""
+    Parameters
+    ----------
+    share
+        Of each memory, at most, is filled at first. Most memories that are filled whole can be
+        packed: bytes are counted with those up to the next offset, and transfers come late where
+        addresses are looked for. But where items are large a search that begins there packs in
+        vain for long.
+    room
+        Of each memory, at most, where packings have failed: what is less full is packed at once as
+        a rule, and fuller from there on.
+    rounds
+        Double justifications at most; most of the gain is in the first.
+    tries
+        Packings of the same times, pressed together a little less tightly each time.
+    tries_without_gain
+        Openings and packings in a row at most without a shorter schedule, once there is one.
+    rounds_with_addresses, least_of_a_round
+        Double justifications at most with addresses as they are, and the share of the makespan that
+        one gains, or else it is the last one.
+    more, less
+        How much fuller, or less full, a memory becomes after a packing that was found, or was not.
+    most
+        Of each memory, is filled while transfers are as early as they can be: offsets are looked
+        for with transfers as late as they can be, which then take much less.
+    nodes, nodes_and_items
+        Of the search for one memory, and at most so many times its items: a fraction of a second. A
+        limit on nodes gives the same answer everywhere.
+    few, times_as_many
+        Part of the memories, and the nodes of their search where only they are not packed yet.
+    """
 
-TRIES_AT_ONCE = 4
-"""Packings of the same times, pressed together a little less tightly each time."""
-
-FIRST_SHARE = 0.9
-"""Of each memory, at most, is filled at first. Most memories that are filled whole can be packed:
-bytes are counted with those up to the next offset, and transfers come late where addresses are
-looked for. But where items are large a search that begins there packs in vain for long."""
-
-ROOMY = 0.8
-"""Of each memory, at most, where packings have failed: what is less full is packed at once as a
-rule, and fuller from there on."""
-
-MORE, LESS = 1.05, 0.96
-"""How much fuller, or less full, a memory becomes after a packing that was found, or was not."""
-
-MOST = 1.5
-"""Of each memory, is filled while transfers are as early as they can be: offsets are looked for
-with transfers as late as they can be, which then take much less."""
-
-NODES, NODES_AND_ITEMS = 30_000, 30_000_000
-"""Of the search for one memory, and at most so many times its items: a fraction of a second. A
-limit on nodes gives the same answer everywhere."""
-
-FEW, TIMES_AS_MANY = 0.25, 5
-"""Part of the memories, and the nodes of their search where only they are not packed yet."""
+    share: float = 0.9
+    room: float = 0.8
+    rounds: int = 6
+    tries: int = 4
+    tries_without_gain: int = 3
+    rounds_with_addresses: int = 4
+    least_of_a_round: float = 0.001
+    more: float = 1.05
+    less: float = 0.96
+    most: float = 1.5
+    nodes: int = 30_000
+    nodes_and_items: int = 30_000_000
+    few: float = 0.25
+    times_as_many: int = 5
 
 
-class FillLimits:
-    """How full each memory may become where something moves.
+SEARCHED = Effort()
+"""Where the best plan is looked for."""
 
-    The fuller, the better the times, and the rarer a packing.
+AT_ONCE = Effort(share=1.0, room=0.9, rounds=2, tries=1)
+"""Where one plan of many is evaluated: addresses are nearly always found in whole memories."""
+
+
+def justified(
+    context: ScheduleContext, before: TimedSchedule, effort: Effort = SEARCHED
+) -> TimedSchedule:
+    """Return a schedule that ends no later, with its decisions and addresses as they are."""
+    memories = context.with_addresses_of(before)
+    found = forward_pass(before, memories)
+    for _ in range(effort.rounds_with_addresses):
+        last = found.makespan
+        found = forward_pass(backward_pass(found, memories), memories)
+        if found.makespan >= (1 - effort.least_of_a_round) * last:
+            break
+    return found
+
+
+class Repacking:
+    """Makes schedules of one plan shorter with open addresses, and packs them.
+
+    Parameters
+    ----------
+    clock
+        When it is over, what was found by then is the answer.
 
     Attributes
     ----------
     share
-        Of each memory.
+        Of each memory, to be filled at most where something moves. It falls where a memory cannot
+        be packed.
     """
 
-    def __init__(self, context: ScheduleContext, share: float = FIRST_SHARE) -> None:
-        self._context = context
-        self.share = np.full(context.usable.size, share)
+    def __init__(self, context: ScheduleContext, clock: Clock, effort: Effort = SEARCHED) -> None:
+        self.context = context
+        self.effort = effort
+        self.share = np.full(context.usable.size, effort.share)
+        self._clock = clock
 
     def memories(self) -> Memories:
         """Return what memories allow now, with open addresses."""
-        usable = self._context.usable
+        usable = self.context.usable
         bytes_ = (np.minimum(usable, 2**52) * self.share).astype(np.int64)
-        return self._context.with_capacity(np.where(usable == NEVER, NEVER, bytes_))
+        return self.context.with_capacity(np.where(usable == NEVER, NEVER, bytes_))
 
-    def lower(self, memories: tuple[int, ...]) -> None:
-        """Fill some memories less."""
-        self.share[list(memories)] *= LESS
+    def fill_more(self) -> None:
+        """Let all memories become fuller."""
+        self.share = np.minimum(self.effort.most, self.share * self.effort.more)
 
-    def make_room(self) -> None:
-        """Fill all memories so little that they can be packed, as a rule."""
-        self.share = np.minimum(self.share, ROOMY)
+    def opened(self, before: TimedSchedule, rounds: int | None = None) -> TimedSchedule:
+        """Return a schedule that ends no later, for whose times there may be no addresses.
 
-    def raise_all(self) -> None:
-        """Fill all memories more."""
-        self.share = np.minimum(MOST, self.share * MORE)
+        Where all is as late as it can be, transfers that have become redundant are dropped, and
+        others bypass DRAM. From the second round on loads come first to bytes before.
 
+        Parameters
+        ----------
+        rounds
+            By default as many as the effort has.
+        """
+        context, memories, found = self.context, self.memories(), before
+        for number in range(rounds or self.effort.rounds):
+            last = found.makespan
+            if number > 0:
+                found = with_loads_early(context, found, memories)
+            late = backward_pass(found, memories)
+            late = without_redundant_transfers(context, late, memories.limit)
+            late = with_dram_bypassed(context, late, memories.limit)
+            found = forward_pass(late, memories)
+            if found.makespan == last or self._clock.is_over():
+                break
+        return found
 
-def justified(context: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
-    """Return a schedule that ends no later, with its decisions and addresses as they are."""
-    memories = context.with_addresses_of(before)
-    found = forward_pass(before, memories)
-    for _ in range(ROUNDS_WITH_ADDRESSES):
-        last = found.makespan
-        found = forward_pass(backward_pass(found, memories), memories)
-        if found.makespan >= (1 - LEAST_OF_A_ROUND) * last:
-            break
-    return found
+    def packed(self, opened: TimedSchedule) -> TimedSchedule | None:
+        """Return a schedule with addresses that ends no later; ``None`` if none were found.
 
+        They are looked for with transfers as late as they can be, where memories hold the least.
+        Memories without addresses are filled less from now on.
+        """
+        late = with_transfers_late(self.context, opened)
+        offset, without = pack_all(self.context, late, self._clock, self.effort)
+        if without:
+            self.share[list(without)] *= self.effort.less
+            return None
+        found = replace(late, schedule=late.schedule._replace(offset=offset))
+        return justified(self.context, found, self.effort)
 
-def justified_by_capacity(
-    context: ScheduleContext,
-    before: TimedSchedule,
-    memories: Memories,
-    clock: Clock,
-    rounds: int = ROUNDS,
-) -> TimedSchedule:
-    """Return a schedule that ends no later, for whose times there may be no addresses.
+    def settled(
+        self, opened: TimedSchedule, below: Cycles = NEVER, tries: int | None = None
+    ) -> TimedSchedule | None:
+        """Return a schedule with addresses that ends before cycle ``below``, if some try finds one.
 
-    Where all is as late as it can be, transfers that have become redundant are dropped, and others
-    bypass DRAM. From the second round on loads come first to bytes before.
-    """
-    found = before
-    for number in range(rounds):
-        last = found.makespan
-        if number > 0:
-            found = with_loads_early(context, found, memories)
-        late = backward_pass(found, memories)
-        late = without_redundant_transfers(context, late, memories.limit)
-        late = with_dram_bypassed(context, late, memories.limit)
-        found = forward_pass(late, memories)
-        if found.makespan == last or clock.is_over():
-            break
-    return found
-
-
-def repacked(
-    context: ScheduleContext,
-    before: TimedSchedule,
-    fill: FillLimits,
-    clock: Clock,
-    first: TimedSchedule | None = None,
-    least: Cycles | None = None,
-) -> Iterator[TimedSchedule | None]:
-    """Yield better and better schedules with new addresses; ``None`` after each failed attempt.
-
-    Parameters
-    ----------
-    first
-        A schedule that ends no later than ``before``, perhaps without addresses, to try first.
-    least
-        A makespan, by default that of ``before``, below which schedules are better.
-    """
-    idle, is_packed = 0, False
-    least = before.makespan if least is None else least
-    while idle < (TRIES_WITHOUT_GAIN if is_packed else TRIES_AT_FIRST) and not clock.is_over():
-        opened = justified_by_capacity(context, first or before, fill.memories(), clock)
-        if is_packed and opened.makespan >= least:
-            idle, first = idle + 1, None
-            fill.raise_all()
-            continue
-        found = with_addresses(context, opened, fill, clock)
-        yield found
-        if found is not None and found.makespan < least:
-            idle, is_packed = 0, True
-            least, before, first = found.makespan, found, None
-            fill.raise_all()
-        else:
-            # The same times again, with memories less full: what need not be early stays late.
-            idle, first = idle + 1, opened
-            if not is_packed and idle == TRIES_AT_ONCE:
-                fill.make_room()
-                first = None
-
-
-def with_addresses(
-    context: ScheduleContext, before: TimedSchedule, fill: FillLimits, clock: Clock
-) -> TimedSchedule | None:
-    """Return a schedule with addresses; ``None`` if none were found.
-
-    They are looked for with transfers as late as they can be, where memories hold the least. It
-    ends no later than before.
-    """
-    late = with_transfers_late(context, before)
-    offset, without = pack_all(context, late, clock)
-    if without:
-        fill.lower(without)
+        With memories less full, what need not be early comes late.
+        """
+        for left in reversed(range(tries or self.effort.tries)):
+            found = self.packed(opened)
+            if found is not None and found.makespan < below:
+                return found
+            if self._clock.is_over():
+                break
+            if left > 0:
+                opened = self.opened(opened)
         return None
-    return justified(context, replace(late, schedule=late.schedule._replace(offset=offset)))
+
+    def first_packed(
+        self, before: TimedSchedule, opened: TimedSchedule, below: Cycles = NEVER
+    ) -> TimedSchedule | None:
+        """Return a schedule like :meth:`settled`; if there is none, begin again with more room.
+
+        Parameters
+        ----------
+        before
+            What ``opened`` was made from.
+        """
+        found = self.settled(opened, below)
+        if found is None and not self._clock.is_over():
+            self.share = np.minimum(self.share, self.effort.room)
+            found = self.settled(self.opened(before), below)
+        return found
+
+    def repacked(
+        self, before: TimedSchedule, opened: TimedSchedule, below: Cycles
+    ) -> Iterator[TimedSchedule]:
+        """Yield shorter and shorter schedules with addresses, from one that ends before ``below``.
+
+        Parameters
+        ----------
+        opened
+            The same as ``before``, or what was made from it, perhaps without addresses.
+        """
+        best = self.first_packed(before, self.opened(opened), below)
+        while best is not None:
+            yield best
+            best = self._shorter(best)
+
+    def _shorter(self, best: TimedSchedule) -> TimedSchedule | None:
+        """Fill memories more until that makes a schedule shorter, and pack it."""
+        tries = self.effort.tries_without_gain
+        for left in reversed(range(tries)):
+            if self._clock.is_over():
+                return None
+            self.fill_more()
+            opened = self.opened(best)
+            if opened.makespan < best.makespan:
+                return self.settled(opened, best.makespan, left + 1)
+        return None
 
 
 def pack_all(
-    context: ScheduleContext, before: TimedSchedule, clock: Clock
+    context: ScheduleContext, before: TimedSchedule, clock: Clock, effort: Effort = SEARCHED
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
     """Return an offset for each residency, and the memories for which none were found.
 
     Where all that is missing are few memories for which it is open whether there are any, the
     search for these is a longer one.
     """
-    offset = before.schedule.offset.copy()
-    packer = _Packer(context, before, clock)
-    without, undecided = packer.pack(offset, context.packed)
-    if without == undecided and len(without) <= FEW * len(context.packed):
-        without, _ = packer.pack(offset, without, TIMES_AS_MANY)
-    return offset, without
+    offset, lifetimes = before.schedule.offset.copy(), before.lifetimes()
+    machine = context.problem.machine
 
-
-class _Packer:
-    """Packs the memories of a schedule.
-
-    Parameters
-    ----------
-    clock
-        When it is over, memories are left.
-    """
-
-    def __init__(self, context: ScheduleContext, before: TimedSchedule, clock: Clock) -> None:
-        self._machine = context.problem.machine
-        self._before, self._lifetimes = before, before.lifetimes()
-        self._clock = clock
-
-    def pack(
-        self, offset: Ints, memories: tuple[MemoryIdx, ...], times_as_many: int = 1
-    ) -> tuple[tuple[MemoryIdx, ...], tuple[MemoryIdx, ...]]:
-        """Set offsets; return the memories without, and those where it is open if there are any.
-
-        Parameters
-        ----------
-        times_as_many
-            Nodes of each search as there are at first.
-        """
-        without: list[MemoryIdx] = []
-        undecided: list[MemoryIdx] = []
-        for position, index in enumerate(memories):
-            if self._clock.is_over():
-                return (*without, *memories[position:]), tuple(undecided)
-            memory = self._machine.memories[index]
-            residencies, problem = _problem_of(self._machine, memory, self._before, self._lifetimes)
-            found = pack(problem, self._limits(residencies.size, times_as_many))
+    def pack_some(
+        memories: tuple[MemoryIdx, ...], times_as_many: int
+    ) -> tuple[tuple[MemoryIdx, ...], bool]:
+        """Set offsets; return the memories without, and whether all of these may have some."""
+        without, is_open = list[MemoryIdx](), True
+        for index in memories:
+            if clock.is_over():
+                return (*without, index), False
+            residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
+            nodes = min(effort.nodes, effort.nodes_and_items // max(1, residencies.size))
+            options = PackingOptions(
+                time_limit=clock.seconds_left(),
+                node_limit=times_as_many * nodes,
+                cliques=False,
+                conflict=False,
+            )
+            found = pack(problem, options)
             if found.offsets is not None:
                 offset[residencies] = found.offsets
                 continue
             without.append(index)
-            if found.status is PackingStatus.UNKNOWN:
-                undecided.append(index)
-        return tuple(without), tuple(undecided)
+            is_open = is_open and found.status is PackingStatus.UNKNOWN
+        return tuple(without), is_open
 
-    def _limits(self, items: int, times_as_many: int) -> PackingOptions:
-        nodes = times_as_many * min(NODES, NODES_AND_ITEMS // max(1, items))
-        seconds = self._clock.seconds_left()
-        return PackingOptions(time_limit=seconds, node_limit=nodes, cliques=False, conflict=False)
+    without, is_open = pack_some(context.packed, 1)
+    if is_open and 0 < len(without) <= effort.few * len(context.packed):
+        without, _ = pack_some(without, effort.times_as_many)
+    return offset, without
 
 
 def _problem_of(

@@ -3,22 +3,31 @@
 An *activity* is a task or a transfer, tasks first. It reads residencies and fills others; a task
 fills its scratch, too. A residency lasts from the start of the activity that fills it (or from
 cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
+
+What resources carry and memories hold over time are step functions, *profiles*.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.compiled import part
-from spmilp.solvers.kernels.records import NONE, Ints, Rows, owners_of
-from spmilp.units import Cycles
+from spmilp.machine.machine import Machine
+from spmilp.solvers.kernels.records import NONE, ONE, ZERO, Ints, Rows, owners_of, table
+from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy, step_at
+from spmilp.units import CoreIdx, Cycles, KindIdx, MemoryIdx
 
 Flags: TypeAlias = NDArray[np.bool_]
 
-FREE, KEEPS_PLACE, KEEPS_TIME = (cast(int, np.int64(value)) for value in range(3))
-"""What may change about an activity: all, only when it starts, or nothing."""
+
+def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
+    """Return the cores of each kind at each memory: to a task they are all the same."""
+    pools: dict[tuple[KindIdx, MemoryIdx], list[CoreIdx]] = {}
+    for core in machine.cores:
+        pools.setdefault((core.kind, core.memory), []).append(core.index)
+    return tuple(tuple(cores) for cores in pools.values())
 
 
 class PartialOrderSchedule(NamedTuple):
@@ -54,12 +63,6 @@ class PartialOrderSchedule(NamedTuple):
     overwrites, overwritten_by
         In-place predecessor and successor of each residency: the one whose bytes it takes over, and
         the one that takes over its own; -1 for none.
-    head, tail
-        Cycles before which each activity does not start, and that follow its end until all ends: 0
-        but in a stretch of a schedule.
-    fixed
-        What may change about each activity: ``FREE``, ``KEEPS_PLACE`` or ``KEEPS_TIME``. Those of
-        the last kind run when a stretch begins, and start before all others.
     """
 
     cycles: Ints
@@ -81,9 +84,6 @@ class PartialOrderSchedule(NamedTuple):
     moved_slice: Ints
     overwrites: Ints
     overwritten_by: Ints
-    head: Ints
-    tail: Ints
-    fixed: Ints
 
 
 class ReuseOrder(NamedTuple):
@@ -114,14 +114,8 @@ def taken(schedule: PartialOrderSchedule, residency: int, memory: int) -> int:
 
     Counted like this, bytes that fit are not kept from having addresses by gaps between them.
     """
-    return padded(schedule, schedule.bytes[residency], memory)
-
-
-@part
-def padded(schedule: PartialOrderSchedule, size: int, memory: int) -> int:
-    """Return a number of bytes rounded up to what offsets in a memory are multiples of."""
     unit = schedule.alignment[memory]
-    whole: int = (size + unit - 1) // unit * unit
+    whole: int = (schedule.bytes[residency] + unit - 1) // unit * unit
     return whole
 
 
@@ -135,12 +129,6 @@ def is_alive(schedule: PartialOrderSchedule) -> Flags:
     """Say which residencies there are: not those that dropped transfers filled."""
     alive: Flags = (schedule.filler == NONE) | (schedule.cycles[schedule.filler] > 0)
     return alive
-
-
-def makespan_of(schedule: PartialOrderSchedule, start: Ints) -> int:
-    """Return the end of the last activity, and of what follows it."""
-    ends = start + schedule.cycles + schedule.tail
-    return int(ends[schedule.cycles > 0].max(initial=0))
 
 
 def lifetimes(schedule: PartialOrderSchedule, start: Ints, last: int) -> tuple[Ints, Ints]:
@@ -173,4 +161,70 @@ class TimedSchedule:
 
 def timed(schedule: PartialOrderSchedule, start: Ints) -> TimedSchedule:
     """Return a schedule with its start cycles."""
-    return TimedSchedule(schedule, start, makespan_of(schedule, start))
+    ends = (start + schedule.cycles)[schedule.cycles > 0]
+    return TimedSchedule(schedule, start, int(ends.max(initial=0)))
+
+
+def profiles_of_resources(schedule: PartialOrderSchedule, changes: int = 0) -> Timeline:
+    """Return empty profiles of cores, engines and links, with room for some changes."""
+    most = 2 * np.bincount(schedule.demands.items, minlength=schedule.capacity.size)
+    return _profiles(most + 2 * changes)
+
+
+def profiles_of_memories(
+    schedule: PartialOrderSchedule, memories: int, changes: int = 0
+) -> Timeline:
+    """Return empty profiles of the bytes in use, with room for some changes."""
+    most = 6 * np.bincount(schedule.memory, minlength=memories) + 2 * schedule.readers.items.size
+    return _profiles(most + 2 * changes)
+
+
+def _profiles(breakpoints: Ints) -> Timeline:
+    most = breakpoints + 4
+    rows = table(most.size, "begin", "length", "slots")
+    rows["begin"] = np.cumsum(most) - most
+    rows["length"] = 1
+    rows["slots"] = most
+    steps = table(int(most.sum()), "time", "load")
+    return Timeline(steps=steps, resources=rows, used=np.array([steps.size], np.int64))
+
+
+@part
+def earliest_start(schedule: PartialOrderSchedule, usage: Timeline, act: int, ready: int) -> int:
+    """Return the first cycle from ``ready`` on at which an activity's resources are free."""
+    cycles, demands = schedule.cycles[act], schedule.demands
+    first, past = demands.begin[act], demands.begin[act + 1]
+    start, asked, agreed = ready, first, ZERO
+    # They are asked in turn until all agree.
+    while agreed < past - first:
+        resource = demands.items[asked]
+        spare = schedule.capacity[resource] - schedule.amounts[asked]
+        found = earliest_gap(usage, resource, start, cycles, spare)
+        agreed = agreed + 1 if found == start else ONE
+        start = found
+        asked = asked + 1 if asked + 1 < past else first
+    return start
+
+
+@part
+def hold(schedule: PartialOrderSchedule, usage: Timeline, act: int, start: int, sign: int) -> None:
+    """Take an activity's resources from ``start`` on, or give them back with ``sign`` -1."""
+    demands = schedule.demands
+    end = start + schedule.cycles[act]
+    for i in range(demands.begin[act], demands.begin[act + 1]):
+        occupy(usage, demands.items[i], start, end, sign * schedule.amounts[i])
+
+
+@part
+def has_capacity(
+    occupancy: Timeline, limit: Ints, memory: int, first: int, until: int, need: int
+) -> bool:
+    """Say whether so many bytes of a memory are free from ``first`` to ``until``."""
+    steps, row = occupancy.steps, occupancy.resources[memory]
+    step = step_at(occupancy, memory, first)
+    past = row.begin + row.length
+    while step < past and steps[step].time < until:
+        if steps[step].load + need > limit[memory]:
+            return False
+        step += 1
+    return True

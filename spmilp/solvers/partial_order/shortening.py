@@ -1,31 +1,24 @@
-"""Shorter times for a plan whose decisions stay, whatever solver has made it."""
+"""Shorter times, or less traffic, for a plan whose decisions stay, whatever solver has made it."""
 
 from contextlib import suppress
 from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError
+from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.kernels.plan_columns import PlanColumns
-from spmilp.solvers.partial_order.context import ScheduleContext, context_of
-from spmilp.solvers.partial_order.repacking import (
-    FillLimits,
-    justified,
-    justified_by_capacity,
-    repacked,
-    with_addresses,
+from spmilp.solvers.partial_order.context import (
+    ScheduleContext,
+    columns_at,
+    context_of,
+    plan_of,
 )
+from spmilp.solvers.partial_order.repacking import AT_ONCE, Repacking, justified
 from spmilp.solvers.partial_order.schedule import TimedSchedule
-from spmilp.solvers.partial_order.to_plan import columns_at, plan_of
 from spmilp.units import Cycles
-
-ROUNDS = 2
-"""Of justification: most of what more of them gain is in these."""
-
-WHOLE = 1.0
-"""Of each memory is filled by open schedules, for which addresses are nearly always found."""
 
 
 def shortened(context: SearchContext, plan: Plan) -> Plan:
@@ -96,12 +89,11 @@ class OpenSchedule:
         problem: Problem,
         decisions: Plan | PlanColumns,
         clock: Clock,
-        share: float = WHOLE,
+        share: float = AT_ONCE.share,
     ) -> None:
         self._context, self._first = context_of(problem, decisions, changes_cores=False)
-        self._fill = FillLimits(self._context, share)
-        memories = self._fill.memories()
-        self._opened = justified_by_capacity(self._context, self._first, memories, clock, ROUNDS)
+        self._effort = replace(AT_ONCE, share=share)
+        self._opened = Repacking(self._context, clock, self._effort).opened(self._first)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
@@ -112,20 +104,9 @@ class OpenSchedule:
         clock
             When it is over, memories are left without.
         """
-        context = self._context
-        found = with_addresses(context, self._opened, self._fill, clock)
-        if clock.is_over() or (found is not None and found.makespan <= self.makespan):
-            return None if found is None else JustifiedPlan(context, found)
-        # Where something waits for bytes of others, these memories are filled less; where it cannot
-        # even wait, all are from the beginning.
-        before, fill = self._opened, self._fill
-        if found is None:
-            before, fill = self._first, FillLimits(context)
-        opened = justified_by_capacity(context, before, fill.memories(), clock, ROUNDS)
-        other = with_addresses(context, opened, fill, clock)
-        both = [one for one in (found, other) if one is not None]
-        best = min(both, key=lambda one: one.makespan, default=None)
-        return None if best is None else JustifiedPlan(context, best)
+        work = Repacking(self._context, clock, self._effort)
+        found = work.first_packed(self._first, self._opened)
+        return None if found is None else JustifiedPlan(self._context, found)
 
 
 def repacked_plan(
@@ -140,21 +121,61 @@ def repacked_plan(
     keeps_transfers
         Whether transfers stay that are not needed, or that could bypass DRAM.
     """
-    fixed, best = context_of(
+    common, best = context_of(
         context.problem,
         plan,
         drops_transfers=not keeps_transfers,
         bypasses_dram=not keeps_transfers,
+        changes_cores=False,
     )
-    for timed in repacked(fixed, best, FillLimits(fixed), Clock(seconds)):
-        if timed is not None and timed.makespan < best.makespan:
-            best = timed
-    found = _plan_at(fixed, best)
-    return found if found is not None and context.accepts(found) else fixed.plan
+    for timed in Repacking(common, Clock(seconds)).repacked(best, best, best.makespan):
+        best = timed
+    found = _plan_at(common, best)
+    return found if found is not None and context.accepts(found) else plan
 
 
-def _plan_at(fixed: ScheduleContext, timed: TimedSchedule) -> Plan | None:
+MOST_ROUNDS, PATIENCE = 20, 4
+"""Attempts for less traffic at most, and in a row without a better plan."""
+
+
+def excess_of(context: SearchContext, plan: Plan) -> int:
+    """Return the bytes that a plan moves to and from DRAM beyond what no plan can avoid."""
+    return plan.claim.dram_traffic - context.shared(_compulsory)
+
+
+def _compulsory(context: SearchContext) -> int:
+    return compulsory_dram_traffic(context.problem)
+
+
+def with_less_traffic(context: SearchContext, plan: Plan) -> Plan:
+    """Return the best plan that dropped transfers and copies between scratchpads lead to.
+
+    Within the makespan, all moves as late as it can; a slice that is given up and loaded again
+    stays where there is capacity, a load comes from a scratchpad that holds the slice, and
+    addresses are packed anew. What the checker does not accept, or what is not better in the
+    problem's quantities, in their order, does not count.
+    """
+    best, idle = plan, 0
+    common, current = context_of(context.problem, plan)
+    work = Repacking(common, context.clock)
+    for _ in range(MOST_ROUNDS):
+        if idle == PATIENCE or context.clock.is_over() or excess_of(context, best) <= 0:
+            break
+        found = work.packed(work.opened(current, AT_ONCE.rounds))
+        idle += 1
+        if found is None:
+            continue
+        work.fill_more()
+        other = _plan_at(common, found)
+        if other is None or context.values(other) >= context.values(best):
+            continue
+        if context.accepts(other):
+            best, current, idle = other, found, 0
+    return best
+
+
+def _plan_at(common: ScheduleContext, timed: TimedSchedule) -> Plan | None:
     """Return the plan at these times; ``None`` where a DRAM is too small."""
     with suppress(DoesNotFitError):
-        return plan_of(fixed, timed)
+        return plan_of(common, timed)
     return None

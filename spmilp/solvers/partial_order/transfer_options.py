@@ -1,7 +1,7 @@
 """How a slice can be sent from one memory to another: engine, links, cycles."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy import concatenate, full
@@ -20,9 +20,16 @@ from spmilp.solvers.kernels.tables import (
     problem_tables,
 )
 from spmilp.solvers.kernels.timeline import Timeline, earliest_gap, occupy
-from spmilp.solvers.partial_order.from_plan import pools_of
-from spmilp.solvers.partial_order.schedule import PartialOrderSchedule
+from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, pools_of
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
+
+
+class EngineUse(NamedTuple):
+    """An engine on a route: the cycles of its setup and the latency, and its rate times a scale."""
+
+    engine: int
+    fixed: int
+    rate: int
 
 
 class OptionTables(NamedTuple):
@@ -93,6 +100,10 @@ def _tables_between_scratchpads(machine: Machine) -> MachineTables:
     return machine_tables(machine, ((a, b) for a in inner for b in inner if a != b))
 
 
+WHOLE, PART, AT_PLACE = (cast(int, np.int64(value)) for value in range(3))
+"""How a slice lies where it is copied from: alone, in its buffer, or in its tensor in a DRAM."""
+
+
 class Copy(NamedTuple):
     """A slice to be copied between two memories, within the cycles from ``ready`` to ``by``.
 
@@ -100,13 +111,13 @@ class Copy(NamedTuple):
     ----------
     pair
         Row of the memories in the tables.
-    is_part
-        Whether it is copied out of the whole buffer.
+    form
+        ``WHOLE``, or ``PART`` where it is copied out of the whole buffer.
     """
 
     pair: int
     what: int
-    is_part: bool
+    form: int
     ready: int
     by: int
 
@@ -120,55 +131,59 @@ class Booking(NamedTuple):
 
 
 @part
+def _cycles(tables: OptionTables, taken: EngineUse, what: int, form: int) -> int:
+    """Return the cycles that an engine takes for a slice; 0 if it cannot send it."""
+    limits, entry = tables.limits[taken.engine], tables.slices[what]
+    shape, offset = entry.packed, ZERO
+    if form == PART:
+        shape, offset = entry.from_parent, entry.offset_in_parent
+    elif form == AT_PLACE:
+        shape, offset = entry.at_place, entry.offset_at_place
+    if entry.bytes > limits.longest or shape & limits.shapes > limits.dimensions:
+        return ZERO
+    if offset % limits.congruence != 0:
+        return ZERO
+    cycles: int = taken.fixed + (entry.bytes * tables.scale + taken.rate - 1) // taken.rate
+    return cycles
+
+
+@part
 def earliest_option(
-    schedule: PartialOrderSchedule, options: OptionTables, usage: Timeline, copy: Copy
+    schedule: PartialOrderSchedule, tables: OptionTables, usage: Timeline, copy: Copy
 ) -> Booking:
     """Return the option by which a copy ends first; option -1 if none is in time."""
     best = Booking(NONE, ZERO, copy.by + 1)
-    pair = options.pairs[copy.pair]
+    pair = tables.pairs[copy.pair]
     for option in range(pair.options_from, pair.options_to):
-        cycles = _cycles(options, option, copy)
+        row = tables.options[option]
+        taken = EngineUse(row.engine, row.fixed, row.rate)
+        cycles = _cycles(tables, taken, copy.what, copy.form)
         if cycles == 0 or copy.ready + cycles >= best.end:
             continue
-        start = _first_start(schedule, options, usage, option, copy, cycles)
+        start = _first_start(schedule, tables, usage, option, copy, cycles)
         if start + cycles < best.end:
             best = Booking(option, start, start + cycles)
     return best
 
 
 @part
-def _cycles(options: OptionTables, option: int, copy: Copy) -> int:
-    """Return the cycles of a copy; 0 if the engine cannot make it."""
-    taken, entry = options.options[option], options.slices[copy.what]
-    limits = options.limits[taken.engine]
-    shape = entry.from_parent if copy.is_part else entry.packed
-    offset = entry.offset_in_parent if copy.is_part else ZERO
-    if entry.bytes > limits.longest or shape & limits.shapes > limits.dimensions:
-        return ZERO
-    if offset % limits.congruence != 0:
-        return ZERO
-    cycles: int = taken.fixed + (entry.bytes * options.scale + taken.rate - 1) // taken.rate
-    return cycles
-
-
-@part
 def _first_start(
     schedule: PartialOrderSchedule,
-    options: OptionTables,
+    tables: OptionTables,
     usage: Timeline,
     option: int,
     copy: Copy,
     cycles: int,
 ) -> int:
     """Return the first cycle at which the engine and every link of the route are free."""
-    taken, route = options.options[option], options.pairs[copy.pair]
-    engine = options.first_engine + taken.engine
+    taken, route = tables.options[option], tables.pairs[copy.pair]
+    engine = tables.first_engine + taken.engine
     start = copy.ready
     while True:
         asked = start
         start = earliest_gap(usage, engine, start, cycles, schedule.capacity[engine] - 1)
         for entry in range(route.links_from, route.links_to):
-            link = options.first_engine + options.links[entry]
+            link = tables.first_engine + tables.links[entry]
             spare = schedule.capacity[link] - taken.rate
             start = earliest_gap(usage, link, start, cycles, spare)
         if start == asked:
@@ -177,14 +192,14 @@ def _first_start(
 
 @part
 def hold_option(
-    options: OptionTables, usage: Timeline, pair: int, booking: Booking, sign: int
+    tables: OptionTables, usage: Timeline, pair: int, booking: Booking, sign: int
 ) -> None:
     """Take the engine and the links of an option, or give them back with ``sign`` -1."""
-    taken, route = options.options[booking.option], options.pairs[pair]
+    taken, route = tables.options[booking.option], tables.pairs[pair]
     start, end = booking.start, booking.end
-    occupy(usage, options.first_engine + taken.engine, start, end, sign)
+    occupy(usage, tables.first_engine + taken.engine, start, end, sign)
     for entry in range(route.links_from, route.links_to):
-        link = options.first_engine + options.links[entry]
+        link = tables.first_engine + tables.links[entry]
         occupy(usage, link, start, end, sign * taken.rate)
 
 
@@ -222,37 +237,32 @@ class TransferOptions:
         """
         key = what, source, tuple(targets), is_part
         if key not in self._shortest:
-            self._shortest[key] = self._find(*key)
+            options = self._options(*key)
+            self._shortest[key] = min(options, key=lambda one: one.cycles, default=None)
         return self._shortest[key]
 
-    def _find(
+    def _options(
         self, what: SliceIdx, source: MemoryIdx, targets: tuple[MemoryIdx, ...], is_part: bool
-    ) -> TransferOption | None:
+    ) -> Iterator[TransferOption]:
         route = multicast_route(self._routes, source, targets)
         is_multicast = len(targets) > 1
         if route is None or source in targets or (is_multicast and self._drams & {*targets}):
-            return None
-        machine, tables, entry = self._machine, self._tables, self._tables.slices[what]
-        shape, offset = int(entry.packed), 0
-        if source in self._drams or targets[0] in self._drams:
-            shape, offset = int(entry.at_place), int(entry.offset_at_place)
-        elif is_part:
-            shape, offset = int(entry.from_parent), int(entry.offset_in_parent)
-        size, first = int(entry.bytes), tables.first_engine
-        links = [first + len(machine.engines) + link for link in route.links]
-        best: TransferOption | None = None
+            return
+        machine, tables = self._machine, self._tables
+        form = PART if is_part else WHOLE
+        if self._drams & {source, targets[0]}:
+            form = AT_PLACE
+        first_link = tables.first_engine + len(machine.engines)
+        links = [first_link + link for link in route.links]
         for index in self._routes.engines_for(source, targets[0]):
-            engine, limits = machine.engines[index], tables.limits[index]
+            engine = machine.engines[index]
             if is_multicast and not engine.multicast:
                 continue
             if not all(engine.serves(source, target) for target in targets):
                 continue
-            if size > limits.longest or shape & limits.shapes > limits.dimensions:
-                continue
-            if offset % limits.congruence != 0:
-                continue
             rate = int(transfer_rate(engine, route) * tables.scale)
-            cycles = engine.setup + route.latency - (-size * tables.scale // rate)
-            if best is None or cycles < best.cycles:
-                best = TransferOption(cycles, (first + index, *links), (1, *(rate for _ in links)))
-        return best
+            taken = EngineUse(index, engine.setup + route.latency, rate)
+            cycles = int(_cycles(tables, taken, what, form))
+            if cycles > 0:
+                resources = tables.first_engine + index, *links
+                yield TransferOption(cycles, resources, (1, *(rate for _ in links)))

@@ -5,6 +5,7 @@ from pathlib import Path
 from threading import get_ident
 from time import process_time
 
+import numpy as np
 import pytest
 
 from spmilp.checker.check import check
@@ -14,7 +15,15 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.lns.options import LnsOptions
 from spmilp.solvers.lns.solver import LnsSolver
+from spmilp.solvers.lns.steps import with_loads_advanced
+from tests.solvers.partial_order.test_justification import (
+    is_packed_and_valid,
+    on_random_problems,
+    repacking_of,
+)
+from tests.solvers.schedules import scheduled
 
 MODELS = Path(__file__).parents[3] / "models"
 INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
@@ -50,7 +59,7 @@ def test_another_first_objective_leaves_the_start_as_it_is(network: Problem) -> 
 
 def test_progress_is_reported_by_the_thread_that_asked(network: Problem) -> None:
     reported: list[int] = []
-    options = replace(BRIEFLY, workers=2, on_progress=lambda _: reported.append(get_ident()))
+    options = replace(BRIEFLY, on_progress=lambda _: reported.append(get_ident()))
 
     LnsSolver().solve(network, options)
 
@@ -73,3 +82,28 @@ def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() ->
     assert found.status is SolveStatus.OPTIMAL
     assert found.plan is not None
     assert found.plan.claim.makespan == best.plan.claim.makespan
+
+
+def test_without_any_step_a_plan_is_repacked_all_the_same(network: Problem) -> None:
+    settings = LnsOptions(advance_loads=False, reassignment=False)
+    justified = LnsSolver(replace(settings, repacking=False)).solve(network, SolveOptions()).plan
+    found = LnsSolver(settings).solve(network, SolveOptions()).plan
+
+    assert justified is not None
+    assert found is not None
+    assert found.claim.makespan < justified.claim.makespan
+
+
+@pytest.mark.full
+def test_advanced_loads_lengthen_no_schedule_and_lead_to_valid_plans() -> None:
+    def claim(problem: Problem) -> int:
+        context, current = scheduled(problem)
+        work, random = repacking_of(context), np.random.default_rng(0)
+        current = work.opened(current)
+        for _ in range(4):
+            before = current.makespan
+            current = with_loads_advanced(work, current, random)
+            assert current.makespan <= before
+        return is_packed_and_valid(work, current)
+
+    assert on_random_problems(claim) >= 15

@@ -14,13 +14,12 @@ from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import Ints
-from spmilp.solvers.lns.reassignment.move import Reassigner, Reassignment, snapshot
-from spmilp.solvers.lns.reassignment.steps import Components, ReassignmentSteps, with_unplaced
-from spmilp.solvers.partial_order.backward import backward_pass
-from spmilp.solvers.partial_order.context import ScheduleContext, context_of
-from spmilp.solvers.partial_order.repacking import FillLimits, justified_by_capacity, with_addresses
+from spmilp.solvers.lns.components import Components, ReassignmentSteps, with_unplaced
+from spmilp.solvers.lns.reassignment import Reassigner, Reassignment, snapshot
+from spmilp.solvers.partial_order.context import ScheduleContext, context_of, plan_of
+from spmilp.solvers.partial_order.passes import backward_pass
+from spmilp.solvers.partial_order.repacking import Effort, Repacking
 from spmilp.solvers.partial_order.schedule import PartialOrderSchedule, TimedSchedule
-from spmilp.solvers.partial_order.to_plan import plan_of
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.schedules import listed, packed
@@ -39,6 +38,11 @@ class Setting:
         return None if found is None else with_unplaced(timed.schedule, found, timed.start)
 
 
+def steps_in_whole_memories(context: ScheduleContext, seed: int) -> ReassignmentSteps:
+    clock = Clock(None)
+    return ReassignmentSteps(Repacking(context, clock, Effort(share=1.0)), clock, seed)
+
+
 def _examples(count: int) -> settings:
     return settings(
         max_examples=count,
@@ -48,6 +52,7 @@ def _examples(count: int) -> settings:
     )
 
 
+@pytest.mark.full
 def test_after_moves_of_any_tasks_the_times_are_valid_wherever_there_are_addresses() -> None:
     checked = refused = 0
 
@@ -77,6 +82,7 @@ def test_after_moves_of_any_tasks_the_times_are_valid_wherever_there_are_address
     assert refused >= 50
 
 
+@pytest.mark.full
 def test_no_step_lengthens_a_plan_and_what_is_packed_after_them_is_valid() -> None:
     checked = changed = 0
 
@@ -85,13 +91,13 @@ def test_no_step_lengthens_a_plan_and_what_is_packed_after_them_is_valid() -> No
     def improve(problem: Problem) -> None:
         nonlocal checked, changed
         context, current = context_of(problem, listed(problem))
-        first, fill, clock = current, FillLimits(context), Clock(None)
-        steps = ReassignmentSteps(context, 0)
+        first, work = current, Repacking(context, Clock(None))
+        steps = ReassignmentSteps(work, Clock(None), 0)
         for _ in range(5):
-            found = steps.improve(current, fill.memories(), clock)
+            found = steps.improve(current)
             assert found.makespan <= current.makespan
             current = found
-        addressed = with_addresses(context, current, fill, clock)
+        addressed = work.packed(current)
         if addressed is not None:
             assert check(problem, plan_of(context, addressed)) == ()
             checked += 1
@@ -136,11 +142,10 @@ def _pool(schedule: PartialOrderSchedule, task: int) -> int:
 
 
 def _settled(setting: Setting, timed: TimedSchedule) -> tuple[object, ...]:
-    context, fill, clock = setting.context, FillLimits(setting.context), Clock(None)
-    current = justified_by_capacity(context, timed, fill.memories(), clock)
-    found = with_addresses(context, current, fill, clock)
+    work = Repacking(setting.context, Clock(None))
+    found = work.packed(work.opened(timed))
     assert found is not None
-    built = packed(context, found)
+    built = packed(setting.context, found)
     assert built is not None
     return built.placements, built.residencies, built.transfers
 
@@ -229,18 +234,17 @@ def test_steps_take_tasks_from_a_busy_core_and_never_lengthen_a_plan(
 ) -> None:
     problem, plan = badly_balanced
     context, before = context_of(problem, plan)
-    fill, clock = FillLimits(context), Clock(None)
-    memories = fill.memories()
-    current = justified_by_capacity(context, before, memories, clock)
-    steps, first = ReassignmentSteps(context, 0), current.makespan
+    work = Repacking(context, Clock(None))
+    current = work.opened(before)
+    steps, first = ReassignmentSteps(work, Clock(None), 0), current.makespan
 
     for _ in range(40):
-        found = steps.improve(current, memories, clock)
+        found = steps.improve(current)
         assert found.makespan <= current.makespan
         current = found
 
     assert current.makespan < 0.9 * first
-    settled = with_addresses(context, current, fill, clock)
+    settled = work.packed(current)
     assert settled is not None
     assert check(problem, plan_of(context, settled)) == ()
 
@@ -250,9 +254,9 @@ def test_the_same_seed_leads_to_the_same_schedule(badly_balanced: tuple[Problem,
     found = []
     for _ in range(2):
         context, current = context_of(problem, plan)
-        steps, memories = ReassignmentSteps(context, 3), context.with_capacity(context.usable)
+        steps = steps_in_whole_memories(context, 3)
         for _ in range(5):
-            current = steps.improve(current, memories, Clock(None))
+            current = steps.improve(current)
         found.append(current)
 
     assert found[0].makespan == found[1].makespan
@@ -267,10 +271,10 @@ def test_tasks_without_data_change_cores_too() -> None:
     placements = tuple(Placement(task=n, core=0, start=10 * n, end=10 * n + 10) for n in range(4))
     plan = Plan(placements=placements, claim=claim, solver="by hand")
     context, current = context_of(problem, plan)
-    steps, memories = ReassignmentSteps(context, 0), context.with_capacity(context.usable)
+    steps = steps_in_whole_memories(context, 0)
 
     for _ in range(10):
-        current = steps.improve(current, memories, Clock(None))
+        current = steps.improve(current)
 
     assert current.makespan == 20
 

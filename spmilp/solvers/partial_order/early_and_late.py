@@ -1,4 +1,4 @@
-"""Loads as early as memories allow beside late copies: DRAM works ahead of the tasks."""
+"""Transfers that come late, so that memories hold the least, and loads that come early."""
 
 from typing import NamedTuple
 
@@ -8,21 +8,40 @@ from spmilp.compiled import kernel
 from spmilp.solvers.kernels.records import NEVER, NONE, ONE, Ints
 from spmilp.solvers.kernels.timeline import Timeline, occupy
 from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.forward import capacity_ready, forward_pass, precedence_ready
-from spmilp.solvers.partial_order.late_transfers import with_transfers_late
-from spmilp.solvers.partial_order.profiles import (
+from spmilp.solvers.partial_order.passes import (
+    backward_pass,
+    capacity_ready,
+    forward_pass,
+    precedence_ready,
+)
+from spmilp.solvers.partial_order.schedule import (
+    Memories,
+    PartialOrderSchedule,
+    TimedSchedule,
     earliest_start,
     hold,
     profiles_of_memories,
     profiles_of_resources,
-)
-from spmilp.solvers.partial_order.schedule import (
-    KEEPS_TIME,
-    Memories,
-    PartialOrderSchedule,
-    TimedSchedule,
     taken,
 )
+
+
+def with_transfers_late(context: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
+    """Return a schedule in which what comes to scratchpads comes as late as it can.
+
+    All else keeps its times: tasks, and what is stored in a DRAM. A copy of what another scratchpad
+    holds ends no later than that is held anyway. So nothing is in a scratchpad for longer than
+    before, and offsets are found more often.
+    """
+    schedule = before.schedule
+    moves, source = context.arrivals(schedule)
+    is_load = context.is_dram[schedule.memory[source]]
+    due = before.start + schedule.cycles
+    due[moves] = np.where(is_load, before.makespan, before.lifetimes()[1][source])
+    due = np.minimum(due, before.makespan)
+    # As nothing takes more bytes at any time, the capacity is no matter of times.
+    unlimited = context.with_capacity(np.full(context.usable.size, NEVER))
+    return backward_pass(before, unlimited, due=due)
 
 
 def with_loads_early(
@@ -44,10 +63,9 @@ def with_loads_early(
 
 
 def loads_of(context: ScheduleContext, schedule: PartialOrderSchedule) -> Ints:
-    """Return the transfers out of a DRAM to other memories that may start at another time."""
+    """Return the transfers out of a DRAM to other memories."""
     moves, source = context.arrivals(schedule)
-    is_load = context.is_dram[schedule.memory[source]] & (schedule.fixed[moves] != KEEPS_TIME)
-    found: Ints = moves[is_load]
+    found: Ints = moves[context.is_dram[schedule.memory[source]]]
     return found
 
 

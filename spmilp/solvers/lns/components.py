@@ -7,19 +7,16 @@ import numpy as np
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers, owners_of
-from spmilp.solvers.lns.reassignment.move import (
+from spmilp.solvers.lns.reassignment import (
     Reassigned,
     Reassigner,
     Reassignment,
     Snapshot,
     snapshot,
 )
-from spmilp.solvers.partial_order.backward import backward_pass
-from spmilp.solvers.partial_order.context import ScheduleContext
-from spmilp.solvers.partial_order.forward import forward_pass, forward_pass_by
-from spmilp.solvers.partial_order.repacking import justified_by_capacity
+from spmilp.solvers.partial_order.passes import backward_pass, forward_pass, forward_pass_by
+from spmilp.solvers.partial_order.repacking import Repacking
 from spmilp.solvers.partial_order.schedule import (
-    FREE,
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
@@ -70,8 +67,7 @@ class Components:
         limit
             Bytes of each memory that may be in use.
         """
-        is_free = (late.schedule.cycles > 0) & (late.schedule.fixed == FREE)
-        critical = np.flatnonzero(is_free & (late.start == early))
+        critical = np.flatnonzero((late.schedule.cycles > 0) & (late.start == early))
         for _ in range(count if critical.size else 0):
             tasks = self._component_at(late.schedule, int(self._random.choice(critical)))
             if tasks:
@@ -91,9 +87,7 @@ class Components:
             return
         goes_alone = fitting and self._random.random() >= EXCHANGED
         pool = self._one_of(fitting if goes_alone else others, late, tasks)
-        schedule, count = late.schedule, self._count
-        is_free = (schedule.cycles[:count] > 0) & (schedule.fixed[:count] == FREE)
-        there = np.flatnonzero((pool_of == pool) & is_free)
+        there = np.flatnonzero(pool_of == pool)
         if goes_alone:
             yield (Reassignment(tasks, pool),)
         elif there.size:
@@ -183,25 +177,27 @@ class ReassignmentSteps:
     The plan has to end earlier, or at the same cycle and the busiest resource has less to do.
     """
 
-    def __init__(self, context: ScheduleContext, seed: int) -> None:
-        self._context = context
-        self._reassigner = Reassigner(context)
+    def __init__(self, work: Repacking, clock: Clock, seed: int) -> None:
+        self._work = work
+        self._clock = clock
+        self._reassigner = Reassigner(work.context)
         random = np.random.default_rng(seed)
-        self._components = Components(context.problem, self._reassigner.pools, random)
+        self._components = Components(work.context.problem, self._reassigner.pools, random)
         self._last: tuple[TimedSchedule, Ints, TimedSchedule, TimedSchedule] | None = None
 
-    def improve(self, current: TimedSchedule, memories: Memories, clock: Clock) -> TimedSchedule:
+    def improve(self, current: TimedSchedule) -> TimedSchedule:
         """Try some moves, up to the first that pays; return a schedule that ends no later."""
+        memories = self._work.memories()
         late, early = self._extremes(current, memories)
         if early.makespan < current.makespan:
             return early
         before, limit = snapshot(late), memories.limit
         for choice in self._components.choices(before, early.start, limit, TRIES):
-            if clock.is_over():
+            if self._clock.is_over():
                 break
             found = self._reassigned(before, choice, memories)
             if found is not None and _is_better(found, current):
-                return justified_by_capacity(self._context, found, memories, clock, rounds=1)
+                return self._work.opened(found, rounds=1)
         return current
 
     def _extremes(
