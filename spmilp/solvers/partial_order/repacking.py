@@ -15,6 +15,7 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints
+from spmilp.solvers.kernels.tables import alignment_of
 from spmilp.solvers.partial_order.context import ScheduleContext
 from spmilp.solvers.partial_order.early_and_late import with_loads_early, with_transfers_late
 from spmilp.solvers.partial_order.fewer_transfers import (
