@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.records import NONE
@@ -16,7 +17,16 @@ from tests.solvers.partial_order.test_justification import (
     on_random_problems,
     repacking_of,
 )
+from tests.solvers.random_problems import problems
 from tests.solvers.schedules import listed, scheduled
+
+TIGHT_CHAINS = st.builds(
+    lambda cores, spm, layers, strips: chain(star(cores, spm), layers, strips),
+    cores=st.integers(2, 8),
+    spm=st.integers(1000, 3000),
+    layers=st.integers(2, 4),
+    strips=st.integers(4, 12),
+)
 
 
 def _dram_transfers(context: ScheduleContext, schedule: PartialOrderSchedule) -> int:
@@ -75,5 +85,5 @@ def test_other_activities_keep_their_times_and_what_is_packed_is_valid() -> None
         packings += is_packed_and_valid(work, found)
         return after < before
 
-    assert on_random_problems(claim, 40) >= 15
+    assert on_random_problems(claim, 40, st.one_of(problems(), TIGHT_CHAINS)) >= 15
     assert packings >= 25
