@@ -4,17 +4,15 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from secrets import token_hex
 
 from spmilp import amounts
-from spmilp.commit import finish, place_of, replace_together, try_to_write
 from spmilp.errors import FileError
 
-READS = 100
-"""Attempts to read files of one moment, while others write them."""
+STAGED = ".spmilp-staged-"
+"""How names begin of files that are not complete yet."""
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -23,31 +21,14 @@ def read_bytes(path: Path | str) -> bytes:
     Raises
     ------
     FileError
-        If the file is missing, a folder or unreadable.
+        If the file is missing, a folder, a device or unreadable.
     """
-    (content,) = read_together([Path(path)])
-    return content
-
-
-def read_together(paths: Sequence[Path]) -> list[bytes]:
-    """Return the bytes of files as they were at one moment, whoever writes them meanwhile.
-
-    What :func:`write_together` could not finish is finished first, where that can be done.
-
-    Raises
-    ------
-    FileError
-        If one is missing, a folder or unreadable.
-    """
-    for folder in {path.parent for path in paths}:
-        with suppress(OSError, ValueError):
-            finish(folder)
-    for _ in range(READS):
-        with ExitStack() as opened:
-            files = [opened.enter_context(_opened(path)) for path in paths]
-            if all(map(_is_still_at, files, paths)):
-                return [_content(path, file) for path, file in zip(paths, files, strict=True)]
-    raise FileError(f"{paths[0]}: cannot be read: another process writes it again and again")
+    try:
+        if is_device(Path(path)):
+            raise FileError(f"{path}: cannot be read: it is a device")
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
 
 
 def write_atomically(path: Path | str, content: str | bytes) -> None:
@@ -65,29 +46,36 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[Path, ...]:
-    """Write files of a folder by their names, all of them or none, and return their paths.
+    """Write files of a folder by their names, and return their paths.
 
-    Whatever ends the process, :func:`read_together` finds all of the new ones or all of the old
-    ones. See :mod:`spmilp.commit`.
+    All of them are complete on the disk before the first one gets its name; then they get their
+    names in the given order. A process that is killed in between leaves the first ones new and the
+    others old, each as a whole.
 
     Raises
     ------
     FileError
-        If one of them cannot be written.
+        If one of them cannot be written; then the folder holds what it held.
     """
     targets = tuple(folder / name for name in contents)
     where = targets[0] if len(targets) == 1 else folder
+    staged = [folder / f"{STAGED}{token_hex(8)}" for _ in targets]
     try:
         _refuse_what_is_no_file(targets)
-        replace_together(
-            folder,
-            {
-                name: content.encode() if isinstance(content, str) else content
-                for name, content in contents.items()
-            },
-        )
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in zip(staged, contents.values(), strict=True):
+            with path.open("xb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, target in zip(staged, targets, strict=True):
+            path.replace(target)
     except (OSError, ValueError) as error:
         raise FileError(f"{where}: cannot be written: {_reason(error)}") from error
+    finally:
+        for path in staged:
+            if os.path.lexists(path):
+                path.unlink()
     return targets
 
 
@@ -108,8 +96,10 @@ def require_room(folder: Path, names: Iterable[str] = (), size: int = 0) -> None
     """
     try:
         _refuse_what_is_no_file(folder / name for name in names)
-        try_to_write(folder)
         place = next(each for each in (folder, *folder.parents) if each.exists())
+        tried = place / f"{STAGED}{token_hex(8)}"
+        tried.write_bytes(b"")
+        tried.unlink()
         free = shutil.disk_usage(place).free
     except (OSError, ValueError) as error:
         raise FileError(f"{folder}: cannot be written: {_reason(error)}") from error
@@ -132,26 +122,6 @@ def sha256_of(what: Path | str | bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _opened(path: Path) -> BinaryIO:
-    if is_device(path):
-        raise FileError(f"{path}: cannot be read: it is a device")
-    try:
-        try:
-            return place_of(path).open("rb")
-        except FileNotFoundError:  # perhaps moved to its place just now
-            return path.open("rb")
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
-
-
-def _refuse_what_is_no_file(targets: Iterable[Path]) -> None:
-    for target in targets:
-        if target.exists() and not target.is_file():
-            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
-            what = "Is a directory" if target.is_dir() else "is no ordinary file"
-            raise FileError(f"{target}: cannot be written: {what}")
-
-
 def is_device(path: Path) -> bool:
     """Whether a path leads to a device, which may have no end."""
     try:
@@ -161,19 +131,12 @@ def is_device(path: Path) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
-def _is_still_at(file: BinaryIO, path: Path) -> bool:
-    """Whether a path still leads to the file that was opened by it."""
-    try:
-        return os.path.samestat(place_of(path).stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
-
-
-def _content(path: Path, file: BinaryIO) -> bytes:
-    try:
-        return file.read()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {_reason(error)}") from error
+def _refuse_what_is_no_file(targets: Iterable[Path]) -> None:
+    for target in targets:
+        if target.exists() and not target.is_file():
+            # Renaming onto /dev/null or a pipe would put an ordinary file in its place.
+            what = "Is a directory" if target.is_dir() else "is no ordinary file"
+            raise FileError(f"{target}: cannot be written: {what}")
 
 
 def _reason(error: Exception) -> str:

@@ -6,29 +6,57 @@ are for people.
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-Bytes: TypeAlias = int
-Cycles: TypeAlias = int
-Femtojoules: TypeAlias = int
+from msgspec import Meta
 
-MemoryIdx: TypeAlias = int
-CoreIdx: TypeAlias = int
-KindIdx: TypeAlias = int
-LinkIdx: TypeAlias = int
-EngineIdx: TypeAlias = int
-TensorIdx: TypeAlias = int
-BufferIdx: TypeAlias = int
-SliceIdx: TypeAlias = int
-TaskIdx: TypeAlias = int
-ResidencyIdx: TypeAlias = int
-TransferIdx: TypeAlias = int
+LARGEST = 2**48
+"""No count of bytes or cycles in a file is larger: sums of many stay within 64 bits."""
 
-Extents: TypeAlias = tuple[int, ...]
+LARGEST_TOTAL = 2**63 - 1
+"""Of energies in femtojoules and of sums, so that every reader can take 64 bits."""
+
+MOST_AXES = 32
+"""No tensor of ONNX operators has so many; keeps what a hostile file makes us print short."""
+
+Amount: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST)]
+Coordinate: TypeAlias = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+Total: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_TOTAL)]
+"""Numbers, with the bounds that readers of files keep them in; to all others they are ``int``."""
+
+WideNumber: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=LARGEST_TOTAL)]
+"""Any number of 64 bits, such as a bound."""
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1)]
+
+Bytes: TypeAlias = Amount
+Cycles: TypeAlias = Amount
+Femtojoules: TypeAlias = Total
+
+MemoryIdx: TypeAlias = Amount
+CoreIdx: TypeAlias = Amount
+KindIdx: TypeAlias = Amount
+LinkIdx: TypeAlias = Amount
+EngineIdx: TypeAlias = Amount
+TensorIdx: TypeAlias = Amount
+BufferIdx: TypeAlias = Amount
+SliceIdx: TypeAlias = Amount
+TaskIdx: TypeAlias = Amount
+ResidencyIdx: TypeAlias = Amount
+TransferIdx: TypeAlias = Amount
+
+Extents: TypeAlias = Annotated[tuple[Count, ...], Meta(max_length=MOST_AXES)]
 """Elements along each axis."""
 
-Box: TypeAlias = tuple[tuple[int, int], ...]
-"""A half-open interval ``(start, stop)`` of elements along each axis."""
+Corner: TypeAlias = Annotated[tuple[Amount, ...], Meta(max_length=MOST_AXES)]
+"""An element: its position along each axis."""
+
+Interval: TypeAlias = tuple[Coordinate, Coordinate]
+"""Elements ``[start, stop)`` of one axis."""
+
+Box: TypeAlias = Annotated[tuple[Interval, ...], Meta(max_length=MOST_AXES)]
+"""A half-open interval of elements along each axis."""
 
 
 def align_up(value: int, alignment: int) -> int:

@@ -30,7 +30,6 @@ from typing import Any
 
 from benchmarks.robustness.commands import WEIGHTS, Verb, all_verbs, started_with, timed
 from benchmarks.robustness.options import parser_for
-from spmilp.commit import finish
 from spmilp.files import write_atomically
 
 DOCUMENTED = {0, 2, 3, 4, 5, 6, 7, 8, 130, 141, 143}
@@ -114,7 +113,6 @@ def judged(kind: str, verb: Verb, folder: Path, process: "subprocess.Popen[bytes
     if b"Traceback" in err:
         wrong.append("a traceback")
     try:
-        finish(folder)
         left = verb.state(folder)
     except Exception as error:
         left = f"lost: {type(error).__name__}: {error}"

@@ -96,7 +96,7 @@ def solve(
     """
     from spmilp import pipeline, watch
     from spmilp.files import require_room
-    from spmilp.problem.documents import collector_paused
+    from spmilp.formats import collector_paused
     from spmilp.result import write_outputs
 
     if as_json and json_lines:

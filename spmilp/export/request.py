@@ -9,11 +9,11 @@ from spmilp.errors import ArgumentError
 from spmilp.export.formats import FORMATS, Exported, export
 from spmilp.export.subject import Profile, Subject, stamp_of
 from spmilp.files import read_bytes
+from spmilp.formats import collector_paused
 from spmilp.frontend.load import load_network_of
 from spmilp.machine.controllers import CONTROLLERS
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.plan import Plan
-from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 
 ALL = "all"

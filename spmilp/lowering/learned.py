@@ -5,18 +5,17 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import exp, log2
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
-from pydantic import Field
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of, write_atomically
-from spmilp.machine.fields import LARGEST, Amount, FileModel
+from spmilp.formats import read_document, refuse_odd_fields
 from spmilp.machine.machine import CoreKind, MacArray, Machine
-from spmilp.problem.documents import read_document
-from spmilp.units import Cycles
+from spmilp.units import LARGEST, Amount, Cycles
 
 LOOPS = ("B", "G", "K", "C", "Y", "X", "R", "S")
 FEATURES = ("rule", "macs", "vector", *LOOPS)
@@ -285,46 +284,15 @@ FORMAT, VERSION = "spmilp-cost-model", "1.0"
 MOST_BYTES = 1 << 26
 """Of a model's file."""
 
-Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
-
-class _Trees(FileModel):
-    roots: tuple[Amount, ...]
-    feature: tuple[int, ...]
-    threshold: tuple[Finite, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
-    value: tuple[Finite, ...]
-
-
-class _Quality(FileModel):
-    error: Finite
-    rank: Finite
-
-
-class _Family(FileModel):
-    kind: str
-    operator: str
-    dtype: str
-    rows: Amount
-    low: tuple[Finite, ...]
-    high: tuple[Finite, ...]
-    offset: Finite
-    trees: _Trees
-    scores: tuple[Finite, ...]
-    logs: tuple[Finite, ...]
-    learned: _Quality
-    by_rule: _Quality
-
-
-class _Model(FileModel):
+class _File(Struct, frozen=True):
     format: str
     format_version: str
     objective: Literal["error", "rank"]
     seed: Amount
     measured: str
     kinds: tuple[tuple[str, str], ...]
-    families: tuple[_Family, ...]
+    families: tuple[FamilyModel, ...]
 
 
 def write_cost_model(model: CostModel, path: Path | str) -> None:
@@ -352,24 +320,13 @@ def read_cost_model(path: Path | str) -> tuple[CostModel, str]:
             f"{path}: has {Path(path).stat().st_size} B, more than the {MOST_BYTES} B of any model"
         )
     data = read_bytes(path)
-    given = read_document(path, data, _Model, FORMAT, VERSION)
-    try:
-        families = tuple(map(_family, given.families))
-    except ValueError as error:
-        raise FileError(f"{path}: {error}") from error
+    given = read_document(path, data, _File, FORMAT, VERSION)
+    refuse_odd_fields(path, data, _File, tolerant=given.format_version != VERSION)
     model = CostModel(
         objective=given.objective,
         seed=given.seed,
         measured=given.measured,
         kinds=given.kinds,
-        families=families,
+        families=given.families,
     )
     return model, sha256_of(data)
-
-
-def _family(given: _Family) -> FamilyModel:
-    plain = dict(given)
-    plain["trees"] = Trees(**dict(given.trees))
-    plain["learned"] = Quality(**dict(given.learned))
-    plain["by_rule"] = Quality(**dict(given.by_rule))
-    return FamilyModel(**plain)

@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from spmilp.errors import SpmilpError
+from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.family import Work
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
@@ -24,7 +25,6 @@ from spmilp.lowering.storage import (
 )
 from spmilp.lowering.tiling import Grid, Interval, TileGrid, Tiling, box_name, tile_grid
 from spmilp.machine.machine import Machine
-from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import BufferKind, Problem, Task, Tile
 from spmilp.units import Box, BufferIdx, Cycles, Femtojoules, SliceIdx

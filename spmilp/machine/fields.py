@@ -1,8 +1,6 @@
 """YAML to plain data, numbers in files, and messages when a file breaks its format's rules."""
 
-import re
 from collections.abc import Hashable, Sequence
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
@@ -18,20 +16,15 @@ from pydantic import (
 )
 
 from spmilp.errors import FileError
-
-LARGEST = 2**48
-"""No count of bytes or cycles in a file is larger: sums of many stay within 64 bits."""
-
-LARGEST_DENOMINATOR = 1000
-"""Rates with larger denominators would blow up the integers that solvers scale them to."""
+from spmilp.formats import near_matches as near_matches
+from spmilp.formats import ratio_from
+from spmilp.units import LARGEST as LARGEST
 
 MOST_LINES = 12
 """Errors of one file that are listed; the others are counted."""
 
 MOST_NODES = 1_000_000
 """Values of a YAML file with its aliases written out."""
-
-_RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
 
 
 def rate_from(value: object) -> Fraction:
@@ -46,28 +39,6 @@ def rate_from(value: object) -> Fraction:
     if rate == 0:
         raise ValueError("expected a number > 0")
     return rate
-
-
-def ratio_from(value: object) -> Fraction:
-    """Return a rate that may be zero.
-
-    Raises
-    ------
-    ValueError
-        If the value is no number, negative, or not of a denominator that solvers can scale.
-    """
-    written = repr(value) if isinstance(value, int | float) else value
-    if not isinstance(written, str) or isinstance(value, bool) or not _RATE.fullmatch(written):
-        raise ValueError('expected a positive number such as 8, 23.5 or "47/2"')
-    ratio = Fraction(written)
-    if ratio > LARGEST:
-        raise ValueError(f"expected a number of at most {LARGEST}")
-    if ratio.denominator > LARGEST_DENOMINATOR:
-        raise ValueError(
-            f"expected a fraction whose denominator is at most {LARGEST_DENOMINATOR}, "
-            f"{ratio.denominator} is too fine"
-        )
-    return ratio
 
 
 def _shown(rate: Fraction) -> str:
@@ -132,12 +103,6 @@ def _first_causes(details: Sequence[Any]) -> list[Any]:
             for place in places
         )
     ]
-
-
-def near_matches(name: str, known: Sequence[str]) -> str:
-    """Return ``"; did you mean a or b?"``, or nothing when no known name is near."""
-    near = get_close_matches(name, known, n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def field_names(model: type[BaseModel], place: Sequence[str | int] = ()) -> tuple[str, ...]:

@@ -9,14 +9,17 @@ from typing import Protocol
 from spmilp.machine.controllers import CONTROLLERS
 from spmilp.made_once import Made
 from spmilp.units import (
+    Amount,
     Bytes,
+    Coordinate,
     CoreIdx,
+    Count,
     Cycles,
     EngineIdx,
-    Femtojoules,
     KindIdx,
     LinkIdx,
     MemoryIdx,
+    Name,
     indices_are_positions,
 )
 
@@ -67,13 +70,13 @@ class Memory:
     """
 
     index: MemoryIdx
-    name: str
+    name: Name
     kind: MemoryKind
-    size: Bytes | None
-    alignment: Bytes = 1
+    size: Count | None
+    alignment: Count = 1
     reserved: tuple[ByteRange, ...] = ()
-    banks: int | None = None
-    energy_per_byte: Femtojoules | None = None
+    banks: Count | None = None
+    energy_per_byte: Amount | None = None
 
     def __post_init__(self) -> None:
         if self.size is None and self.kind is not MemoryKind.DRAM:
@@ -113,8 +116,8 @@ class MacArray:
         ``size`` leaves multipliers idle; an empty tuple is one MAC per cycle.
     """
 
-    dtype: str
-    unroll: tuple[tuple[str, int], ...]
+    dtype: Name
+    unroll: tuple[tuple[Name, Count], ...]
 
 
 class MeasuredCycles(Protocol):
@@ -168,12 +171,12 @@ class CoreKind:
     """
 
     index: KindIdx
-    name: str
+    name: Name
     arrays: tuple[MacArray, ...] = ()
-    lanes: tuple[tuple[str, int], ...] = ()
+    lanes: tuple[tuple[Name, Count], ...] = ()
     launch: Cycles = 0
-    operators: frozenset[str] | None = None
-    mac_energy: tuple[tuple[str, Femtojoules], ...] = ()
+    operators: frozenset[Name] | None = None
+    mac_energy: tuple[tuple[Name, Amount], ...] = ()
     measured: MeasuredCycles | None = field(default=None, compare=False, repr=False)
 
 
@@ -182,10 +185,10 @@ class Core:
     """A core: its kind, the memory its tasks work in, and where it lies on the chip."""
 
     index: CoreIdx
-    name: str
+    name: Name
     kind: KindIdx
     memory: MemoryIdx
-    position: tuple[int, int] | None = None
+    position: tuple[Coordinate, Coordinate] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,11 +206,11 @@ class Link:
     """
 
     index: LinkIdx
-    source: str
-    target: str
+    source: Name
+    target: Name
     rate: Fraction
     latency: Cycles = 0
-    energy_per_byte: Femtojoules | None = None
+    energy_per_byte: Amount | None = None
 
     def __post_init__(self) -> None:
         if self.source == self.target:
@@ -255,19 +258,19 @@ class Engine:
     """
 
     index: EngineIdx
-    name: str
+    name: Name
     owner: MemoryIdx | None
     reaches: tuple[MemoryIdx, ...] | None = None
     loads: bool = True
     stores: bool = True
-    channels: int = 1
+    channels: Count = 1
     setup: Cycles = 0
     rate: Fraction
-    longest: Bytes | None = None
-    dimensions: int | None = None
-    congruence: Bytes = 1
+    longest: Count | None = None
+    dimensions: Count | None = None
+    congruence: Count = 1
     multicast: bool = False
-    descriptors: int | None = None
+    descriptors: Count | None = None
     controller: str | None = None
 
     def __post_init__(self) -> None:
@@ -313,7 +316,7 @@ class RemoteReads:
     """
 
     cycles_per_byte_hop: Fraction
-    longest_route: int | None = None
+    longest_route: Count | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,19 +349,19 @@ class Machine:
         If an index is not a position, a name occurs twice, or a reference leads nowhere.
     """
 
-    name: str
+    name: Name
     description: str = ""
-    frequency: int | None = None
+    frequency: Count | None = None
     memories: tuple[Memory, ...]
     kinds: tuple[CoreKind, ...]
     cores: tuple[Core, ...]
     links: tuple[Link, ...] = ()
     engines: tuple[Engine, ...] = ()
     routing: Routing = Routing.SHORTEST
-    positions: tuple[tuple[str, tuple[int, int]], ...] = ()
+    positions: tuple[tuple[Name, tuple[Coordinate, Coordinate]], ...] = ()
     remote: RemoteReads | None = None
-    events: int | None = None
-    event_maximum: int | None = None
+    events: Count | None = None
+    event_maximum: Count | None = None
     unverified: tuple[str, ...] = ()
     made: Made = field(default_factory=Made, init=False, repr=False, compare=False)
 

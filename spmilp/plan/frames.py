@@ -4,10 +4,11 @@ Bytes and cycles are integers; intervals are half-open. Columns of names stand b
 indices.
 """
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from spmilp.plan import derived
-from spmilp.plan.ends import End, Ends
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.live_bytes import live_bytes
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 
@@ -36,6 +37,9 @@ MEMORIES = (
     "utilisation",
 )
 
+_LEVEL = {MemoryKind.DRAM: 0, MemoryKind.SHARED: 1, MemoryKind.SPM: 2}
+"""How near to the cores: data that comes nearer is loaded, data that goes away stored."""
+
 
 def task_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the tasks: where and when they run, and what the model calls them."""
@@ -50,8 +54,7 @@ def residency_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 
 def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
-    ends = Ends(problem, plan)
-    rows = [_transfer(problem, move, ends.of(move)) for move in plan.transfers]
+    rows = [_transfer(problem, plan, move) for move in plan.transfers]
     return _frame(rows, TRANSFERS)
 
 
@@ -62,11 +65,24 @@ def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     bound on it. Cores that share a memory have the same. ``capacity`` is missing without limit.
     """
     makespan = plan.claim.makespan
+    memories = _memories(problem, plan)
+    tasks: Counter[int] = Counter()
+    busy: Counter[int] = Counter()
+    for placement in plan.placements:
+        tasks[placement.core] += 1
+        busy[placement.core] += placement.end - placement.start
     rows = []
-    for core in derived.of_cores(problem, plan):
-        share = core["busy"] / makespan if makespan else 0.0
-        fields = {**core, "core": core["index"], "utilisation": share}
-        rows.append(tuple(fields.get(name) for name in CORES))
+    for core in problem.machine.cores:
+        own = {
+            "core": core.index,
+            "name": core.name,
+            "memory_name": memories[core.memory]["name"],
+            "tasks": tasks[core.index],
+            "busy": busy[core.index],
+            "utilisation": busy[core.index] / makespan if makespan else 0.0,
+        }
+        fields = memories[core.memory] | own
+        rows.append(tuple(fields[name] for name in CORES))
     return _frame(rows, CORES).astype({"capacity": "Int64"})
 
 
@@ -76,7 +92,7 @@ def memory_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     ``utilisation`` is ``peak / capacity``, 0 to 1; missing without limit, as ``capacity`` is.
     """
     rows = []
-    for use in derived.of_memories(problem, plan):
+    for use in _memories(problem, plan):
         size = use["capacity"]
         fields = {**use, "utilisation": use["peak"] / size if size else None}
         rows.append(tuple(fields[name] for name in MEMORIES))
@@ -100,8 +116,32 @@ def _task(problem: Problem, placement: Placement) -> tuple[Any, ...]:
     )
 
 
+def _memories(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
+    """Return how each memory is used; ``capacity`` is ``None`` without limit."""
+    machine = problem.machine
+    residencies: list[list[Residency]] = [[] for _ in machine.memories]
+    for residency in plan.residencies:
+        residencies[residency.memory].append(residency)
+    return [
+        {
+            "memory": memory.index,
+            "name": memory.name,
+            "kind": memory.kind.value,
+            "residencies": len(here),
+            "peak": max((residency.offset + residency.bytes for residency in here), default=0),
+            "live_peak": max(live_bytes(here)[1], default=0),
+            "reserved": sum(taken.end - taken.start for taken in memory.reserved),
+            "capacity": memory.size,
+        }
+        for memory, here in zip(machine.memories, residencies, strict=True)
+    ]
+
+
 def _residency(problem: Problem, residency: Residency) -> tuple[Any, ...]:
-    names = derived.of_content(problem, residency.slice)
+    name, kind = None, "scratch"
+    if residency.slice is not None:
+        buffer = problem.buffers[problem.slices[residency.slice].buffer]
+        name, kind = buffer.name, buffer.kind.value
     filler = None
     if residency.filled_by_task is not None:
         filler = f"task {residency.filled_by_task}"
@@ -110,10 +150,10 @@ def _residency(problem: Problem, residency: Residency) -> tuple[Any, ...]:
     return (
         residency.index,
         residency.slice,
-        names.get("name"),
-        names["kind"],
+        name,
+        kind,
         residency.memory,
-        derived.of_memory(problem, residency.memory)["memory_name"],
+        problem.machine.memories[residency.memory].name,
         residency.offset,
         residency.bytes,
         residency.start,
@@ -122,22 +162,24 @@ def _residency(problem: Problem, residency: Residency) -> tuple[Any, ...]:
     )
 
 
-def _transfer(problem: Problem, move: Transfer, ends: tuple[End, ...]) -> tuple[Any, ...]:
-    memories = problem.machine.memories
-    source, *others = [memories[end.memory].name for end in ends]
-    moved = derived.of_content(problem, move.slice)
+def _transfer(problem: Problem, plan: Plan, move: Transfer) -> tuple[Any, ...]:
+    machine = problem.machine
+    ends = (move.source, *move.destinations)
+    source, *others = (machine.memories[plan.residencies[end].memory] for end in ends)
+    part = problem.slices[move.slice]
+    nearer = _LEVEL[others[0].kind] - _LEVEL[source.kind]
     return (
         move.index,
         move.slice,
-        moved["name"],
-        derived.direction(problem, ends[0].memory, ends[1].memory),
+        problem.buffers[part.buffer].name,
+        "move" if nearer == 0 else "load" if nearer > 0 else "store",
         move.engine,
-        derived.of_engine(problem, move.engine)["engine_name"],
+        machine.engines[move.engine].name,
         move.channel,
-        source,
-        "+".join(others),
+        source.name,
+        "+".join(memory.name for memory in others),
         len(others),
-        moved["bytes"],
+        part.bytes,
         move.start,
         move.end,
         move.end - move.start,

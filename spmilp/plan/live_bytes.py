@@ -15,6 +15,8 @@ def live_bytes(residencies: Iterable[Residency]) -> tuple[list[Cycles], list[Byt
     """
     events = []
     for residency in residencies:
+        if residency.start >= residency.end:
+            continue
         events.append((residency.start, True, residency.offset, residency.bytes))
         events.append((residency.end, False, residency.offset, residency.bytes))
     events.sort()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from spmilp.units import (
     Bytes,
     CoreIdx,
+    Count,
     Cycles,
     EngineIdx,
     Femtojoules,
@@ -61,12 +62,12 @@ class Residency:
     """
 
     index: ResidencyIdx
-    slice: SliceIdx | None
+    slice: SliceIdx | None = None
     memory: MemoryIdx
     offset: Bytes
-    bytes: Bytes
+    bytes: Count
     start: Cycles
-    end: Cycles
+    end: Count
     filled_by_task: TaskIdx | None = None
     filled_by_transfer: TransferIdx | None = None
 

@@ -1,32 +1,112 @@
 """Writes ``plan.json``, alone or with its problem."""
 
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from msgspec import Struct
 
 from spmilp.files import require_room, sha256_of, write_atomically, write_together
-from spmilp.machine.fields import what_is_wrong
-from spmilp.plan import derived
-from spmilp.plan.model import FORMAT, VERSION, PlanModel
-from spmilp.plan.plan import Placement, Plan
-from spmilp.plan.rows import residency_lines, transfer_lines
-from spmilp.problem.documents import Lines, Rows, as_bytes, collector_paused, row
-from spmilp.problem.objective import Quantity
+from spmilp.formats import collector_paused, decoded, encoded, plain
+from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
+from spmilp.problem.write import problem_bytes
 from spmilp.problem.write import problem_sha256 as hash_of_problem
-from spmilp.problem.write import problem_text
+from spmilp.units import (
+    Amount,
+    Count,
+    Cycles,
+    EngineIdx,
+    LinkIdx,
+    ResidencyIdx,
+    SliceIdx,
+    Total,
+    TransferIdx,
+    WideNumber,
+)
 from spmilp.version import __version__
 
 PROBLEM_FILE = "problem.json"
 PLAN_FILE = "plan.json"
 
+FORMAT = "spmilp-plan"
+VERSION = "1.1"
+
 TRANSFERS_PER_SLICE = 5
-BYTES_PER_TRANSFER = 640
+BYTES_PER_TRANSFER = 350
 """In ``plan.json``, with the residencies that it fills."""
 BYTES_PER_ROW = 210
 """In ``problem.json``, of a slice or a task."""
+
+
+class Meta(Struct, frozen=True):
+    """Origin of the plan; only ``problem_sha256`` is read."""
+
+    tool: str | None = None
+    tool_version: str | None = None
+    problem: str | None = None
+    machine: str | None = None
+    model_sha256: str | None = None
+    machine_sha256: str | None = None
+    problem_sha256: str = ""
+
+
+class Solve(Struct, frozen=True, kw_only=True):
+    """Claims of the solver about its plan."""
+
+    solver: str
+    options: tuple[tuple[str, str], ...] = ()
+    bound: WideNumber
+    bound_source: str
+    makespan: Total
+    dram_traffic: Total
+    energy: Total
+    peak_spm: Total
+
+
+class TensorRow(Struct, frozen=True):
+    """The address of a DRAM tensor, in bytes."""
+
+    index: Amount
+    address: Amount
+
+
+class TaskRow(Struct, frozen=True, kw_only=True):
+    """A task on a core, ``cycles`` long; the residencies of its operands, results and scratch."""
+
+    index: Amount
+    core: Amount
+    start: Cycles
+    cycles: Count
+    reads: tuple[ResidencyIdx, ...] = ()
+    writes: tuple[ResidencyIdx, ...] = ()
+    scratch: ResidencyIdx | None = None
+
+
+class TransferRow(Struct, frozen=True, kw_only=True):
+    """A DMA move, ``cycles`` long; ``source`` and ``destinations`` are residencies."""
+
+    index: TransferIdx
+    slice: SliceIdx
+    engine: EngineIdx
+    channel: Amount
+    start: Cycles
+    cycles: Count
+    source: ResidencyIdx
+    destinations: tuple[ResidencyIdx, ...]
+    route: tuple[LinkIdx, ...]
+
+
+class PlanFile(Struct, frozen=True, kw_only=True):
+    """The content of ``plan.json``; ``docs/format.md`` explains it."""
+
+    format: str
+    format_version: str
+    meta: Meta
+    solve: Solve
+    tensors: tuple[TensorRow, ...]
+    tasks: tuple[TaskRow, ...]
+    residencies: tuple[Residency, ...]
+    transfers: tuple[TransferRow, ...]
 
 
 def write_plan(
@@ -52,7 +132,10 @@ def write_plan(
 
 
 def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
-    """Write ``problem.json`` and ``plan.json`` into a folder, both or none; return their paths.
+    """Write ``problem.json`` and then ``plan.json`` into a folder; return their paths.
+
+    The plan names the problem's file by its SHA-256. So if the process ends between the two, the
+    plan that was there before is not taken for one of the new problem.
 
     Raises
     ------
@@ -61,13 +144,11 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
     FileError
         If the folder cannot be written.
     """
-    problem_file = problem_text(problem).encode()
+    problem_file = problem_bytes(problem)
     plan_file = plan_bytes(plan, problem, sha256_of(problem_file))
     names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
-    problem_path, plan_path = write_together(
-        folder, dict(zip(names, (problem_file, plan_file), strict=True))
-    )
-    return problem_path, plan_path
+    paths = write_together(folder, dict(zip(names, (problem_file, plan_file), strict=True)))
+    return paths[0], paths[1]
 
 
 def room_for_pair(problem: Problem, folder: Path) -> None:
@@ -112,102 +193,63 @@ def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes
             f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "
             f"{sha256}"
         )
-    try:
-        return as_bytes(plan_document(plan, problem, sha256), PlanModel)
-    except ValidationError as error:
-        raise ValueError(f"plan of {problem.name}: {what_is_wrong(error, PlanModel)}") from error
-
-
-def plan_document(plan: Plan, problem: Problem, sha256: str) -> dict[str, Any]:
-    """Return the fields of ``plan.json``, the derived ones included."""
-    return {
-        "format": FORMAT,
-        "format_version": VERSION,
-        "meta": _meta(problem, sha256),
-        "solve": _solve(plan, problem),
-        "tensors": _tensors(plan, problem),
-        "tasks": Rows(lambda placement: _task(problem, placement), plan.placements),
-        "residencies": _residencies(problem, plan),
-        "transfers": _transfers(problem, plan),
-        "cores": derived.of_cores(problem, plan),
-    }
-
-
-def _meta(problem: Problem, sha256: str) -> dict[str, Any]:
     sources = dict(problem.sources)
-    return {
+    meta = {
         "tool": "spmilp",
         "tool_version": __version__,
         "problem": problem.name,
         "machine": problem.machine.name,
-        **row(model_sha256=sources.get("model"), machine_sha256=sources.get("machine")),
+        "model_sha256": sources.get("model"),
+        "machine_sha256": sources.get("machine"),
         "problem_sha256": sha256,
     }
-
-
-def _solve(plan: Plan, problem: Problem) -> dict[str, Any]:
-    claim = plan.claim
-    value = {
-        Quantity.MAKESPAN: claim.makespan,
-        Quantity.DRAM_TRAFFIC: claim.dram_traffic,
-        Quantity.ENERGY: claim.energy,
-        Quantity.PEAK_SPM: claim.peak_spm,
-    }[problem.objective.first]
-    return {
-        "solver": plan.solver,
-        "options": plan.options,
-        "objective": problem.objective.first.value,
-        "value": value,
-        "bound": claim.bound,
-        "bound_source": claim.bound_source,
-        "gap": (value - claim.bound) / value if value > 0 else 0.0,
-        "makespan": claim.makespan,
-        "dram_traffic": claim.dram_traffic,
-        "energy": claim.energy,
-        "peak_spm": claim.peak_spm,
-    }
-
-
-def _tensors(plan: Plan, problem: Problem) -> list[dict[str, Any]]:
-    rows = []
-    for index, address in enumerate(plan.tensors):
-        fields: dict[str, Any] = {"index": index}
-        if index < len(problem.tensors):
-            tensor = problem.tensors[index]
-            fields |= {
-                "name": tensor.name,
-                "memory": tensor.memory,
-                "memory_name": problem.machine.memories[tensor.memory].name,
-                "bytes": tensor.bytes,
+    try:
+        content = encoded(
+            {
+                "format": FORMAT,
+                "format_version": VERSION,
+                "meta": {name: value for name, value in meta.items() if value is not None},
+                "solve": {"solver": plan.solver, "options": plan.options, **plain(plan.claim, ())},
+                "tensors": [
+                    {"index": index, "address": address}
+                    for index, address in enumerate(plan.tensors)
+                ],
+                "tasks": list(map(_task, plan.placements)),
+                "residencies": list(map(plain, plan.residencies)),
+                "transfers": list(map(_transfer, plan.transfers)),
             }
-        rows.append(fields | {"address": address})
-    return rows
+        )
+        decoded(content, PlanFile)
+    except ValueError as error:
+        raise ValueError(f"plan of {problem.name}: {error}") from error
+    return content
 
 
-def _task(problem: Problem, placement: Placement) -> dict[str, Any]:
-    names = derived.of_task(problem, placement)
-    return row(
-        index=placement.task,
-        name=names.get("name"),
-        core=placement.core,
-        core_name=names.get("core_name"),
-        start=placement.start,
-        cycles=placement.end - placement.start,
-        reads=placement.reads,
-        writes=placement.writes,
-        scratch=placement.scratch,
-    )
+def _task(placement: Placement) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "index": placement.task,
+        "core": placement.core,
+        "start": placement.start,
+        "cycles": placement.end - placement.start,
+    }
+    if placement.reads:
+        fields["reads"] = placement.reads
+    if placement.writes:
+        fields["writes"] = placement.writes
+    if placement.scratch is not None:
+        fields["scratch"] = placement.scratch
+    return fields
 
 
-def _residencies(problem: Problem, plan: Plan) -> Lines:
-    fields = ("index", "slice", "memory", "offset", "bytes", "start", "end")
-    fillers = ("filled_by_task", "filled_by_transfer")
-    columns = {name: list(map(attrgetter(name), plan.residencies)) for name in (*fields, *fillers)}
-    return Lines(residency_lines(problem, plan), columns)
-
-
-def _transfers(problem: Problem, plan: Plan) -> Lines:
-    fields = ("index", "slice", "engine", "channel", "start", "source", "destinations", "route")
-    columns = {name: list(map(attrgetter(name), plan.transfers)) for name in fields}
-    columns["cycles"] = [move.end - move.start for move in plan.transfers]
-    return Lines(transfer_lines(problem, plan), columns)
+def _transfer(move: Transfer) -> dict[str, Any]:
+    return {
+        "index": move.index,
+        "slice": move.slice,
+        "engine": move.engine,
+        "channel": move.channel,
+        "start": move.start,
+        "cycles": move.end - move.start,
+        "source": move.source,
+        "destinations": move.destinations,
+        "route": move.route,
+    }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from spmilp.units import BufferIdx, Bytes, CoreIdx, Cycles, MemoryIdx, TaskIdx
+from spmilp.units import BufferIdx, Bytes, CoreIdx, Count, Cycles, MemoryIdx, TaskIdx
 
 
 class PinKind(StrEnum):
@@ -37,7 +37,7 @@ class TaskPin:
     task: TaskIdx
     cores: tuple[CoreIdx, ...] = ()
     not_before: Cycles = 0
-    not_after: Cycles | None = None
+    not_after: Count | None = None
 
     def __post_init__(self) -> None:
         _ascends(f"pin of task {self.task}: cores", self.cores)

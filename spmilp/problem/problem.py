@@ -14,9 +14,11 @@ from spmilp.units import (
     Box,
     BufferIdx,
     Bytes,
-    Cycles,
+    Corner,
+    Count,
     Extents,
     Femtojoules,
+    Interval,
     MemoryIdx,
     SliceIdx,
     TaskIdx,
@@ -57,8 +59,8 @@ class Tile:
 
     of: str
     box: Box
-    axes: tuple[int, ...] = ()
-    reduction: tuple[int, int] | None = None
+    axes: Corner = ()
+    reduction: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class DramTensor:
     kind: BufferKind
     memory: MemoryIdx
     shape: Extents
-    item: Bytes
+    item: Count
 
     @property
     def bytes(self) -> Bytes:
@@ -93,7 +95,7 @@ class Place:
     """The box of a DRAM tensor that is a buffer's home: it begins at element ``start``."""
 
     tensor: TensorIdx
-    start: Extents
+    start: Corner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,7 @@ class Buffer:
     name: str
     kind: BufferKind
     shape: Extents
-    item: Bytes = 1
+    item: Count = 1
     starts_in: MemoryIdx | None = None
     ends_in: MemoryIdx | None = None
     place: Place | None = None
@@ -153,9 +155,9 @@ class Slice:
 
     index: SliceIdx
     buffer: BufferIdx
-    start: Extents
+    start: Corner
     extent: Extents
-    bytes: Bytes
+    bytes: Count
 
 
 def whole_slice(buffer: Buffer) -> Slice:
@@ -194,7 +196,7 @@ class Task:
 
     index: TaskIdx
     name: str
-    cycles: tuple[Cycles | None, ...]
+    cycles: tuple[Count | None, ...]
     reads: tuple[SliceIdx, ...] = ()
     writes: tuple[BufferIdx, ...] = ()
     scratch: Bytes = 0

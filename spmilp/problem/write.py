@@ -3,15 +3,48 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from msgspec import Struct
 
 from spmilp.files import sha256_of, write_atomically
+from spmilp.formats import collector_paused, decoded, encoded, plain
 from spmilp.machine.convert import machine_to_json
-from spmilp.machine.fields import what_is_wrong
-from spmilp.problem.documents import Rows, as_text, collector_paused, row
-from spmilp.problem.model import FORMAT, VERSION, VERSION_WITHOUT_PINS, ProblemModel
+from spmilp.machine.machine import Machine
+from spmilp.made_once import made_once
+from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
-from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, Tile
+from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task
+
+FORMAT = "spmilp-problem"
+VERSION = "1.1"
+
+VERSION_WITHOUT_PINS = "1.0"
+"""Problems without pins are written as before there were any."""
+
+
+class SourceFile(Struct, frozen=True):
+    """A file that the problem was made from."""
+
+    what: str
+    sha256: str
+
+
+class ProblemFile(Struct, frozen=True, kw_only=True):
+    """The content of ``problem.json``; ``docs/format.md`` explains it.
+
+    ``slices`` are those that are no whole buffers.
+    """
+
+    format: str
+    format_version: str
+    name: str
+    sources: tuple[SourceFile, ...] = ()
+    objective: tuple[Quantity, ...]
+    machine: Machine
+    tensors: tuple[DramTensor, ...]
+    buffers: tuple[Buffer, ...]
+    slices: tuple[Slice, ...]
+    tasks: tuple[Task, ...]
+    pins: Pins | None = None
 
 
 def write_problem(problem: Problem, path: Path | str) -> str:
@@ -24,11 +57,12 @@ def write_problem(problem: Problem, path: Path | str) -> str:
     FileError
         If the file cannot be written.
     """
-    text = problem_text(problem).encode()
-    write_atomically(path, text)
-    return sha256_of(text)
+    content = problem_bytes(problem)
+    write_atomically(path, content)
+    return sha256_of(content)
 
 
+@made_once
 def problem_sha256(problem: Problem) -> str:
     """Return the SHA-256 of the problem as :func:`write_problem` writes it; plans refer to it.
 
@@ -37,11 +71,16 @@ def problem_sha256(problem: Problem) -> str:
     ValueError
         As :func:`write_problem`.
     """
-    return sha256_of(problem_text(problem).encode())
+    return sha256_of(problem_bytes(problem))
+
+
+def problem_text(problem: Problem) -> str:
+    """Return :func:`problem_bytes` as text."""
+    return problem_bytes(problem).decode()
 
 
 @collector_paused()
-def problem_text(problem: Problem) -> str:
+def problem_bytes(problem: Problem) -> bytes:
     """Return the content of ``problem.json``; equal problems give equal bytes.
 
     Raises
@@ -54,102 +93,68 @@ def problem_text(problem: Problem) -> str:
         "format_version": VERSION if problem.pins else VERSION_WITHOUT_PINS,
         "name": problem.name,
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
-        "objective": [quantity.value for quantity in problem.objective.order],
+        "objective": problem.objective.order,
         "machine": machine_to_json(problem.machine),
-        "tensors": Rows(_tensor, problem.tensors),
-        "buffers": Rows(_buffer, problem.buffers),
+        "tensors": [plain(tensor, ()) | {"bytes": tensor.bytes} for tensor in problem.tensors],
+        "buffers": list(map(_buffer, problem.buffers)),
         # Whole buffers are known from the buffers.
-        "slices": Rows(_slice, problem.slices[len(problem.buffers) :]),
-        "tasks": Rows(_task, problem.tasks),
-        **({"pins": _pins(problem.pins)} if problem.pins else {}),
+        "slices": [plain(slice_, ()) for slice_ in problem.slices[len(problem.buffers) :]],
+        "tasks": list(map(_task, problem.tasks)),
     }
+    if problem.pins:
+        document["pins"] = _pins(problem.pins)
     try:
-        return as_text(document, ProblemModel)
-    except ValidationError as error:
-        raise ValueError(f"problem {problem.name}: {what_is_wrong(error, ProblemModel)}") from error
-
-
-def _tensor(tensor: DramTensor) -> dict[str, Any]:
-    return {
-        "index": tensor.index,
-        "name": tensor.name,
-        "kind": tensor.kind.value,
-        "memory": tensor.memory,
-        "shape": tensor.shape,
-        "item": tensor.item,
-        "bytes": tensor.bytes,
-    }
+        content = encoded(document)
+        decoded(content, ProblemFile)
+    except ValueError as error:
+        raise ValueError(f"problem {problem.name}: {error}") from error
+    return content
 
 
 def _buffer(buffer: Buffer) -> dict[str, Any]:
-    place = buffer.place
-    return {
+    fields = {
         "index": buffer.index,
         "name": buffer.name,
-        "kind": buffer.kind.value,
+        "kind": buffer.kind,
         "shape": buffer.shape,
         "item": buffer.item,
         "bytes": buffer.bytes,
-        **row(
-            starts_in=buffer.starts_in,
-            ends_in=buffer.ends_in,
-            place=place and {"tensor": place.tensor, "start": place.start},
-            tile=_tile(buffer.tile),
-        ),
     }
-
-
-def _slice(slice_: Slice) -> dict[str, Any]:
-    return {
-        "index": slice_.index,
-        "buffer": slice_.buffer,
-        "start": slice_.start,
-        "extent": slice_.extent,
-        "bytes": slice_.bytes,
-    }
+    if buffer.starts_in is not None:
+        fields["starts_in"] = buffer.starts_in
+    if buffer.ends_in is not None:
+        fields["ends_in"] = buffer.ends_in
+    if buffer.place is not None:
+        fields["place"] = plain(buffer.place, ())
+    if buffer.tile is not None:
+        fields["tile"] = _tile(buffer.tile)
+    return fields
 
 
 def _task(task: Task) -> dict[str, Any]:
-    return {
-        "index": task.index,
-        "name": task.name,
-        "cycles": task.cycles,
-        **row(
-            reads=task.reads,
-            writes=task.writes,
-            scratch=task.scratch or None,
-            in_place=task.in_place,
-            after=task.after,
-            energy=task.energy,
-            tile=_tile(task.tile),
-        ),
-    }
+    fields = plain(task)
+    fields["cycles"] = task.cycles
+    if task.scratch == 0:
+        del fields["scratch"]
+    if task.tile is not None:
+        fields["tile"] = _tile(task.tile)
+    return fields
 
 
-def _tile(tile: Tile | None) -> dict[str, Any] | None:
-    if tile is None:
-        return None
-    return {"of": tile.of, "box": tile.box, **row(axes=tile.axes, reduction=tile.reduction)}
+def _tile(tile: Any) -> dict[str, Any]:
+    return {"of": tile.of, "box": tile.box, **plain(tile)}
 
 
 def _pins(pins: Pins) -> dict[str, Any]:
-    return row(
-        forbidden=pins.forbidden,
-        tasks=[_task_pin(pin) for pin in pins.tasks] or None,
-        buffers=[_buffer_pin(pin) for pin in pins.buffers] or None,
-    )
+    found = plain(pins)
+    if pins.tasks:
+        found["tasks"] = [_without_zeros(pin) for pin in pins.tasks]
+    if pins.buffers:
+        found["buffers"] = [_without_zeros(pin) for pin in pins.buffers]
+    return found
 
 
-def _task_pin(pin: TaskPin) -> dict[str, Any]:
-    return {
-        "task": pin.task,
-        **row(cores=pin.cores, not_before=pin.not_before or None, not_after=pin.not_after),
-    }
-
-
-def _buffer_pin(pin: BufferPin) -> dict[str, Any]:
-    return {
-        "buffer": pin.buffer,
-        "memories": pin.memories,
-        **row(address=pin.address, resident=pin.resident or None),
-    }
+def _without_zeros(pin: TaskPin | BufferPin) -> dict[str, Any]:
+    """Return the fields of a pin that say something; an index or an address may be 0."""
+    kept = ("task", "buffer", "address")
+    return {name: value for name, value in plain(pin).items() if value or name in kept}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes, read_together, write_together
+from spmilp.files import read_bytes, write_together
 from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE
 from spmilp.runs.jobs import Answer
 from spmilp.runs.run import Run
@@ -93,8 +93,7 @@ class Store:
             If they cannot be read.
         """
         names = (PROBLEM_FILE, PLAN_FILE)
-        found = read_together([self.folder_of(key) / name for name in names])
-        return dict(zip(names, found, strict=True))
+        return {name: read_bytes(self.folder_of(key) / name) for name in names}
 
     def _read(self) -> Iterator[dict[str, Any]]:
         path = self.folder / LINES

@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from spmilp.errors import DoesNotFitError, PinError
+from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
@@ -13,7 +14,6 @@ from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
-from spmilp.problem.documents import collector_paused
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.candidates import (

@@ -6,11 +6,11 @@ from functools import partial
 from itertools import chain
 from math import inf
 
+from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
-from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.solvers.common.operator_selection import ByCredit

@@ -6,9 +6,9 @@ from typing import TypeAlias
 from spmilp.bounds.best import fast_bound
 from spmilp.checker.check import Verdict
 from spmilp.errors import DoesNotFitError
+from spmilp.formats import collector_paused
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
-from spmilp.problem.documents import collector_paused
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock

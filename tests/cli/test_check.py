@@ -8,7 +8,6 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, changed, with_machine
 from cli.running import Run
-from spmilp.commit import COMMITTED
 from spmilp.plan.write import write_plan
 from spmilp.problem.write import write_problem
 
@@ -31,18 +30,6 @@ def test_a_folder_stands_for_its_plan(run: Run, plan_file: Path) -> None:
     assert (
         run("check", plan_file.parent).out == f"{plan_file.parent}: valid (5 tasks, 13 transfers)\n"
     )
-
-
-def test_a_pair_that_was_committed_and_not_moved_is_read_and_moved(
-    run: Run, plan_file: Path
-) -> None:
-    folder = plan_file.parent
-    folder.rename(folder.parent / COMMITTED)
-    folder.mkdir()
-    (folder.parent / COMMITTED).rename(folder / COMMITTED)
-
-    assert run("check", plan_file).code == 0
-    assert {path.name for path in folder.iterdir()} == {"problem.json", "plan.json"}
 
 
 @pytest.mark.parametrize("left", ["", ', "problem_sha256": ""'])

@@ -278,12 +278,12 @@ def test_an_interrupt_after_the_search_is_noted_and_the_plan_written(
 def test_a_second_interrupt_while_the_plan_is_written_says_what_the_folder_holds(
     run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted_twice(folder: Path, contents: object) -> None:
+    def interrupted_twice(number: int) -> None:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
     problem = answering(FakeSolver(answer()))
-    monkeypatch.setattr("spmilp.files.replace_together", interrupted_twice)
+    monkeypatch.setattr("spmilp.files.os.fsync", interrupted_twice)
     ended = run("solve", problem, "-o", "out", "--quiet")
 
     assert (ended.code, ended.out) == (130, "")

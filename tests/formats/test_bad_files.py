@@ -93,7 +93,7 @@ def test_hostile_json_is_refused(content: bytes, tmp_path: Path) -> None:
 
 TWICE = [
     (b'"objective": ["makespan"', b'"objective": [], "objective": ["makespan"', "'objective'"),
-    (b'{"index": 3, ', b'{"index": 3, "name": "", ', "of index 3 has the field 'name'"),
+    (b'{"index": 3, ', b'{"index": 3, "name": "x", ', "of index 3 has the field 'name'"),
 ]
 
 
@@ -128,14 +128,6 @@ def test_a_byte_order_mark_has_its_own_message(mark: bytes, encoding: str, tmp_p
         read_plan(tmp_path / "x.json")
 
 
-def test_a_gap_is_a_number(tmp_path: Path) -> None:
-    for wrong in (True, "0.5"):
-        said = _plan(tmp_path, _changed(PLAN_JSON, ("solve", "gap"), wrong))
-        assert said.startswith("solve.gap: Input should be a valid number; got ")
-    (tmp_path / "plan.json").write_text(json.dumps(_changed(PLAN_JSON, ("solve", "gap"), 0)))
-    read_plan(tmp_path / "plan.json", PROBLEM)
-
-
 def test_a_plan_is_no_problem(tmp_path: Path) -> None:
     said = _problem(tmp_path, PLAN_JSON)
     assert said == "format: expected 'spmilp-problem', got 'spmilp-plan'"
@@ -168,11 +160,11 @@ def test_an_unknown_field_of_this_version_is_refused_with_a_suggestion(tmp_path:
 
 
 BAD_PROBLEMS: list[tuple[tuple[Step, ...], Any, str]] = [
-    (("tasks", 0, "cycles", 0), 0, "tasks.0.cycles.0: Input should be greater than or equal to 1"),
-    (("tasks", 0, "cycles", 0), 1.5, "tasks.0.cycles.0: Input should be a valid integer"),
-    (("tasks", 0, "cycles", 0), "20", "tasks.0.cycles.0: Input should be a valid integer"),
-    (("tasks", 0, "cycles", 0), True, "tasks.0.cycles.0: Input should be a valid integer"),
-    (("tasks", 0, "cycles", 0), 2**60, "tasks.0.cycles.0: Input should be less than or equal to"),
+    (("tasks", 0, "cycles", 0), 0, "tasks.0.cycles.0: expected int >= 1; got 0"),
+    (("tasks", 0, "cycles", 0), 1.5, "tasks.0.cycles.0: expected int | null; got 1.5"),
+    (("tasks", 0, "cycles", 0), "20", "tasks.0.cycles.0: expected int | null; got '20'"),
+    (("tasks", 0, "cycles", 0), True, "tasks.0.cycles.0: expected int | null; got True"),
+    (("tasks", 0, "cycles", 0), 2**60, "tasks.0.cycles.0: expected int <= 281474976710656; got"),
     (("tasks", 0, "cycles"), [5], "task first: cycles for 1 kinds of core"),
     (("tasks", 0, "energy"), [5], "task first: energy on 1 kinds of core"),
     (("tasks", 0, "reads"), [99], "task first: slice 99 does not exist: there are 10"),
@@ -188,15 +180,19 @@ BAD_PROBLEMS: list[tuple[tuple[Step, ...], Any, str]] = [
     (("slices", 0, "buffer"), 50, "slice 8: buffer 50 does not exist: there are 8"),
     (("buffers", 0, "bytes"), 65, "buffers.0.bytes: is 65, but the shape and item give 64"),
     (("buffers", 0, "shape"), [2**40, 2**40], "buffers.0.bytes: the shape and item give"),
-    (("buffers", 0, "shape"), [1] * 33, "buffers.0.shape: Tuple should have at most 32"),
-    (("buffers", 0, "kind"), "snack", "buffers.0.kind: Input should be 'input', 'weight',"),
+    (("buffers", 0, "shape"), [1] * 33, "buffers.0.shape: expected array of length <= 32"),
+    (
+        ("buffers", 0, "kind"),
+        "snack",
+        "buffers.0.kind: expected one of input, weight, intermediate",
+    ),
     (("buffers", 0, "starts_in"), 9, "buffer x0: memory 9 does not exist: there are 4"),
     (("buffers", 0, "starts_in"), None, "buffer x0: 0 origins"),
     (("buffers", 0, "place"), None, "buffer x0: starts or ends in DRAM, has no place"),
     (("buffers", 0, "place", "tensor"), 2, "x0: tensor 2 does not exist: there are 2"),
     (("tensors", 0, "memory"), 1, "tensor x: lies in l2, which is shared, not dram"),
     (("tensors", 0, "memory"), 4, "tensor x: memory 4 does not exist: there are 4"),
-    (("machine", "links", 0, "rate"), "0/1", "machine.links.0.rate: "),
+    (("machine", "links", 0, "rate"), "0/1", "link dram -> l2: rate 0, expected > 0"),
     (("machine", "links", 0, "rate"), "1/0", "machine.links.0.rate: "),
     (("machine", "cores", 0, "memory"), 17, "core c0: no memory 17"),
     (("machine", "memories", 1, "size"), -5, "machine.memories.1.size: "),
@@ -224,60 +220,26 @@ def test_a_missing_field_is_named(tmp_path: Path) -> None:
     assert _problem(tmp_path, document) == "tasks.2.cycles: is missing"
 
 
-CONTRADICTIONS: list[tuple[tuple[Step, ...], Any, str]] = [
-    (("tasks", 0, "name"), "last", "tasks.0.name: is 'last', but the other fields and"),
-    (("tasks", 0, "core_name"), "c1", "tasks.0.core_name: is 'c1', but"),
-    (("residencies", 0, "kind"), "weight", "residencies.0.kind: is "),
-    (("residencies", 0, "memory_name"), "l2", "residencies.0.memory_name: is 'l2', but"),
-    (("transfers", 9, "src", "address"), 4, "transfers.9.src.address: is 4, but the other fields"),
-    (("transfers", 9, "dst", 0, "address"), 4, "transfers.9.dst.0.address: is 4, but the"),
-    (("transfers", 9, "dst", 0, "dims", 0, "dst_stride"), 8, "transfers.9.dst.0.dims.0.dst_str"),
-    (("transfers", 9, "dst", 0, "dims"), [], "transfers.9.dst.0.dims: is [], but"),
-    (("transfers", 9, "bytes"), 64, "transfers.9.bytes: is 64, but"),
-    (("transfers", 9, "dir"), "load", "transfers.9.dir: is 'load', but"),
-    (("tensors", 1, "bytes"), 63, "tensors.1.bytes: is 63, but"),
-    (("cores", 0, "peak"), 300, "cores.0.peak: is 300, but"),
-    (("solve", "value"), 195, "solve.value: is 195, but"),
-    (("meta", "machine"), "mesh", "meta.machine: is 'mesh', but"),
-    (("meta", "problem_sha256"), "00" * 32, "meta.problem_sha256: the plan was made for another"),
-]
+def test_a_plan_of_another_problem_is_refused(tmp_path: Path) -> None:
+    said = _plan(tmp_path, _changed(PLAN_JSON, ("meta", "problem_sha256"), "00" * 32))
+    assert said.startswith("meta.problem_sha256: the plan was made for another")
 
 
-@pytest.mark.parametrize(("path", "value", "message"), CONTRADICTIONS)
-def test_a_plan_that_contradicts_itself_is_refused(
-    path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
-) -> None:
-    assert _plan(tmp_path, _changed(PLAN_JSON, path, value)).startswith(message)
-
-
-@pytest.mark.parametrize(("path", "value", "message"), CONTRADICTIONS[:-1])
-def test_derived_fields_may_be_left_out(
-    path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
-) -> None:
-    top = path[:3] if path[0] in ("tasks", "residencies", "transfers", "tensors") else path[:2]
-    document = json.loads(json.dumps(PLAN_JSON))
-    if path[0] == "cores":
-        del document["cores"]
-    else:
-        parent = document
-        for step in top[:-1]:
-            parent = parent[step]
-        del parent[top[-1]]
+def test_what_plans_of_version_1_0_had_besides_is_ignored(tmp_path: Path) -> None:
+    document = _changed(PLAN_JSON, ("tasks", 0, "core_name"), "c1")
+    assert _plan(tmp_path, document).startswith(
+        "tasks.0.core_name: unknown field; did you mean core?"
+    )
+    document |= {"format_version": "1.0", "cores": []}
     (tmp_path / "plan.json").write_text(json.dumps(document))
     assert check(PROBLEM, read_plan(tmp_path / "plan.json", PROBLEM)) == ()
 
 
-def test_what_the_plan_does_not_need_is_not_compared(tmp_path: Path) -> None:
-    document = _changed(PLAN_JSON, ("meta", "tool_version"), "99")
-    document = _changed(document, ("solve", "gap"), 0.5)
-    (tmp_path / "plan.json").write_text(json.dumps(document))
-    assert check(PROBLEM, read_plan(tmp_path / "plan.json", PROBLEM)) == ()
-
-
-def test_without_the_problem_derived_fields_are_not_looked_at(tmp_path: Path) -> None:
-    document = _changed(PLAN_JSON, ("transfers", 9, "src", "address"), 4)
-    (tmp_path / "plan.json").write_text(json.dumps(document))
-    assert check(PROBLEM, read_plan(tmp_path / "plan.json")) == ()
+@pytest.mark.parametrize("name", ["unverified", "links", "remote"])
+def test_a_machine_says_everything(name: str, tmp_path: Path) -> None:
+    document = json.loads(json.dumps(PROBLEM_JSON))
+    del document["machine"][name]
+    assert _problem(tmp_path, document) == f"machine.{name}: is missing"
 
 
 def test_a_plan_whose_references_lead_nowhere_is_left_to_the_checker(tmp_path: Path) -> None:
@@ -334,6 +296,7 @@ def _attempt(read: Callable[[], T]) -> tuple[T | None, str]:
         return None, str(error)
 
 
+@pytest.mark.full
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(_garbled(PROBLEM_JSON))
 def test_a_garbled_problem_is_read_or_refused_and_nothing_else(folder: Path, document: Any) -> None:
@@ -345,6 +308,7 @@ def test_a_garbled_problem_is_read_or_refused_and_nothing_else(folder: Path, doc
         check(problem, PLAN)
 
 
+@pytest.mark.full
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(_garbled(PLAN_JSON))
 def test_a_garbled_plan_is_read_or_refused_and_nothing_else(folder: Path, document: Any) -> None:
@@ -356,6 +320,7 @@ def test_a_garbled_plan_is_read_or_refused_and_nothing_else(folder: Path, docume
         check(PROBLEM, plan)
 
 
+@pytest.mark.full
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.integers(0, len(problem_text(PROBLEM)) - 3), st.binary(max_size=3))
 def test_a_truncated_or_overwritten_file_is_refused(

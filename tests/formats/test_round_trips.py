@@ -1,27 +1,27 @@
 """What is written is read back equal, byte for byte the same each time, and after its schema."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 
+import spmilp
 from checker.worked_example import MACHINE, PLAN, PROBLEM
 from formats.instances import naming, plans, problems
 from spmilp.checker.check import check
 from spmilp.errors import FileError
-from spmilp.plan import schema as plan_schema_file
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import read_plan
-from spmilp.plan.schema import plan_schema
 from spmilp.plan.write import plan_text, write_plan
-from spmilp.problem import schema as problem_schema_file
 from spmilp.problem.problem import Problem, Task
 from spmilp.problem.read import read_problem
-from spmilp.problem.schema import problem_schema
 from spmilp.problem.write import problem_sha256, problem_text, write_problem
 
+INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 MANY = settings(max_examples=80, deadline=None, derandomize=True)
 
 
@@ -42,6 +42,7 @@ def test_the_worked_example_is_read_back_equal(tmp_path: Path) -> None:
     assert check(problem, plan) == ()
 
 
+@pytest.mark.full
 @MANY
 @given(problem=problems())
 def test_problems_are_read_back_equal(folder: Path, problem: Problem) -> None:
@@ -49,10 +50,10 @@ def test_problems_are_read_back_equal(folder: Path, problem: Problem) -> None:
     assert read_problem(folder / "problem.json") == problem
 
 
+@pytest.mark.full
 @MANY
 @given(problem=problems(), plan=plans())
 def test_plans_are_read_back_equal_valid_or_not(folder: Path, problem: Problem, plan: Plan) -> None:
-    """Derived fields of what leads nowhere are left out, so even a broken plan can be looked at."""
     write_plan(plan, problem, folder / "plan.json")
     expected = naming(plan, problem_sha256(problem))
     assert read_plan(folder / "plan.json") == expected
@@ -74,19 +75,18 @@ def test_equal_objects_give_equal_bytes() -> None:
 
 def test_tables_have_one_row_per_line() -> None:
     lines = plan_text(PLAN, PROBLEM).splitlines()
-    assert sum(line.startswith('    {"index": ') for line in lines) == 2 + 5 + 23 + 13 + 3
+    assert sum(line.startswith('    {"index": ') for line in lines) == 2 + 5 + 23 + 13
 
 
-def test_the_shipped_schemas_are_current() -> None:
-    """When this fails: ``python -m spmilp.problem.schema``, ``python -m spmilp.plan.schema``."""
-    assert problem_schema_file.PUBLISHED.read_text() == problem_schema()
-    assert plan_schema_file.PUBLISHED.read_text() == plan_schema()
+def _schema(name: str) -> jsonschema.Draft202012Validator:
+    text = (Path(spmilp.__file__).parent / name / f"{name}.schema.json").read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
 
 
-PROBLEM_SCHEMA = jsonschema.Draft202012Validator(json.loads(problem_schema()))
-PLAN_SCHEMA = jsonschema.Draft202012Validator(json.loads(plan_schema()))
+PROBLEM_SCHEMA, PLAN_SCHEMA = _schema("problem"), _schema("plan")
 
 
+@pytest.mark.full
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(problem=problems(), plan=plans())
 def test_files_obey_the_shipped_schemas(problem: Problem, plan: Plan) -> None:
@@ -115,3 +115,37 @@ def test_numbers_that_the_format_cannot_hold_are_not_written(tmp_path: Path) -> 
     with pytest.raises(ValueError, match=r"tasks\.0\.cycles\.0.*1125899906842624"):
         write_problem(long, tmp_path / "problem.json")
     assert not (tmp_path / "problem.json").exists()
+
+
+def test_files_of_the_instances_obey_the_schema_and_are_written_back_alike() -> None:
+    for path in sorted(INSTANCES.glob("*.json"))[::10]:
+        PROBLEM_SCHEMA.validate(json.loads(path.read_bytes()))
+        assert problem_text(read_problem(path)).encode() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("table", "number", "fields", "message"),
+    [
+        ("residencies", 3, {"offset": -64}, r"residencies\.3\.offset: expected int >= 0; got -64"),
+        ("residencies", 0, {"bytes": 0}, r"residencies\.0\.bytes: expected int >= 1; got 0"),
+        ("residencies", 2, {"slice": 2**50}, r"residencies\.2\.slice: .*; got 1125899906842624"),
+        ("transfers", 4, {"route": (0, -1)}, r"transfers\.4\.route\.1: .*got -1"),
+        ("transfers", 4, {"channel": "0"}, r"transfers\.4\.channel: .*got '0'"),
+        ("transfers", 1, {"end": 0}, r"transfers\.1\.cycles: expected int >= 1; got"),
+    ],
+)
+def test_a_field_that_the_format_cannot_hold_is_named(
+    table: str, number: int, fields: dict[str, Any], message: str
+) -> None:
+    rows = list(getattr(PLAN, table))
+    rows[number] = replace(rows[number], **fields)
+    with pytest.raises(ValueError, match=message):
+        plan_text(replace(PLAN, **{table: tuple(rows)}), PROBLEM)
+
+
+def test_names_beyond_ascii_are_escaped(tmp_path: Path) -> None:
+    odd = replace(PROBLEM, name='\u00e4\x7f\u20ac\U0001f600\n"')
+    write_problem(odd, tmp_path / "problem.json")
+    text = (tmp_path / "problem.json").read_bytes()
+    assert b'"\\u00e4\\u007f\\u20ac\\ud83d\\ude00\\n\\""' in text
+    assert read_problem(tmp_path / "problem.json") == odd

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.errors import FileError
-from spmilp.machine.convert import machine_from_json, machine_to_json
 from spmilp.machine.read import read_machine
-from tests.machine.small import SMALL, content, small
+from tests.machine.small import SMALL, content
 
 pytestmark = pytest.mark.full
 
@@ -42,8 +41,6 @@ def replaced(original: object, path: tuple, junk: object) -> object:
 
 
 FILE_PATHS = tuple(paths_in(content()))
-JSON = machine_to_json(small())
-JSON_PATHS = tuple(path for path in paths_in(JSON) if len(path) < 2 or path[1] in (0, 1))
 
 
 def complaint(read: Callable[[], object]) -> str:
@@ -55,6 +52,7 @@ def complaint(read: Callable[[], object]) -> str:
     return ""
 
 
+@pytest.mark.full
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.sampled_from(FILE_PATHS), JUNK)
 def test_a_field_of_any_content_gives_a_machine_or_a_message(path: tuple, junk: object) -> None:
@@ -63,13 +61,7 @@ def test_a_field_of_any_content_gives_a_machine_or_a_message(path: tuple, junk: 
     assert not said or said.startswith("test.yaml: ")
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.sampled_from(JSON_PATHS), JUNK)
-def test_json_of_any_content_gives_a_machine_or_a_message(path: tuple, junk: object) -> None:
-    said = complaint(lambda: machine_from_json(replaced(JSON, path, junk)))
-    assert not said or said.startswith("machine: ")
-
-
+@pytest.mark.full
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(0, len(SMALL)), st.binary(min_size=1, max_size=6))
 def test_bytes_put_anywhere_give_a_machine_or_a_message(place: int, extra: bytes) -> None:

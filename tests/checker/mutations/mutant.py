@@ -15,17 +15,10 @@ Fields: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A plan and its problem as the content of their files; derived fields are left out.
-
-    Parameters
-    ----------
-    derived
-        The plan with its derived fields.
-    """
+    """A plan and its problem as the content of their files."""
 
     problem: Fields
     plan: Fields
-    derived: Fields
 
     @property
     def machine(self) -> Fields:
@@ -41,10 +34,10 @@ class Subject:
 class Mutant:
     """A copy of a subject's plan that is changed, and the chance that decides how."""
 
-    def __init__(self, subject: Subject, random: Random, derived: bool = False) -> None:
+    def __init__(self, subject: Subject, random: Random) -> None:
         self.subject = subject
         self.random = random
-        self.plan: Fields = deepcopy(subject.derived if derived else subject.plan)
+        self.plan: Fields = deepcopy(subject.plan)
 
     def row(self, table: str, where: Callable[[Fields], Any] = lambda row: True) -> Fields:
         """Return any row of a table for which something holds; an error without one."""

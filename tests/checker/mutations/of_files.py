@@ -1,4 +1,4 @@
-"""Mutations of claims, of derived fields, of the whole plan and of the file's form."""
+"""Mutations of claims, of the whole plan and of the file's form."""
 
 from tests.checker.mutations.mutant import KINDS, READ_WITH_PROBLEM, Change, Mutant, kind
 
@@ -76,76 +76,6 @@ def the_plan_names_another_problem(mutant: Mutant) -> None:
 @read_with_problem
 def the_plan_names_no_problem(mutant: Mutant) -> None:
     del mutant.plan["meta"]["problem_sha256"]
-
-
-@read_with_problem
-def a_derived_text_is_another_one(mutant: Mutant) -> None:
-    table, names = mutant.one_of(
-        (
-            ("tensors", ("name", "memory_name")),
-            ("tasks", ("name", "core_name")),
-            ("residencies", ("name", "memory_name")),
-            ("transfers", ("name", "engine_name")),
-        )
-    )
-    mutant.row(table)[mutant.one_of(names)] = "?"
-
-
-@read_with_problem
-def a_derived_word_is_another_one(mutant: Mutant) -> None:
-    if mutant.random.random() < 0.5:
-        row = mutant.row("transfers")
-        row["dir"] = mutant.one_of(sorted({"load", "store", "move"} - {row.get("dir")}))
-    else:
-        row = mutant.row("residencies")
-        row["kind"] = mutant.one_of(sorted({"weight", "output", "scratch"} - {row.get("kind")}))
-
-
-@read_with_problem
-def a_derived_address_is_another_one(mutant: Mutant) -> None:
-    row = mutant.row("transfers", lambda row: "src" in row)
-    end = mutant.one_of([row["src"], *row["dst"]])
-    end[mutant.one_of(("memory", "address"))] += 1
-
-
-@read_with_problem
-def a_derived_loop_is_another_one(mutant: Mutant) -> None:
-    row = mutant.row("transfers", lambda row: "dst" in row)
-    loop = mutant.one_of(mutant.one_of(row["dst"])["dims"])
-    loop[mutant.one_of(sorted(loop))] += 1
-
-
-@read_with_problem
-def a_derived_size_is_another_one(mutant: Mutant) -> None:
-    mutant.row(mutant.one_of(("tensors", "transfers")))["bytes"] += 1
-
-
-@read_with_problem
-def a_core_is_used_otherwise(mutant: Mutant) -> None:
-    row = mutant.row("cores")
-    row[mutant.one_of(("tasks", "busy", "peak", "live_peak", "reserved", "capacity"))] = 3
-
-
-@read_with_problem
-def the_objective_is_another_one(mutant: Mutant) -> None:
-    mutant.plan["solve"]["objective"] = mutant.one_of(mutant.subject.problem["objective"][1:])
-
-
-@read_with_problem
-def the_value_is_another_one(mutant: Mutant) -> None:
-    mutant.plan["solve"]["value"] += 1
-
-
-@read_with_problem
-def derived_fields_are_null(mutant: Mutant) -> None:
-    for row in mutant.plan["transfers"]:
-        row.update(name=None, dir=None, src=None, dst=None, bytes=None, engine_name=None)
-    mutant.plan["cores"] = None
-
-
-@read_with_problem
-def a_residency_moves_and_derived_fields_do_not(mutant: Mutant) -> None:
-    mutant.row("residencies")["offset"] += 64
 
 
 @kind

@@ -29,29 +29,6 @@ Verdict: TypeAlias = frozenset[str]
 """The rules that are broken; ``refused`` alone if the file cannot be read."""
 
 REFUSED: Verdict = frozenset({"refused"})
-TABLES = {
-    "tensors": {"index", "address"},
-    "tasks": {"index", "core", "start", "cycles", "reads", "writes", "scratch"},
-    "residencies": {
-        *("index", "slice", "memory", "offset", "bytes", "start", "end"),
-        *("filled_by_task", "filled_by_transfer"),
-    },
-    "transfers": {
-        *("index", "slice", "engine", "channel", "start", "cycles", "source", "destinations"),
-        "route",
-    },
-}
-"""Fields of a plan's rows that do not follow from others."""
-
-
-def without_derived(plan: Fields) -> Fields:
-    """Return the content of a plan's file without what follows from the rest."""
-    solve = {k: v for k, v in plan["solve"].items() if k not in ("objective", "value", "gap")}
-    kept = {"problem_sha256": plan["meta"]["problem_sha256"]}
-    bare = {k: v for k, v in plan.items() if k != "cores"} | {"solve": solve, "meta": kept}
-    for table, fields in TABLES.items():
-        bare[table] = [{k: v for k, v in row.items() if k in fields} for row in plan[table]]
-    return bare
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +45,7 @@ class Pair:
         names = sorted(KINDS)
         random.shuffle(names)
         for name in islice(cycle(names), count):
-            mutant = Mutant(self.subject, random, derived=name in READ_WITH_PROBLEM)
+            mutant = Mutant(self.subject, random)
             try:
                 KINDS[name](mutant)
             except NothingToChangeError:
@@ -87,7 +64,7 @@ class Pair:
         with file.open("r+b" if file.exists() else "wb") as opened:
             opened.write(data)
             opened.truncate()  # on opening it takes some file systems ten times longer
-        # Deriving fields takes longer than checking; few kinds touch them.
+        # Hashing the problem takes longer than checking; few kinds touch the hash.
         problem = self.problem if kind in READ_WITH_PROBLEM else None
         return of_checker(self.problem, file, problem), of_second(self.read, data)
 
@@ -95,8 +72,7 @@ class Pair:
 def pair(problem: Problem, plan: Plan) -> Pair:
     """Return a plan as both checkers read it."""
     text = problem_text(problem)
-    derived = json.loads(plan_text(plan, problem))
-    subject = Subject(json.loads(text), without_derived(derived), derived)
+    subject = Subject(json.loads(text), json.loads(plan_text(plan, problem)))
     return Pair(problem, plan, subject, second.read_problem(text.encode()))
 
 
