@@ -273,7 +273,9 @@ def whole_scope(
     unconstrained = _unconstrained(tables, memories) if ample else set[MemoryIdx]()
     candidates: list[CandidateResidency] = []
     lasting: set[SliceInMemory] = set()
-    contested = {} if relaxed else _contested(tables, memories)
+    buffers = (buffer.index for buffer in tables.problem.buffers)
+    whole = ((buffer, memory) for buffer in buffers for memory in memories.of(buffer))
+    contested = {} if relaxed else overlapping_places(tables.problem, whole)
     for slice_ in memories.slices():
         buffer = tables.problem.buffers[tables.problem.slices[slice_].buffer]
         for memory in memories.of(slice_):
@@ -320,14 +322,6 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
         and needed[memory] <= capacity
         and memory not in tables.fixed_memories
     }
-
-
-def _contested(tables: ProblemTables, memories: CandidateMemories) -> dict[SliceIdx, set[SliceIdx]]:
-    """Return the buffers that share elements of a DRAM tensor with others, and which."""
-    buffers = (buffer.index for buffer in tables.problem.buffers)
-    pairs = ((buffer, memory) for buffer in buffers for memory in memories.of(buffer))
-    found = overlapping_places(tables.problem, pairs)
-    return {one: {other for other, _ in others} for (one, _), others in found.items()}
 
 
 def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:

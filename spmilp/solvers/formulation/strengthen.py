@@ -1,17 +1,16 @@
 """Rows that every plan satisfies and that the solver would find late: each has its switch."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from math import lcm
 from operator import attrgetter
 from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from spmilp.machine.machine import Engine, Link, Memory
 from spmilp.solvers.formulation.candidates import CandidateResidency, Reading
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.formulation.variables import Interval, Literal, Number, Variables
@@ -64,7 +63,7 @@ class ModelOptions:
 
 
 class Share(NamedTuple):
-    """What a transfer holds in all if it is made, and cycles that come before and after it."""
+    """What a task or transfer holds in all if it is there, and cycles before and after it."""
 
     head: Cycles
     tail: Cycles
@@ -124,16 +123,18 @@ def cores_have_time_for_their_work(variables: Variables) -> None:
     all tasks of the pool, for those with late heads, and for those with long tails.
     """
     tables, paths = variables.tables, variables.tables.paths
-    after = [tail - own for tail, own in zip(paths.tail, paths.cycles, strict=True)]
     for pool in tables.pools:
-        tasks = [t for t, times in enumerate(variables.tasks) if pool.index in times.pools]
-        for some in _tops(tasks, paths.head) | _tops(tasks, after):
-            head = min(paths.head[task] for task in some)
-            rest = min(after[task] for task in some)
-            here = [(t, variables.tasks[t].pools[pool.index]) for t in sorted(some)]
-            terms = [(tables.cycles_on(task, pool.index), literal) for task, literal in here]
-            time = variables.makespan - head - rest
-            variables.model.add(_sum(terms) <= len(pool.cores) * time)
+        shares = [
+            Share(
+                paths.head[task],
+                paths.tail[task] - paths.cycles[task],
+                tables.cycles_on(task, pool.index),
+                times.pools[pool.index],
+            )
+            for task, times in enumerate(variables.tasks)
+            if pool.index in times.pools
+        ]
+        shares_fit(variables, shares, len(pool.cores))
 
 
 def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
@@ -179,7 +180,7 @@ def head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycl
 
 
 def shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None:
-    """What some transfers hold fits into the capacity between their heads and tails."""
+    """What some tasks or transfers hold fits into the capacity between their heads and tails."""
     items = range(len(shares))
     unit = lcm(*(Fraction(share.amount).denominator for share in shares))
     heads = _tops(items, [share.head for share in shares])
@@ -294,7 +295,7 @@ def _classes(tables: ProblemTables) -> list[list[MemoryIdx]]:
         if memory in fixed:
             continue
         for some in found:
-            if _Swap(tables, some[0], memory).is_automorphism():
+            if _can_be_exchanged(tables, some[0], memory):
                 some.append(memory)
                 break
         else:
@@ -322,72 +323,43 @@ _ENGINE = attrgetter(
 """What tells two of them apart, their ends aside."""
 
 
-class _Swap:
-    """The exchange of two memories, and what it does to engines and links.
+def _can_be_exchanged(tables: ProblemTables, one: MemoryIdx, other: MemoryIdx) -> bool:
+    """Say whether exchanging two memories changes nothing.
 
     Exchanging the ends of every route must map engines to equal engines and links to equal links,
-    one to one. Swaps with one memory generate all permutations of its class.
+    one to one. Swaps with one memory generate all permutations of its class. Engines are paired by
+    their owners; those without one are their own images.
     """
-
-    def __init__(self, tables: ProblemTables, one: MemoryIdx, other: MemoryIdx) -> None:
-        self._tables = tables
-        self._pair = one, other
-        self._engines: dict[int, int] = {}
-        self._links: dict[int, int] = {}
-
-    def is_automorphism(self) -> bool:
-        one, other = (self._tables.machine.memories[index] for index in self._pair)
-        alike = _MEMORY(one) == _MEMORY(other) and self._cores(one) == self._cores(other)
-        return alike and all(self._maps(*ends) for ends in self._ends()) and self._is_one_to_one()
-
-    def _cores(self, memory: Memory) -> dict[int, int]:
-        pools = self._tables.pools
-        return {pool.kind: len(pool.cores) for pool in pools if pool.memory == memory.index}
-
-    def _ends(self) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
-        memories = range(len(self._tables.machine.memories))
-        return ((a, b) for a in memories for b in memories)
-
-    def _image(self, memory: MemoryIdx) -> MemoryIdx:
-        one, other = self._pair
-        return {one: other, other: one}.get(memory, memory)
-
-    def _maps(self, source: MemoryIdx, destination: MemoryIdx) -> bool:
-        routes, machine = self._tables.routes, self._tables.machine
-        ends = self._image(source), self._image(destination)
+    machine, routes = tables.machine, tables.routes
+    cores = [{p.kind: len(p.cores) for p in tables.pools if p.memory == m} for m in (one, other)]
+    if _MEMORY(machine.memories[one]) != _MEMORY(machine.memories[other]) or cores[0] != cores[1]:
+        return False
+    image = {memory.index: memory.index for memory in machine.memories} | {one: other, other: one}
+    engines: dict[int, int] = {}
+    links: dict[int, int] = {}
+    for source, destination in product(image, repeat=2):
+        ends = image[source], image[destination]
         here, there = routes.between(source, destination), routes.between(*ends)
         if here is None or there is None:
-            return here is there
-        links = [[machine.links[x] for x in route.links] for route in (here, there)]
-        served = routes.engines_for(source, destination), routes.engines_for(*ends)
-        engines = [[machine.engines[x] for x in some] for some in served]
-        if [_LINK(x) for x in links[0]] != [_LINK(x) for x in links[1]]:
-            return False
-        return self._pairs_up(links, self._links) and self._engines_pair_up(engines)
-
-    def _pairs_up(self, sides: list[list[Link]], known: dict[int, int]) -> bool:
-        return all(
-            known.setdefault(a.index, b.index) == b.index
-            for a, b in zip(sides[0], sides[1], strict=True)
-        )
-
-    def _engines_pair_up(self, sides: list[list[Engine]]) -> bool:
-        """Pair engines by their owners; engines without one are their own images."""
-        images = {(self._owner(e), _ENGINE(e)): e for e in sides[1]}
-        if len(sides[0]) != len(sides[1]) or len(images) < len(sides[1]):
-            return False
-        for engine in sides[0]:
-            owner = None if engine.owner is None else self._image(engine.owner)
-            own = engine.index if engine.owner is None else None
-            image = images.get(((owner, own), _ENGINE(engine)))
-            if image is None:
+            if here is not there:
                 return False
-            if self._engines.setdefault(engine.index, image.index) != image.index:
+            continue
+        both = [[_LINK(machine.links[x]) for x in route.links] for route in (here, there)]
+        pairs = zip(here.links, there.links, strict=False)
+        if both[0] != both[1] or any(links.setdefault(a, b) != b for a, b in pairs):
+            return False
+        served = [machine.engines[x] for x in routes.engines_for(source, destination)]
+        images = {
+            (engine.owner, x if engine.owner is None else None, _ENGINE(engine)): x
+            for x in routes.engines_for(*ends)
+            for engine in (machine.engines[x],)
+        }
+        if not len(served) == len(images) == len(routes.engines_for(*ends)):
+            return False
+        for engine in served:
+            is_free = engine.owner is None
+            owner = None if engine.owner is None else image[engine.owner]
+            found = images.get((owner, engine.index if is_free else None, _ENGINE(engine)))
+            if found is None or engines.setdefault(engine.index, found) != found:
                 return False
-        return True
-
-    def _owner(self, engine: Engine) -> tuple[MemoryIdx | None, int | None]:
-        return engine.owner, engine.index if engine.owner is None else None
-
-    def _is_one_to_one(self) -> bool:
-        return all(len(set(m.values())) == len(m) for m in (self._engines, self._links))
+    return all(len(set(known.values())) == len(known) for known in (engines, links))

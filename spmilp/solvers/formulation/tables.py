@@ -1,6 +1,5 @@
 """A problem's lookups that every exact model needs, computed once."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,30 +53,23 @@ def home(problem: Problem, slice_: SliceIdx, memory: MemoryIdx) -> TensorIdx | N
 
 
 def overlapping_places(
-    problem: Problem, pairs: Iterable[SliceInMemory]
-) -> dict[SliceInMemory, list[SliceInMemory]]:
-    """Return, for slices at a place in a tensor, the others that share elements with them.
+    problem: Problem, pairs: Iterable[tuple[BufferIdx, MemoryIdx]]
+) -> dict[BufferIdx, set[BufferIdx]]:
+    """Return, for buffers at a place in a tensor, the others that share elements with them.
 
-    Two slices that both show what is there at cycle 0 do not disturb each other.
+    Two buffers that both show what is there at cycle 0 do not disturb each other.
     """
-    in_tensor: dict[TensorIdx, list[SliceInMemory]] = defaultdict(list)
-    for pair in pairs:
-        tensor = home(problem, *pair)
-        if tensor is not None:
-            in_tensor[tensor].append(pair)
-    found: dict[SliceInMemory, list[SliceInMemory]] = {}
-    for some in in_tensor.values():
-        boxes = {pair: _box(problem, pair[0]) for pair in some}
-        for one, other in combinations(some, 2):
-            are_initial = _is_initial(problem, one) and _is_initial(problem, other)
-            if not are_initial and _overlap(boxes[one], boxes[other]):
-                found.setdefault(one, []).append(other)
-                found.setdefault(other, []).append(one)
+    found: dict[BufferIdx, set[BufferIdx]] = {}
+    placed = [(*pair, at) for pair in pairs if (at := home(problem, *pair)) is not None]
+    boxes = {buffer: _box(problem, buffer) for buffer, _, _ in placed}
+    for (one, memory, at), (other, _, other_at) in combinations(placed, 2):
+        are_initial = all(problem.buffers[b].starts_in == memory for b in (one, other))
+        overlaps = zip(boxes[one], boxes[other], strict=False)
+        shared = (max(0, min(b, d) - max(a, c)) for (a, b), (c, d) in overlaps)
+        if at == other_at and not are_initial and prod(shared):
+            found.setdefault(one, set()).add(other)
+            found.setdefault(other, set()).add(one)
     return found
-
-
-def _is_initial(problem: Problem, pair: SliceInMemory) -> bool:
-    return problem.buffers[problem.slices[pair[0]].buffer].starts_in == pair[1]
 
 
 def _box(problem: Problem, slice_: SliceIdx) -> Box:
@@ -88,11 +80,6 @@ def _box(problem: Problem, slice_: SliceIdx) -> Box:
         return ()
     starts = [a + b for a, b in zip(place.start, part.start, strict=True)]
     return tuple((a, a + n) for a, n in zip(starts, part.extent, strict=True))
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    overlaps = (min(b, d) - max(a, c) for (a, b), (c, d) in zip(one, other, strict=True))
-    return prod(max(0, length) for length in overlaps) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

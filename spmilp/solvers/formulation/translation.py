@@ -128,11 +128,8 @@ class _Hints:
         self._add_reads()
         self._add_pairs()
         self._add_ends_of_transfers()
-        for key, variables in self._vars.residencies.items():
-            if key in self._main:
-                self._add_present(key, variables, self._main[key])
-            else:
-                self._add_absent(variables)
+        for variables in self._vars.residencies.values():
+            self._add_residency(variables)
         for (key, options), literal in self._vars.unions.items():
             self._hint(literal, any((key, option) in self._taken for option in options))
         self._add_offsets()
@@ -187,43 +184,32 @@ class _Hints:
                 if source is not None:
                     self._ends[source] = max(self._ends[source], move.end)
 
-    def _add_present(
-        self, key: CandidateResidency, variables: ResidencyVars, residency: Residency
-    ) -> None:
-        self._hint(variables.present, True)
-        transfer = residency.filled_by_transfer
-        valid = self._reading.valid(residency.index)
-        start = residency.start
-        if residency.filled_by_task is not None:
-            start = self._plan.placements[residency.filled_by_task].start
-        if transfer is not None:
-            start = self._plan.transfers[transfer].start
+    def _add_residency(self, variables: ResidencyVars) -> None:
+        """Hint a residency, its filling, and how long it is there; of an absent one the least."""
+        one = self._main.get(variables.key)
+        least = min((option.cycles for option in variables.options), default=0)
+        start, valid, end, cycles = 0, least, least, least
+        source, engine, root = None, None, None
+        if one is not None:
+            start, valid = one.start, self._reading.valid(one.index)
+            end = max(self._ends[variables.key], self._kept_until(variables.key), valid)
+            if one.filled_by_task is not None:
+                start = self._plan.placements[one.filled_by_task].start
+            if one.filled_by_transfer is not None:
+                move = self._plan.transfers[one.filled_by_transfer]
+                start, cycles = move.start, valid - move.start
+                source, engine = self._key(move.source), move.engine
+                lowest = min(move.destinations, key=lambda r: self._plan.residencies[r].memory)
+                root = self._key(lowest)
+        moved = root == variables.key
+        self._hint(variables.present, one is not None)
         self._hint(variables.start, start)
         self._hint(variables.valid, valid)
         if variables.end is not None:
-            end = max(self._ends[key], self._kept_until(key), valid)
             self._hint(variables.end, end)
-            self._hint(self._vars.lengths.get(key, 0), end - start)
-        if transfer is not None:
-            self._hint(variables.cycles, valid - start)
-        self._add_filling(variables, transfer)
-
-    def _kept_until(self, key: CandidateResidency) -> Cycles:
-        buffer = self._tables.problem.slices[key.slice].buffer
-        ends = self._tables.problem.buffers[buffer].ends_in
-        kept = key.slice == buffer and ends == key.memory
-        return self._plan.claim.makespan if kept else 0
-
-    def _add_filling(self, variables: ResidencyVars, transfer: int | None) -> None:
-        source, engine, root = None, None, None
-        if transfer is not None:
-            move = self._plan.transfers[transfer]
-            source, engine = self._key(move.source), move.engine
-            lowest = min(move.destinations, key=lambda r: self._plan.residencies[r].memory)
-            root = self._key(lowest)
-        moved = transfer is not None and root == variables.key
+            self._hint(self._vars.lengths.get(variables.key, 0), end - start)
         self._hint(variables.moved, moved)
-        self._hint(variables.cycles, _least_cycles(variables))
+        self._hint(variables.cycles, cycles)
         for other, literal in variables.sources.items():
             self._hint(literal, moved and other == source)
         for literal in variables.late_sources.values():
@@ -235,26 +221,13 @@ class _Hints:
             if taken:
                 self._taken.add((variables.key, option))
         for other, literal in variables.roots.items():
-            self._hint(literal, transfer is not None and not moved and other == root)
+            self._hint(literal, not moved and other == root)
 
-    def _add_absent(self, variables: ResidencyVars) -> None:
-        least = _least_cycles(variables)
-        self._hint(variables.present, False)
-        self._hint(variables.start, 0)
-        self._hint(variables.valid, least)
-        self._hint(variables.cycles, least)
-        if variables.end is not None:
-            self._hint(variables.end, least)
-            self._hint(self._vars.lengths.get(variables.key, 0), least)
-        self._hint(variables.moved, False)
-        for family in (
-            variables.sources,
-            variables.late_sources,
-            variables.options,
-            variables.roots,
-        ):
-            for literal in family.values():
-                self._hint(literal, False)
+    def _kept_until(self, key: CandidateResidency) -> Cycles:
+        buffer = self._tables.problem.slices[key.slice].buffer
+        ends = self._tables.problem.buffers[buffer].ends_in
+        kept = key.slice == buffer and ends == key.memory
+        return self._plan.claim.makespan if kept else 0
 
     def _add_offsets(self) -> None:
         for (memory_index, item), offset in self._vars.offsets.items():
@@ -277,7 +250,3 @@ class _Hints:
             return
         self._hinted.add(variable.index)
         self._model.add_hint(variable, int(value))
-
-
-def _least_cycles(variables: ResidencyVars) -> Cycles:
-    return min((option.cycles for option in variables.options), default=0)

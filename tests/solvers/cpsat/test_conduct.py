@@ -1,25 +1,17 @@
 """How CP-SAT behaves: limits, streaming, interrupts, statuses, ties."""
 
 from dataclasses import replace
-from itertools import chain as chain_of
-from math import inf
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
-from ortools.sat.python import cp_model
 
 from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.cpsat import inquiry
-from spmilp.solvers.cpsat.inquiry import Limits
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -93,52 +85,3 @@ def test_a_problem_with_too_many_transfers_to_choose_from_keeps_its_plan() -> No
     assert result.plan is not None
     assert check(problem, result.plan) == ()
     assert any("transfers to choose from" in value for _, value in result.plan.options)
-
-
-def random_job_shop(seed: int, jobs: int, machines: int, operations: int) -> str:
-    """Return a flexible job shop in its usual text format, in the style of Fattahi et al."""
-    random = Random(seed)
-    lines = [f"{jobs} {machines} 2"]
-    for _ in range(jobs):
-        row = [operations]
-        for _ in range(operations):
-            able = random.sample(range(1, machines + 1), random.randint(1, 3))
-            usual = random.randint(20, 200)
-            times = [(machine, max(1, int(usual * random.uniform(0.7, 1.3)))) for machine in able]
-            row += [len(able), *chain_of(*times)]
-        lines.append(" ".join(map(str, row)))
-    return "\n".join(lines) + "\n"
-
-
-def test_a_job_shop_is_minimised_in_one_go_while_there_is_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "shop.txt").write_text(random_job_shop(5, 15, 6, 7))
-    problem = read_job_shop(tmp_path / "shop.txt")
-    limits: list[float] = []
-    made = inquiry.solver_within
-
-    def noted(given: Limits) -> cp_model.CpSolver:
-        solver = made(given)
-        solve = solver.solve
-
-        def solve_and_note(*arguments: Any) -> Any:
-            limits.append(solver.parameters.max_deterministic_time)
-            return solve(*arguments)
-
-        monkeypatch.setattr(solver, "solve", solve_and_note)
-        return solver
-
-    monkeypatch.setattr(inquiry, "solver_within", noted)
-    start = ListScheduler().solve(problem, SolveOptions()).plan
-    result = CpSatSolver().solve(problem, SolveOptions(time_limit=8.0, workers=2))
-
-    assert inf in limits
-    assert start is not None
-    assert result.plan is not None
-    assert not check(problem, result.plan)
-    assert result.bound <= result.plan.claim.makespan <= start.claim.makespan
-
-    limits.clear()
-    CpSatSolver(CpSatOptions(deterministic_limit=0.2)).solve(problem, SolveOptions())
-    assert inf not in limits

@@ -3,18 +3,15 @@
 from typing import Any
 
 import pytest
-from ortools.sat.python import cp_model
 
 from spmilp.checker.check import check
 from spmilp.plan.write import plan_bytes
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.cpsat import inquiry, phases
-from spmilp.solvers.cpsat.inquiry import Limits, Way
+from spmilp.solvers.cpsat import phases
 from spmilp.solvers.cpsat.options import CpSatOptions, CpSatState
-from spmilp.solvers.cpsat.phases import FIRST, SHARE, improve_around
+from spmilp.solvers.cpsat.phases import SHARE, improve_around
 from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.formulation.candidates import scope_of_residencies
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
@@ -58,19 +55,6 @@ def test_the_same_limit_of_deterministic_time_gives_the_same_bytes() -> None:
     assert plan_bytes(first, PROBLEM) == plan_bytes(second, PROBLEM)
 
 
-def test_without_any_limit_they_end() -> None:
-    problem = chain(star(2, 1536), layers=1, strips=2)
-    start = ListScheduler().solve(problem, SolveOptions())
-    assert start.plan is not None
-    context = SearchContext(problem, SolveOptions())
-    state = CpSatState(context, CpSatOptions(), start, "cpsat")
-    state.offer(start.plan)
-    improve_around(state)
-
-    assert state.incumbent.plan is not None
-    assert state.incumbent.plan.claim.makespan <= start.plan.claim.makespan
-
-
 def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[int] = []
     find_plans = phases.find_plans
@@ -92,33 +76,3 @@ def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.Mo
     assert result.plan is not None
     assert result.plan.claim.makespan < turns[-1]
     assert not check(PROBLEM, result.plan)
-
-
-def test_only_the_search_for_neighbours_runs_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[bool, bool]] = []
-    solver_within = inquiry.solver_within
-
-    def noted(limits: Limits) -> cp_model.CpSolver:
-        solver = solver_within(limits)
-        made.append((limits.way is Way.NEIGHBOURHOODS, solver.parameters.use_lns_only))
-        return solver
-
-    monkeypatch.setattr(inquiry, "solver_within", noted)
-    state = state_at_start(FIRST)
-    improve_around(state)
-
-    assert made
-    assert all(wanted and alone for wanted, alone in made)
-
-
-def test_only_the_residencies_of_a_plan_are_there_and_their_filling_is_open() -> None:
-    state = state_at_start()
-    reading = state.reading()
-    assert reading is not None
-    whole = state.builder.scope(relaxed=False)
-    scope = scope_of_residencies(state.tables, reading, whole)
-
-    assert START.plan is not None
-    assert scope.fills is scope.servers is None
-    assert [pool for (pool,) in scope.pools] == list(state.tables.pools_of_plan(START.plan))
-    assert set(scope.candidates) < set(whole.candidates)

@@ -17,9 +17,8 @@ from spmilp.solvers.formulation.candidates import CandidateMemories, CandidateRe
 from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun, TimedPlan, extract
 from spmilp.solvers.formulation.state import SearchState
 from spmilp.solvers.formulation.strengthen import ModelOptions
-from spmilp.solvers.formulation.tables import ProblemTables, home, overlapping_places
+from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.list_scheduler.solver import ListScheduler
-from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
 DRAM, SPM = 0, 1
@@ -33,14 +32,13 @@ COPY = Network(
 )
 
 
-def decided(problem: Problem, spare_copy: bool = False) -> Decisions:
-    """Load the input, run the task, store the output; load the input once more for nothing."""
+def decided(problem: Problem) -> Decisions:
+    """Load the input, run the task, store the output."""
     tables = ProblemTables(problem)
     (load,) = tables.transfers.out_of(INPUT, INPUT, DRAM, SPM)
     (store,) = tables.transfers.out_of(OUTPUT, OUTPUT, SPM, DRAM)
     begins, loaded = CandidateResidency(INPUT, DRAM, 0), CandidateResidency(INPUT, SPM, 0)
     written, stored = CandidateResidency(OUTPUT, SPM, 0), CandidateResidency(OUTPUT, DRAM, 0)
-    spare = CandidateResidency(INPUT, SPM, 1)
     end = load.cycles + tables.cycles_on(0, 0)
     fills = {
         begins: Fill(start=0),
@@ -48,8 +46,6 @@ def decided(problem: Problem, spare_copy: bool = False) -> Decisions:
         written: Fill(start=load.cycles),
         stored: Fill(start=end, source=written, engine=store.engine, root=stored),
     }
-    if spare_copy:
-        fills[spare] = Fill(start=end, source=begins, engine=load.engine, root=spare)
     return Decisions(
         runs=(TaskRun(pool=0, start=load.cycles, end=end),),
         fills=fills,
@@ -59,20 +55,8 @@ def decided(problem: Problem, spare_copy: bool = False) -> Decisions:
     )
 
 
-def timed(problem: Problem, spare_copy: bool = False) -> TimedPlan:
-    return extract(ProblemTables(problem), decided(problem, spare_copy))
-
-
-def test_cores_of_one_kind_in_one_memory_are_a_pool() -> None:
-    machine = star(3, 4096)
-    apart = ProblemTables(chain(machine, 1, 1))
-    cores = tuple(replace(core, memory=SPM) for core in machine.cores)
-    together = ProblemTables(chain(replace(machine, cores=cores), 1, 1))
-
-    assert [pool.cores for pool in apart.pools] == [(0,), (1,), (2,)]
-    assert [pool.cores for pool in together.pools] == [(0, 1, 2)]
-    assert together.pools_of(0) == (0,)
-    assert not together.has_single_core(SPM)
+def timed(problem: Problem) -> TimedPlan:
+    return extract(ProblemTables(problem), decided(problem))
 
 
 def test_a_slice_has_candidates_where_a_chain_of_transfers_leads_to_a_use() -> None:
@@ -87,16 +71,6 @@ def test_a_slice_has_candidates_where_a_chain_of_transfers_leads_to_a_use() -> N
     assert CandidateMemories(too_small).of(INPUT) == (DRAM,)
 
 
-def test_a_transfer_takes_the_cycles_of_set_up_route_and_bytes() -> None:
-    tables = ProblemTables(chain(star(1, 4096, rate=8, setup=4), 1, 1))
-    largest = max(tables.problem.buffers, key=lambda buffer: buffer.bytes)
-    (option,) = tables.transfers.between(largest.index, DRAM, SPM)
-
-    assert (option.latency, option.moving) == (2, -(-largest.bytes // 8))
-    assert option.cycles == 4 + option.latency + option.moving
-    assert option.traffic == largest.bytes
-
-
 def test_blocks_of_a_memory_leave_reserved_ranges_and_tensors_out() -> None:
     problem = problem_of(COPY, 40)
     dram, spm = problem.machine.memories
@@ -109,19 +83,6 @@ def test_blocks_of_a_memory_leave_reserved_ranges_and_tensors_out() -> None:
     assert tables.blocks_of(OUTPUT, SPM) == 3
 
 
-def test_places_overlap_where_buffers_share_elements_of_a_tensor() -> None:
-    problem = problem_of(COPY, 40)
-    pairs = [(INPUT, DRAM), (OUTPUT, DRAM), (OUTPUT, SPM)]
-    assert home(problem, OUTPUT, DRAM) == 1
-    assert home(problem, OUTPUT, SPM) is None
-    assert overlapping_places(problem, pairs) == {}
-
-    twice = [(OUTPUT, DRAM), (OUTPUT, DRAM)]
-    assert overlapping_places(problem, twice)[OUTPUT, DRAM] == twice
-    # What is there at cycle 0 does not disturb itself.
-    assert overlapping_places(problem, [(INPUT, DRAM), (INPUT, DRAM)]) == {}
-
-
 def test_decisions_become_a_plan_that_the_checker_accepts() -> None:
     problem = problem_of(COPY, 40)
     tables, found = ProblemTables(problem), timed(problem)
@@ -132,12 +93,6 @@ def test_decisions_become_a_plan_that_the_checker_accepts() -> None:
     assert check(problem, plan) == ()
     assert plan.claim.dram_traffic == COPY.compulsory
     assert tables.pools_of_plan(plan) == (0,)
-
-
-def test_what_nothing_uses_is_left_out_of_the_plan() -> None:
-    problem = problem_of(COPY, 40)
-
-    assert timed(problem, spare_copy=True) == timed(problem)
 
 
 def test_residencies_without_addresses_are_named() -> None:

@@ -119,18 +119,6 @@ def test_many_forbidden_sets_behind_many_pairs_are_not_all_made() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("number", [3, 7, 16, 26, 60])
-def test_cbc_finds_the_same_as_highs(number: int) -> None:
-    problem = tiny_problem(number)
-
-    highs = MilpSolver().solve(problem, SolveOptions())
-    cbc = MilpSolver(MilpOptions(backend="cbc")).solve(problem, SolveOptions())
-
-    assert cbc.status is SolveStatus.OPTIMAL
-    assert values(problem, cbc) == values(problem, highs)
-
-
-@pytest.mark.full
 @pytest.mark.skipif(not SHOPS.exists(), reason="skipped: data not present")
 @pytest.mark.parametrize("backend", ["highs", "cbc"])
 @pytest.mark.parametrize("name", [f"fattahi{number}" for number in range(1, 6)])
