@@ -34,6 +34,7 @@ def solved(limit: float) -> SolverResult:
     return CpSatSolver(CpSatOptions(deterministic_limit=limit)).solve(PROBLEM, SolveOptions())
 
 
+@pytest.mark.full
 def test_neighbourhoods_improve_a_plan_within_their_share() -> None:
     state = state_at_start()
     improve_around(state)
@@ -45,6 +46,7 @@ def test_neighbourhoods_improve_a_plan_within_their_share() -> None:
     assert state.clock.spent <= SHARE * LIMIT + 0.05
 
 
+@pytest.mark.full
 def test_the_same_limit_of_deterministic_time_gives_the_same_bytes() -> None:
     first, second = (solved(limit=LIMIT).plan for _ in range(2))
 
@@ -55,6 +57,7 @@ def test_the_same_limit_of_deterministic_time_gives_the_same_bytes() -> None:
     assert plan_bytes(first, PROBLEM) == plan_bytes(second, PROBLEM)
 
 
+@pytest.mark.full
 def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[int] = []
     find_plans = phases.find_plans
