@@ -1,9 +1,9 @@
-"""Addresses that last from one release to the next: those of an earlier plan, wherever they can be.
+"""Addresses that stay as they are in an earlier plan, wherever they can.
 
-Tiles of groups that are still there are kept, so that buffers keep their names and sizes. Of the
-plan found without the lock, of one found with each task on cores of the scratchpad where it ran,
-and of the earlier one itself where it still holds, that is taken in which most addresses can be as
-they were.
+A lock is pins that are read from a plan, plus a hint. Tiles of groups that are still there are
+kept, so that buffers keep their names and sizes. Of the plan found without the lock, of one found
+with each task pinned to cores of the scratchpad where it ran, and of the earlier one itself where
+it still holds, that is taken in which most addresses can be as they were.
 """
 
 import fnmatch
@@ -18,22 +18,22 @@ from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError, PinError
 from spmilp.frontend.graph import Network
-from spmilp.hint import Hint, read_hint
 from spmilp.lowering.tiling import Tilings
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import TaskPin
 from spmilp.problem.problem import Problem
-from spmilp.report.lasting import Lasting, Moved
+from spmilp.report.address_stability import AddressStability, Moved
 from spmilp.result import Result
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.kept_addresses import Thing, residency, tensor, with_addresses
+from spmilp.solvers.wanted_addresses import Placeable, with_addresses
 from spmilp.tile_selection.given_tiles import tilings_still_there
 from spmilp.units import Bytes, Extents
+from spmilp.warm_start import Hint, read_hint
 
-Key: TypeAlias = tuple[str, Extents, Extents, str]
+Place: TypeAlias = tuple[str, Extents, Extents, str]
 """Names of a buffer and of a memory, and between them start and extent of a slice.
 
 Of a tensor in DRAM these two are empty.
@@ -69,40 +69,40 @@ class Lock:
 
     def plan_of(self, problem: Problem) -> Plan | None:
         """Return the earlier plan where it still is one of a problem."""
+        hint = Hint(name=self.name, plan=self.plan, problem=self.problem)
         try:
-            hint = Hint(name=self.name, plan=self.plan, problem=self.problem)
             return hint.plan_of(problem)
         except FileError:
             return None
 
-    def where_they_ran(self, problem: Problem) -> Problem | None:
-        """Return a problem in which tasks that touch what is locked work in the memory as before.
+    def pinned(self, problem: Problem) -> Problem | None:
+        """Return a problem in which tasks that touch what is locked run beside the same memory.
 
-        ``None`` where nothing is said by that, or where other pins say otherwise.
+        ``None`` where that says nothing, or where other pins say otherwise.
         """
-        known, own = self._memories_of_tasks(), {pin.task for pin in problem.pins.tasks}
-        cores = problem.machine.cores
-        memories = [problem.machine.memories[core.memory].name for core in cores]
-        if len(set(memories)) == 1:
+        memory_of, own = self._memories_of_tasks(), {pin.task for pin in problem.pins.tasks}
+        machine, forbidden = problem.machine, problem.pins.forbidden
+        beside = {core.index: machine.memories[core.memory].name for core in machine.cores}
+        if len(set(beside.values())) == 1:
             return None
-        added = []
+        pins = [*problem.pins.tasks]
         for task in problem.tasks:
             able = tuple(
                 core.index
-                for core in cores
-                if memories[core.index] == known.get(task.name)
+                for core in machine.cores
+                if beside[core.index] == memory_of.get(task.name)
                 and task.cycles[core.kind] is not None
-                and core.index not in problem.pins.forbidden
+                and core.index not in forbidden
             )
             if able and task.index not in own:
-                added.append(TaskPin(task=task.index, cores=able))
-        rows = sorted((*problem.pins.tasks, *added), key=lambda pin: pin.task)
-        pinned = replace(problem, pins=replace(problem.pins, tasks=tuple(rows)))
+                pins.append(TaskPin(task=task.index, cores=able))
+        rows = tuple(sorted(pins, key=lambda pin: pin.task))
+        pinned = replace(problem, pins=replace(problem.pins, tasks=rows))
         try:
             refuse_contradictions(pinned)
         except PinError:
             return None
-        return pinned if added else None
+        return pinned if len(rows) > len(own) else None
 
     def _memories_of_tasks(self) -> dict[str, str]:
         """Return the name of the memory in which each task worked that touched what is locked."""
@@ -119,41 +119,37 @@ class Lock:
                 found[task.name] = machine.memories[machine.cores[placement.core].memory].name
         return found
 
-    def applied(self, problem: Problem, plan: Plan) -> tuple[Plan, Lasting]:
+    def applied(self, problem: Problem, plan: Plan) -> tuple[Plan, AddressStability]:
         """Return a plan with as many of the earlier addresses as it can have, and what it has."""
         before, after = _Addresses(self.problem, self.plan), _Addresses(problem, plan)
         locked = [key for key in before.rows if self._is_locked(key[0], before.owners[key[0]])]
-        single = [key for key in locked if len(before.rows[key]) == 1]
-        single.sort(key=lambda key: (bool(key[1]), -before.rows[key][0].bytes))
-        why_not = {key: after.why_unlike(key, before) for key in single}
-        wanted = {
-            after.rows[key][0].thing: before.rows[key][0].address
-            for key in single
-            if not why_not[key]
-        }
-        kept = with_addresses(problem, plan, wanted)
-        now = _Addresses(problem, kept.plan)
-        for key in single:
-            if not why_not[key]:
-                why_not[key] = kept.why_not.get(now.rows[key][0].thing, "")
+        single = {key: before.rows[key][0] for key in locked if len(before.rows[key]) == 1}
+        order = sorted(single, key=lambda key: (bool(key[1]), -single[key].bytes))
+        why_not = {key: after.why_unlike(key, before) for key in order}
+        still = {key: after.rows[key][0].thing for key in order if not why_not[key]}
+        found = with_addresses(
+            problem, plan, {thing: single[key].address for key, thing in still.items()}
+        )
+        why_not |= {key: found.why_not.get(thing, "") for key, thing in still.items()}
+        now = _Addresses(problem, found.plan).rows
         moved = tuple(
             Moved(
                 name=key[0],
                 memory=key[-1],
-                before=before.rows[key][0].address,
-                now=now.rows[key][0].address if len(now.rows.get(key, ())) == 1 else None,
+                before=single[key].address,
+                now=now[key][0].address if len(now.get(key, ())) == 1 else None,
                 why=reason,
             )
             for key, reason in why_not.items()
             if reason
         )
-        return kept.plan, Lasting(
+        return found.plan, AddressStability(
             origin=self.name,
             kept=len(single) - len(moved),
             tensors=sum(1 for key, reason in why_not.items() if not (key[1] or reason)),
             moved=moved,
             left_free=len(locked) - len(single),
-            measures=claimed(kept.plan.claim),
+            measures=claimed(found.plan.claim),
             unlocked=None,
             earlier=claimed(self.plan.claim),
         )
@@ -177,21 +173,16 @@ def read_lock(given: str | Path | Result, patterns: Iterable[str] = (), cost: fl
     ArgumentError
         If a pattern is the name of nothing that it has.
     """
-    hint = read_hint(given)
-    if hint.problem is None:
+    hint, wanted = read_hint(given), tuple(patterns)
+    problem = hint.problem
+    if problem is None:
         raise FileError(
             f"{hint.name}: the names of a plan's buffers are in its problem: put problem.json "
             "beside it"
         )
-    for broken in check(hint.problem, hint.plan)[:1]:
-        raise FileError(
-            f"{hint.name}: the checker rejects this plan: {broken.rule}: {broken.message}"
-        )
-    problem = hint.problem
-    names = {buffer.name for buffer in problem.buffers}
-    names |= {each.name for each in problem.tensors}
+    hint.require_valid(problem)
+    names = {buffer.name for buffer in problem.buffers} | {each.name for each in problem.tensors}
     names |= {buffer.tile.of for buffer in problem.buffers if buffer.tile}
-    wanted = tuple(patterns)
     for pattern in wanted:
         if not any(_matches(pattern, name) for name in names):
             raise ArgumentError(
@@ -204,7 +195,7 @@ def read_lock(given: str | Path | Result, patterns: Iterable[str] = (), cost: fl
 
 def locked_answer(
     problem: Problem, free: SolverResult, lock: Lock, solve: Solve
-) -> tuple[SolverResult, Lasting | None]:
+) -> tuple[SolverResult, AddressStability | None]:
     """Return the plan that keeps most of the locked addresses, and what it keeps.
 
     Parameters
@@ -214,20 +205,17 @@ def locked_answer(
     solve
         Takes what is left of the time.
     """
-    context = SearchContext(problem, SolveOptions())
-    earlier = lock.plan_of(problem)
-    interrupted = free.interrupted
-    found = [] if free.plan is None else [lock.applied(problem, free.plan)]
-    if earlier is not None:
-        found.append(lock.applied(problem, earlier))
-    is_best = bool(found) and any(
-        not one.moved and (free.plan is None or context.values(plan) <= context.values(free.plan))
-        for plan, one in found
+    context, interrupted = SearchContext(problem, SolveOptions()), free.interrupted
+    known = [plan for plan in (free.plan, lock.plan_of(problem)) if plan is not None]
+    found = [lock.applied(problem, plan) for plan in known]
+    is_best = any(
+        not kept.moved and (free.plan is None or context.values(plan) <= context.values(free.plan))
+        for plan, kept in found
     )
-    narrow = None if is_best or interrupted else lock.where_they_ran(problem)
-    if narrow is not None:
-        starts = [each for each, _ in found if not check(narrow, each)]
-        answer = solve(narrow, min(starts, key=context.values, default=None))
+    pinned = None if is_best or interrupted else lock.pinned(problem)
+    if pinned is not None:
+        starts = [plan for plan, _ in found if not check(pinned, plan)]
+        answer = solve(pinned, min(starts, key=context.values, default=None))
         interrupted |= answer.interrupted
         if answer.plan is not None:
             found.append(lock.applied(problem, answer.plan))
@@ -236,11 +224,11 @@ def locked_answer(
     if free.plan is not None:
         most = context.values(free.plan)[0] * (1 + lock.cost)
         found = [each for each in found if context.values(each[0])[0] <= most] or found[:1]
-    plan, lasting = min(found, key=lambda each: (len(each[1].moved), context.values(each[0])))
+    plan, kept = min(found, key=lambda each: (len(each[1].moved), context.values(each[0])))
     bound = Bound(free.bound_source, problem.objective.first, free.bound)
     unlocked = None if free.plan is None else claimed(free.plan.claim)
     answer = replace(context.found(plan, bound), interrupted=interrupted)
-    return answer, replace(lasting, unlocked=unlocked)
+    return answer, replace(kept, unlocked=unlocked)
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -252,7 +240,7 @@ def _matches(pattern: str, name: str) -> bool:
 class _Where(NamedTuple):
     """What has an address, and how many bytes lie there."""
 
-    thing: Thing
+    thing: Placeable
     address: Bytes
     bytes: Bytes
 
@@ -267,9 +255,9 @@ class _Addresses:
         self._sizes |= {(one.name, True): one.bytes for one in problem.tensors}
         self.owners = {one.name: "" for one in problem.tensors}
         self.owners |= {one.name: one.tile.of if one.tile else "" for one in problem.buffers}
-        self.rows: dict[Key, list[_Where]] = {
+        self.rows: dict[Place, list[_Where]] = {
             (one.name, (), (), memories[one.memory]): [
-                _Where(tensor(one.index), plan.tensors[one.index], one.bytes)
+                _Where(("tensor", one.index), plan.tensors[one.index], one.bytes)
             ]
             for one in problem.tensors
         }
@@ -281,11 +269,11 @@ class _Addresses:
             place = buffer.place
             if place is None or problem.tensors[place.tensor].memory != each.memory:
                 key = (buffer.name, part.start, part.extent, memories[each.memory])
-                where = _Where(residency(each.index), each.offset, each.bytes)
+                where = _Where(("residency", each.index), each.offset, each.bytes)
                 self.rows.setdefault(key, []).append(where)
 
-    def why_unlike(self, key: Key, before: "_Addresses") -> str:
-        """Say why what lay at an address cannot lie there; empty where it may."""
+    def why_unlike(self, key: Place, before: "_Addresses") -> str:
+        """Return why what lay at a place cannot lie there now; empty where it can."""
         name, start, _, memory = key
         size = self._sizes.get((name, not start))
         if size is None:

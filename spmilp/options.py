@@ -24,9 +24,9 @@ from spmilp.tile_selection.mode import Tiles
 from spmilp.units import Bytes
 
 if TYPE_CHECKING:
-    from spmilp.hint import Hint
     from spmilp.lock import Lock
     from spmilp.problem.named_pins import NamedPins
+    from spmilp.warm_start import Hint
 
 E = TypeVar("E", bound=StrEnum)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -192,9 +192,9 @@ class Options:
         SpmilpError
             If a file cannot be used.
         """
-        from spmilp.hint import read_hint
         from spmilp.lock import read_lock
         from spmilp.registry import hint_takers
+        from spmilp.warm_start import read_hint
 
         known = {each.name: each for each in fields(cls)}
         for name in given.keys() - known.keys():

@@ -14,7 +14,7 @@ from spmilp.options import Options, with_options
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver, hint_takers
-from spmilp.report.lasting import Lasting
+from spmilp.report.address_stability import AddressStability
 from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Step
@@ -130,7 +130,7 @@ def _seconds_for_roofline(origin: Origin | None) -> float:
 
 def find_plan(
     start: TiledProblem, options: Options, watch: Watch
-) -> tuple[SolverResult, Lasting | None]:
+) -> tuple[SolverResult, AddressStability | None]:
     """Return a plan that is no worse than what is known, and what a lock has kept if there is one.
 
     With a lock, half of the time goes to a plan without it.

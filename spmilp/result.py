@@ -17,7 +17,7 @@ from spmilp.plan.write import write_pair
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report import answer_table
-from spmilp.report.lasting import Lasting
+from spmilp.report.address_stability import AddressStability
 from spmilp.report.search_log import LogEntry, read_log
 from spmilp.report.summary import Summary, summarise
 from spmilp.solvers.base import SolverResult, SolveStatus
@@ -96,7 +96,7 @@ class Result:
     seconds_to_check: float = 0.0
     origin: Origin | None = None
     log: tuple[LogEntry, ...] = ()
-    lock: Lasting | None = None
+    lock: AddressStability | None = None
     tiles_are_fallback: bool = False
 
     def footprint(self) -> "Footprint | None":

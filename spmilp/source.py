@@ -11,7 +11,6 @@ from spmilp.errors import ArgumentError, DoesNotFitError, FileError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.frontend.passes import passes_from
-from spmilp.hint import Hint, tiles_of
 from spmilp.lowering.learned import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
@@ -29,6 +28,7 @@ from spmilp.tile_selection.given_tiles import pinned_tilings
 from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.settings import TileOptions
 from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.warm_start import Hint, tiles_of
 from spmilp.watch import SILENT, Observer, Stage, Watch
 
 Model: TypeAlias = str | Path | Problem

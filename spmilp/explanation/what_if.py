@@ -8,7 +8,6 @@ from spmilp.analysis.analyse import analyse
 from spmilp.analysis.binding import Binding, Holder, Reason, cycles_by_binding, steps_of
 from spmilp.bounds.best import best_bound
 from spmilp.explanation.alike import alike_engines, alike_links, alike_memories, of_all
-from spmilp.handing_on import carried_over, handed_on, on_machine
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import as_machine_file
 from spmilp.pipeline import solve_problem
@@ -19,6 +18,7 @@ from spmilp.report.explanation import paragraph, section
 from spmilp.result import checked
 from spmilp.solvers.base import SolveOptions
 from spmilp.units import Cycles
+from spmilp.warm_start import carried_over, handed_on, on_machine
 
 SOLVER = "auto"
 MOST = 3

@@ -19,7 +19,6 @@ from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, NoPlanError, SpmilpError
 from spmilp.files import sha256_of, write_together
 from spmilp.frontend.find import find_model
-from spmilp.handing_on import carried_over, handed_on, on_machine
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
@@ -37,6 +36,7 @@ from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.source import DEFAULT_MACHINE
 from spmilp.units import Bytes
+from spmilp.warm_start import carried_over, handed_on, on_machine
 from spmilp.watch import Observer, Stage
 
 AnyMachine: TypeAlias = str | Path | Machine | MachineFile

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from spmilp.errors import ArgumentError
-from spmilp.handing_on import is_valid_on
 from spmilp.machine.read import MachineFile
 from spmilp.plan.read import open_pair
 from spmilp.problem.objective import Quantity
@@ -15,6 +14,7 @@ from spmilp.runs.frames import SHORT
 from spmilp.runs.points import Point, Value, shown, with_values
 from spmilp.runs.rows import Rows
 from spmilp.runs.run import Run
+from spmilp.warm_start import is_valid_on
 
 MEETS = "meets the target"
 PROVEN = "no plan can"

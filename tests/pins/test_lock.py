@@ -15,12 +15,12 @@ from spmilp.problem.pins import PinKind, Pins, TaskPin
 from spmilp.problem.problem import Problem, Tile
 from spmilp.registry import find_solver
 from spmilp.result import Result
-from spmilp.solvers import kept_addresses
+from spmilp.solvers import wanted_addresses
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.narrow import narrowed
-from spmilp.solvers.kept_addresses import residency, with_addresses
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.orders import operator_of
+from spmilp.solvers.wanted_addresses import with_addresses
 from tests.pins.pinned_problems import pinned_problem
 from tests.solvers.chains import star
 
@@ -143,8 +143,8 @@ def test_wrong_locks_are_refused() -> None:
 def test_any_wanted_addresses_leave_a_valid_plan(
     tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_addresses, "MOST_PAIRS", 0)
-    monkeypatch.setattr(kept_addresses, "FEWEST_TRIES", tries)
+    monkeypatch.setattr(wanted_addresses, "MOST_PAIRS", 0)
+    monkeypatch.setattr(wanted_addresses, "FEWEST_TRIES", tries)
     reasons: Counter[str] = Counter()
     for number in range(60):
         problem = replace(pinned_problem(number, {PinKind.CORES}, most_tasks=8), pins=Pins())
@@ -156,7 +156,7 @@ def test_any_wanted_addresses_leave_a_valid_plan(
             memory = problem.machine.memories[one.memory]
             if random.random() < 0.4 and memory.size is not None:
                 highest = memory.size - one.bytes + 1
-                wanted[residency(one.index)] = random.randrange(0, highest, memory.alignment)
+                wanted[("residency", one.index)] = random.randrange(0, highest, memory.alignment)
         kept = with_addresses(problem, found.plan, wanted)
         assert check(problem, kept.plan) == ()
         for thing, address in wanted.items():

@@ -7,11 +7,11 @@ import pytest
 import spmilp
 from runs.here import Here
 from spmilp.checker.check import check
-from spmilp.handing_on import carried_over, handed_on, is_valid_on, on_machine
 from spmilp.machine.read import MachineFile
 from spmilp.runs.points import Grid, PointOptions, values_of
 from spmilp.runs.rows import Rows
 from spmilp.runs.store import Store
+from spmilp.warm_start import carried_over, handed_on, is_valid_on, on_machine
 
 MODELS = Path(__file__).parents[2] / "models"
 RING = """

@@ -170,7 +170,7 @@ def _fit_greedily(memory: Memory, groups: Sequence[Group]) -> list[Bytes] | None
     return None
 
 
-class _Placed:
+class Placed:
     """The pieces of what has an offset, at their addresses: a row for each, as arrays."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
@@ -196,10 +196,10 @@ class _Placed:
 
 def _first_fit(memory: Memory, groups: Sequence[Group], order: list[int]) -> list[Bytes] | None:
     offsets: list[Bytes] = [0] * len(groups)
-    placed = _Placed(groups)
+    placed = Placed(groups)
     for index in order:
         group = groups[index]
-        offset = _lowest(memory, group, placed)
+        offset = lowest_offset(memory, group, placed)
         if offset is None:
             return None
         offsets[index] = offset
@@ -207,7 +207,7 @@ def _first_fit(memory: Memory, groups: Sequence[Group], order: list[int]) -> lis
     return offsets
 
 
-def _lowest(memory: Memory, group: Group, placed: _Placed) -> Bytes | None:
+def lowest_offset(memory: Memory, group: Group, placed: Placed) -> Bytes | None:
     """Return the lowest address, or the pinned one, where no byte is taken at the same time."""
     taken = [(one.start - group.size + 1, one.end) for one in memory.reserved]
     taken += [

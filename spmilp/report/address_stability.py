@@ -32,7 +32,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lasting:
+class AddressStability:
     """What became of the addresses of an earlier plan.
 
     Parameters
