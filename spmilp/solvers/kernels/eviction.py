@@ -21,7 +21,7 @@ from spmilp.solvers.kernels.memories import (
     padded_size,
     settle_at,
 )
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, ONE, ZERO, Table
 from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
     DOES_NOT_FIT,
@@ -150,105 +150,108 @@ def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
 def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int:
     """Choose residencies whose bytes, with those that are free, cost the least.
 
+    What bytes cost depends on when the last of them is free. So one such cycle after another is
+    tried, with the blocks that can be cleared by then, until waiting alone costs more than that.
+
     Returns
     -------
     int
         Their number in ``state.chosen``; -1 if not enough can be cleared.
     """
     memory, prices = request.memory, state.prices
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
+    blocks = state.space.blocks[memory]
     _price_all_blocks(state, memory, request.task)
-    # A list of the blocks that can be cleared, in the order in which they are free.
-    first = NONE
-    for block in range(count):
-        prices[block].mark = ZERO
-        if prices[block].free_from == NEVER:
-            continue
-        before, after = NONE, first
-        while after != NONE and prices[after].free_from <= prices[block].free_from:
-            before, after = after, prices[after].next
-        prices[block].next = after
-        if before == NONE:
-            first = block
-        else:
-            prices[before].next = block
+    count = _sort_by_time(state, memory)
     free, evictable = ZERO, ZERO
-    best, best_cost, mark = NONE, 0.0, ZERO
-    block = first
-    while block != NONE:
-        length = blocks[block + 1].start - blocks[block].start
+    best, best_cost = NONE, 0.0
+    for place in range(count):
+        block = prices[place].in_turn
         by = prices[block].free_from
         if blocks[block].holder == FREE:
-            free += length
+            free += _length(blocks, block)
         else:
-            evictable += length
-        following = prices[block].next
-        if free + evictable >= size and (following == NONE or prices[following].free_from > by):
-            if best != NONE and _with_waiting(state, request, 0.0, by) >= best_cost:
-                return best
-            if free >= size:
-                cost = _with_waiting(state, request, 0.0, by)
-                return ZERO if best == NONE or cost < best_cost else best
-            mark += ONE
-            cost, until = _mark_cheapest(state, request, first, following, size - free, mark)
-            cost = _with_waiting(state, request, cost, max(by, until))
-            if best == NONE or cost < best_cost:
-                best, best_cost, one = ZERO, cost, first
-                while one != following:
-                    if prices[one].mark == mark:
-                        state.chosen[best] = blocks[one].holder
-                        best += ONE
-                    one = prices[one].next
-        block = following
+            evictable += _length(blocks, block)
+        others_follow = place + 1 < count and prices[prices[place + 1].in_turn].free_from == by
+        if free + evictable < size or others_follow:
+            continue
+        waiting = _with_waiting(state, request, 0.0, by)
+        if best != NONE and waiting >= best_cost:
+            return best
+        if free >= size:
+            return ZERO
+        cost, until = _choose_cheapest(state, request, place + 1, size - free)
+        cost = _with_waiting(state, request, cost, max(by, until))
+        if best == NONE or cost < best_cost:
+            best, best_cost = ZERO, cost
+            for i in range(place + 1):
+                if prices[prices[i].in_turn].is_chosen:
+                    state.chosen[best] = blocks[prices[i].in_turn].holder
+                    best += ONE
     return best
 
 
 @part
-def _mark_cheapest(
-    state: ScheduleState, request: Request, first: int, end: int, missing: int, mark: int
-) -> tuple[float, int]:
-    """Mark residencies that have so many bytes together; return what they cost, and free from when.
+def _length(blocks: Table, block: int) -> int:
+    return blocks[block + 1].start - blocks[block].start
 
-    One alone that has enough, or the cheapest for their bytes until there are enough.
+
+@part
+def _sort_by_time(state: ScheduleState, memory: int) -> int:
+    """Sort the blocks that can be cleared by when they are free; return how many there are."""
+    prices, count = state.prices, ZERO
+    for block in range(state.space.length[memory]):
+        if prices[block].free_from == NEVER:
+            continue
+        place = count
+        while place > 0 and prices[prices[place - 1].in_turn].free_from > prices[block].free_from:
+            prices[place].in_turn = prices[place - 1].in_turn
+            place -= ONE
+        prices[place].in_turn = block
+        count += ONE
+    return count
+
+
+@part
+def _choose_cheapest(
+    state: ScheduleState, request: Request, count: int, missing: int
+) -> tuple[float, int]:
+    """Choose residencies with so many bytes; return what they cost, and from when they are free.
+
+    Of the first ``count`` blocks in order of time it is one alone that has enough, or the cheapest
+    for their bytes, one after another.
     """
-    memory, prices, blocks = request.memory, state.prices, state.space.blocks[request.memory]
+    prices, blocks = state.prices, state.space.blocks[request.memory]
     alone, cost_alone = NONE, 0.0
-    one = first
-    while one != end:
-        length = blocks[one + 1].start - blocks[one].start
-        is_enough = blocks[one].holder != FREE and length >= missing
-        if is_enough and (alone == NONE or prices[one].cost < cost_alone):
-            alone, cost_alone = one, prices[one].cost
-        one = prices[one].next
+    for place in range(count):
+        block = prices[place].in_turn
+        prices[block].is_chosen = ZERO
+        is_enough = blocks[block].holder != FREE and _length(blocks, block) >= missing
+        if is_enough and (alone == NONE or prices[block].cost < cost_alone):
+            alone, cost_alone = block, prices[block].cost
     together, cost = ZERO, 0.0
     while together < missing and (alone == NONE or cost < cost_alone):
         cheapest, least = NONE, 0.0
-        one = first
-        while one != end:
-            if blocks[one].holder != FREE and prices[one].mark != mark:
-                length = blocks[one + 1].start - blocks[one].start
-                rate = prices[one].cost / min(length, missing - together)
+        for place in range(count):
+            block = prices[place].in_turn
+            if blocks[block].holder != FREE and not prices[block].is_chosen:
+                rate = prices[block].cost / min(_length(blocks, block), missing - together)
                 if cheapest == NONE or rate < least:
-                    cheapest, least = one, rate
-            one = prices[one].next
+                    cheapest, least = block, rate
         if cheapest == NONE:
             break
-        prices[cheapest].mark = mark
-        together += blocks[cheapest + 1].start - blocks[cheapest].start
+        prices[cheapest].is_chosen = ONE
+        together += _length(blocks, cheapest)
         cost += prices[cheapest].cost
     if alone != NONE and (together < missing or cost_alone <= cost):
-        one = first
-        while one != end:
-            if prices[one].mark == mark:
-                prices[one].mark = ZERO
-            one = prices[one].next
-        prices[alone].mark = mark
+        for place in range(count):
+            prices[prices[place].in_turn].is_chosen = ZERO
+        prices[alone].is_chosen = ONE
         cost = cost_alone
-    until, one = ZERO, first
-    while one != end:
-        if prices[one].mark == mark and prices[one].store != ZERO:
-            until = max(until, _end_of_stores(state, memory, one, one + 1))
-        one = prices[one].next
+    until = ZERO
+    for place in range(count):
+        block = prices[place].in_turn
+        if prices[block].is_chosen and prices[block].store != ZERO:
+            until = max(until, _end_of_stores(state, request.memory, block, block + 1))
     return cost, until
 
 
@@ -350,7 +353,7 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
 def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
     """Say whether a residency may be evicted while ``task`` is being placed."""
     residency = state.residencies[held]
-    if residency.slice < 0 or residency.pinned == task:
+    if residency.slice == NONE or residency.pinned == task:
         return False
     if residency.pinned != NONE and not state.tasks[residency.pinned].placed:
         return False

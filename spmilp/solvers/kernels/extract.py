@@ -6,6 +6,7 @@ Addresses in DRAM come last: whole tensors first, then what is spilled.
 from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +30,18 @@ from spmilp.solvers.kernels.plan_columns import (
 )
 from spmilp.solvers.kernels.records import (
     NONE,
-    SET_ASIDE,
     Ints,
     Rows,
     Table,
+    numbers,
+    owners_of,
     ranges_of,
     rows_from_pairs,
     rows_of,
 )
 from spmilp.solvers.kernels.schedule_state import ScheduleState
 from spmilp.solvers.kernels.tables import alignment_of
-from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
+from spmilp.units import Bytes, Cycles, LinkIdx, MemoryIdx, SliceIdx, align_up
 
 
 def plan_of(
@@ -91,7 +93,7 @@ def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
         fills=_fills(state, number),
         moved=moves["slice"].copy(),
         engine=moves["engine"].copy(),
-        routes=_routes(problem, state),
+        routes=_routes(problem, state, {}),
         slice=rows["slice"].copy(),
         memory=rows["memory"].copy(),
         offset=_apart(rows, number) if state.is_open else rows["offset"].copy(),
@@ -158,8 +160,12 @@ def _filled_by_moves(state: ScheduleState) -> tuple[Ints, Ints]:
     return filled_by[filled], filled
 
 
-def _routes(problem: Problem, state: ScheduleState) -> Rows:
-    """Return the links of the route of each transfer."""
+MulticastRoutes: TypeAlias = dict[tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
+"""The links of multicasts, by the memories at their ends, the source first."""
+
+
+def _routes(problem: Problem, state: ScheduleState, known: MulticastRoutes) -> Rows:
+    """Return the links of the route of each transfer; those of multicasts are kept in ``known``."""
     transfers, memory = state.made_transfers(), state.residencies["memory"]
     source, first = memory[transfers["source"]], memory[transfers["destination"]]
     pairs = state.pairs[state.pair_at[source, first]]
@@ -172,8 +178,11 @@ def _routes(problem: Problem, state: ScheduleState) -> Rows:
         return single
     found, routes = [*lists_in(single)], routes_of(problem.machine)
     for move in several.tolist():
-        route = multicast_route(routes, int(source[move]), ends.values(move))
-        found[move] = () if route is None else route.links
+        at = int(source[move]), *ends.values(move)
+        if at not in known:
+            route = multicast_route(routes, at[0], at[1:])
+            known[at] = () if route is None else route.links
+        found[move] = known[at]
     return rows_of(found)
 
 
@@ -187,11 +196,9 @@ class Scorer:
         self._energies = np.array(energies, np.int64).reshape(len(problem.tasks), kinds)
         self._is_spm = np.array([one.kind is MemoryKind.SPM for one in problem.machine.memories])
         machine = problem.machine
-        self._moves_take_energy = any(one.energy_per_byte for one in machine.memories) or any(
-            one.energy_per_byte for one in machine.links
-        )
-        self._per_byte: dict[tuple[int, int], int] = {}
-        self._per_byte_further: dict[tuple[MemoryIdx, tuple[MemoryIdx, ...]], int] = {}
+        self._of_memories = numbers(one.energy_per_byte or 0 for one in machine.memories)
+        self._of_links = numbers(one.energy_per_byte or 0 for one in machine.links)
+        self._multicast_routes: MulticastRoutes = {}
 
     def __call__(self, state: ScheduleState) -> tuple[int, ...]:
         """Return the schedule's quantities in the problem's order; less is better."""
@@ -214,67 +221,20 @@ class Scorer:
     def _energy(self, state: ScheduleState) -> int:
         kind = state.cores["kind"][state.tasks["core"]]
         tasks = int(self._energies[np.arange(kind.size), kind].sum())
-        moves = state.made_transfers()
-        memory = state.residencies["memory"]
-        memories = len(state.memories)
-        ends = memory[moves["source"]] * memories + memory[moves["destination"]]
-        used, of_pair = np.unique(ends, return_inverse=True)
-        total = np.zeros(used.size, np.int64)
-        np.add.at(total, of_pair, state.slices["bytes"][moves["slice"]])
-        pairs = (divmod(pair, memories) for pair in used.tolist())
-        moved = zip(pairs, total.tolist(), strict=True)
-        first = sum(self._energy_per_byte(state, pair) * count for pair, count in moved)
-        return tasks + first + self._energy_of_further_destinations(state)
-
-    def _energy_of_further_destinations(self, state: ScheduleState) -> int:
-        """Return what multicasts take beyond the transfer to the first destination of each."""
-        if not self._moves_take_energy:
-            return 0
-        filled_by = state.made_residencies()["filled_by_transfer"]
-        count = np.bincount(filled_by[filled_by != NONE], minlength=len(state.made_transfers()))
-        further = np.flatnonzero((filled_by != NONE) & (count > 1)[filled_by])
-        ends: dict[int, list[int]] = {}
-        for residency, move in zip(further.tolist(), filled_by[further].tolist(), strict=True):
-            ends.setdefault(move, []).append(residency)
-        total, memory = 0, state.residencies["memory"]
-        moves = state.made_transfers()[np.array(list(ends), np.int64)]
-        sources, size = memory[moves["source"]], state.slices["bytes"][moves["slice"]]
-        for source, some, bytes_ in zip(
-            sources.tolist(), ends.values(), size.tolist(), strict=True
-        ):
-            per_byte = self._energy_per_byte_further(state, source, tuple(memory[some].tolist()))
-            total += per_byte * bytes_
-        return total
-
-    def _energy_per_byte_further(
-        self, state: ScheduleState, source: MemoryIdx, ends: tuple[MemoryIdx, ...]
-    ) -> int:
-        """Return what a byte of a multicast takes beyond the way to its first destination."""
-        if (source, ends) not in self._per_byte_further:
-            machine = self._problem.machine
-            rows = [state.pairs[int(state.pair_at[source, end])] for end in ends]
-            links = [{*state.links[row.links_from : row.links_to].tolist()} for row in rows]
-            found = sum(machine.memories[end].energy_per_byte or 0 for end in ends[1:])
-            for link in set[int]().union(*links) - links[0]:
-                found += machine.links[link - len(machine.engines)].energy_per_byte or 0
-            self._per_byte_further[source, ends] = found
-        return self._per_byte_further[source, ends]
-
-    def _energy_per_byte(self, state: ScheduleState, pair: tuple[int, int]) -> int:
-        if pair not in self._per_byte:
-            machine = self._problem.machine
-            row = state.pairs[int(state.pair_at[pair])]
-            links = state.links[row["links_from"] : row["links_to"]] - len(machine.engines)
-            ends = sum(machine.memories[memory].energy_per_byte or 0 for memory in pair)
-            route = sum(machine.links[int(link)].energy_per_byte or 0 for link in links)
-            self._per_byte[pair] = ends + route
-        return self._per_byte[pair]
+        if not (self._of_memories.any() or self._of_links.any()):
+            return tasks
+        moves, memory = state.made_transfers(), state.residencies["memory"]
+        size, (fillers, filled) = state.slices["bytes"][moves["slice"]], _filled_by_moves(state)
+        routes = _routes(self._problem, state, self._multicast_routes)
+        read = size * self._of_memories[memory[moves["source"]]]
+        written = size[fillers] * self._of_memories[memory[filled]]
+        sent = size[owners_of(routes)] * self._of_links[routes.items]
+        return tasks + int(read.sum() + written.sum() + sent.sum())
 
     def _peak_spm(self, state: ScheduleState) -> int:
         if state.is_open:
             return 0
         rows = state.made_residencies()
-        rows = rows[rows["slice"] != SET_ASIDE]
         return int((rows["offset"] + rows["bytes"])[self._is_spm[rows["memory"]]].max(initial=0))
 
 

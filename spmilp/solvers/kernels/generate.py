@@ -18,7 +18,7 @@ from spmilp.solvers.kernels.memories import (
     residency_in,
     settle_at,
 )
-from spmilp.solvers.kernels.records import NEVER, NO, NONE, SET_ASIDE, YES, ZERO, Ints
+from spmilp.solvers.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
 from spmilp.solvers.kernels.reference import by_reference
 from spmilp.solvers.kernels.schedule_state import (
     BLOCKS_FULL,
@@ -35,7 +35,6 @@ from spmilp.solvers.kernels.schedule_state import (
     ScheduleState,
 )
 from spmilp.solvers.kernels.transfers import (
-    cycles_on_idle_hardware,
     earliest_finish_core,
     earliest_transfer,
     end_of_predecessors,
@@ -47,21 +46,12 @@ from spmilp.solvers.kernels.transfers import (
 
 @kernel
 def generate_schedule(tables: ScheduleState, order: Ints) -> int:
-    """Take the steps of ``order``; return why it stopped.
-
-    An entry is a task to be placed; or the number of tasks plus one of the ``reads``, for whose
-    slice bytes are set aside; or that plus the number of reads, and the slice is loaded at once.
-    """
+    """Place the tasks of ``order`` one after another; return why it stopped."""
     state = by_reference(tables)
     stop = _place_initial_buffers(state)
     if stop != DONE:
         return stop
     for task in order:
-        if task >= state.tasks.size:
-            stop = prefetch(state, task - state.tasks.size)
-            if stop != DONE:
-                return stop
-            continue
         if state.tasks[task].core == NONE:
             state.tasks[task].core = earliest_finish_core(state, task)
         stop = _place(state, task, NO)
@@ -113,10 +103,6 @@ def _empty_the_memory(state: ScheduleState, task: int) -> int:
         if held < 0 or _is_pinned_home(state, held):
             block += 1
             continue
-        if state.residencies[held].slice == SET_ASIDE:
-            close(state, held)
-            block = 0
-            continue
         stop = evict(state, held, task)
         if stop != DONE:
             return stop
@@ -127,7 +113,7 @@ def _empty_the_memory(state: ScheduleState, task: int) -> int:
 @part
 def _is_pinned_home(state: ScheduleState, held: int) -> bool:
     residency = state.residencies[held]
-    if residency.slice < 0:
+    if residency.slice == NONE:
         return False
     buffer = state.slices[residency.slice].buffer
     at_home = state.buffers[buffer].home == held
@@ -150,17 +136,12 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
             need = max(need, served.valid)
     for entry in range(placed.reads_from, placed.reads_to):
         read = state.reads[entry]
-        stop = load_prefetched(state, entry, memory)
-        if stop != DONE:
-            return stop
-        if read.served_by != NONE:
-            need = max(need, state.residencies[read.served_by].valid)
-        else:
+        if read.served_by == NONE:
             here, stop = fetch(state, read.slice, memory, need, task, compact)
             if stop != DONE:
                 return stop
             read.served_by = here
-            need = max(need, state.residencies[here].valid)
+        need = max(need, state.residencies[read.served_by].valid)
     placed.placed = 1
     start, stop = _reserve_outputs(state, task, memory, need, compact)
     if stop != DONE:
@@ -430,68 +411,3 @@ def send_towards(state: ScheduleState, held: int, memory: int, task: int) -> int
     stop = store(state, here, memory)
     close(state, here)
     return stop
-
-
-@part
-def prefetch(state: ScheduleState, step: int) -> int:
-    """Set bytes aside for one of the ``reads``; from the number of reads on, load it at once."""
-    count = state.reads.size
-    if step < count:
-        return _set_aside(state, step)
-    entry = step - count
-    stop = _set_aside(state, entry)
-    if stop != DONE or state.reads[entry].set_aside == NONE:
-        return stop
-    memory = state.cores[state.tasks[state.reads[entry].reader].core].memory
-    stop = load_prefetched(state, entry, memory)
-    state.reads[entry].set_aside = NONE
-    state.reads[entry].served_by = NONE
-    return stop
-
-
-@part
-def _set_aside(state: ScheduleState, entry: int) -> int:
-    """Set bytes aside for one of the ``reads``, if they fit; return why it stopped."""
-    read = state.reads[entry]
-    reader = state.tasks[read.reader]
-    if reader.core == NONE or reader.placed:
-        return DONE
-    core = state.cores[reader.core]
-    memory = core.memory
-    if residency_in(state, read.slice, memory) != NONE:
-        return DONE
-    size = state.slices[read.slice].bytes
-    parent = state.memories[memory].parent
-    lead = ZERO if parent == NONE else cycles_on_idle_hardware(state, parent, memory, size)
-    request = Request(memory, size, core.free, lead, ZERO, read.reader, NO)
-    new, _, stop = allocate(state, SET_ASIDE, request)
-    if stop == DOES_NOT_FIT:
-        return DONE
-    read.set_aside = new
-    return stop
-
-
-@part
-def load_prefetched(state: ScheduleState, entry: int, memory: int) -> int:
-    """Bring a slice into the bytes that were set aside for it; return why it stopped.
-
-    They are given up when the slice has come there by another transfer, and where no engine reaches
-    them from where it lies.
-    """
-    read = state.reads[entry]
-    held = read.set_aside
-    if held == NONE or not state.residencies[held].alive:
-        return DONE
-    if read.served_by != NONE:
-        close(state, held)
-        return DONE
-    residency = state.residencies[held]
-    source, option, start, end = best_source(state, read.slice, memory, residency.start)
-    if source == NONE:
-        close(state, held)
-        return DONE
-    residency.slice = read.slice
-    residency.following = state.slices[read.slice].first
-    state.slices[read.slice].first = held
-    read.served_by = held
-    return transfer_to_all(state, read.slice, source, held, option, start, end)

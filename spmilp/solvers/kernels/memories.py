@@ -179,25 +179,44 @@ def gathered(state: ScheduleState, memory: int, size: int, limit: int) -> int:
     int
         Its address; -1 if there are not so many, or the row is full.
     """
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
-    if count + 3 > state.space.blocks.shape[1]:
+    if state.space.length[memory] + 3 > state.space.blocks.shape[1]:
         return NONE
-    # All free since `since` or later are taken, and of those free just then as much as is missing.
-    since, total, of_first = limit + ONE, ZERO, ZERO
+    since, of_first = _free_last(state.space, memory, size, limit)
+    if since == NONE:
+        return NONE
+    return _put_together(state, memory, since, of_first, limit)
+
+
+@part
+def _free_last(space: AddressSpace, memory: int, size: int, limit: int) -> tuple[int, int]:
+    """Return the last cycle since which so many bytes become free by ``limit``; -1 for none.
+
+    And how many of those that become free in that very cycle are needed.
+    """
+    blocks = space.blocks[memory]
+    since, total, later = limit + ONE, ZERO, ZERO
     while total < size:
         before, more = -ONE, ZERO
-        for block in range(count):
-            if blocks[block].holder != FREE:
-                continue
+        for block in range(space.length[memory]):
             free_from = blocks[block].free_from
-            if free_from < since and free_from >= before:
-                length = blocks[block + 1].start - blocks[block].start
-                more = length if free_from > before else more + length
-                before = free_from
+            if blocks[block].holder != FREE or free_from >= since or free_from < before:
+                continue
+            length = blocks[block + 1].start - blocks[block].start
+            more = length if free_from > before else more + length
+            before = free_from
         if more == 0:
-            return NONE
-        since, total, of_first = before, total + more, more
-    missing = size - (total - of_first)
+            return NONE, ZERO
+        since, later, total = before, total, total + more
+    return since, size - later
+
+
+@part
+def _put_together(state: ScheduleState, memory: int, since: int, of_first: int, limit: int) -> int:
+    """Move what is free from ``since`` to ``limit`` behind all other blocks, as one; say where to.
+
+    Of what is free in the first of these cycles only so many bytes.
+    """
+    blocks, count = state.space.blocks[memory], state.space.length[memory]
     address, position, latest = blocks[0].start, ZERO, ZERO
     end = blocks[count].start
     for block in range(count):
@@ -206,8 +225,8 @@ def gathered(state: ScheduleState, memory: int, size: int, limit: int) -> int:
         if holder == FREE and since <= free_from <= limit:
             taken = length
             if free_from == since:
-                taken = min(length, missing)
-                missing -= taken
+                taken = min(length, of_first)
+                of_first -= taken
             if taken > 0:
                 latest = max(latest, free_from)
             length -= taken

@@ -19,7 +19,6 @@ Table: TypeAlias = NDArray[Any]
 Shares: TypeAlias = NDArray[np.float64]
 
 NONE = cast(int, np.int64(-1))
-SET_ASIDE = cast(int, np.int64(-2))
 ZERO = cast(int, np.int64(0))
 ONE = cast(int, np.int64(1))
 NEVER = cast(int, np.int64(2**62))

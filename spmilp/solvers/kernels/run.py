@@ -5,6 +5,7 @@ And what kept it from a plan, as data and in words.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Timer
 
 import numpy as np
@@ -25,6 +26,7 @@ from spmilp.problem.strides import (
 from spmilp.solvers.common.fit import least_sizes, parts_of
 from spmilp.solvers.kernels.generate import generate_schedule
 from spmilp.solvers.kernels.memories import new_address_space
+from spmilp.solvers.kernels.plan_columns import lists_in
 from spmilp.solvers.kernels.records import NEVER, NONE, Ints, Shares, owners_of, table
 from spmilp.solvers.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
@@ -43,7 +45,6 @@ from spmilp.solvers.kernels.tables import (
     next_towards_dram,
     problem_tables,
     tables_with_all_pairs,
-    writers_of_buffers,
 )
 from spmilp.solvers.kernels.timeline import new_timeline
 from spmilp.units import Bytes, MemoryIdx, TaskIdx, align_up
@@ -58,8 +59,8 @@ PRICE = np.dtype(
         ("free_from", np.int64),
         ("cost", np.float64),
         ("store", np.int64),
-        ("next", np.int64),
-        ("mark", np.int64),
+        ("in_turn", np.int64),
+        ("is_chosen", np.int64),
     ]
 )
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
@@ -98,18 +99,20 @@ class TableSizes:
             self.rows *= 2
 
 
-class _TimeLimit:
-    """Makes runs of compiled code end after some seconds: they may take no more cycles then.
+class _GivenUpInTime:
+    """Makes a run end with ``TOO_LATE`` after some seconds.
 
-    They look at that limit for each task, and do not hold the interpreter lock.
+    Compiled code does not hold the interpreter lock, and compares ``counts[COUNT_LATEST]`` with the
+    end of each task that it places. So a timer's thread writes a makespan there that every task
+    exceeds; the number is written at once, and it does not matter which task comes next.
     """
 
     def __init__(self, seconds: float | None) -> None:
-        self._timer = None if seconds is None else Timer(seconds, self._end)
+        self._timer = None if seconds is None else Timer(seconds, self._give_up)
         self._is_over = False
         self._state: ScheduleState | None = None
 
-    def __enter__(self) -> "_TimeLimit":
+    def __enter__(self) -> "_GivenUpInTime":
         if self._timer is not None:
             self._timer.daemon = True
             self._timer.start()
@@ -119,13 +122,13 @@ class _TimeLimit:
         if self._timer is not None:
             self._timer.cancel()
 
-    def is_for(self, state: ScheduleState) -> None:
-        """Let the limit be that of a run that is about to begin."""
+    def watch(self, state: ScheduleState) -> None:
+        """Let the time be that of a run that is about to begin."""
         self._state = state
         if self._is_over:
-            self._end()
+            self._give_up()
 
-    def _end(self) -> None:
+    def _give_up(self) -> None:
         self._is_over = True
         if self._state is not None:
             self._state.counts[COUNT_LATEST] = NONE
@@ -181,8 +184,7 @@ class Runner:
         Parameters
         ----------
         order
-            Every task once, each after all that it follows; between them prefetched loads, see
-            :func:`~spmilp.solvers.kernels.generate.generate_schedule`.
+            Every task once, each after all that it follows.
         cores
             For each task its core, or -1 to let the scheduler choose.
         latest
@@ -197,11 +199,10 @@ class Runner:
         """
         machine = self._machine_for(cores)
         reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
-        with _TimeLimit(seconds) as limit:
+        with _GivenUpInTime(seconds) as timer:
             while True:
-                state = self._new_state(machine, order, cores, weights, latest, shares)
-                state = state._replace(reach=reach)
-                limit.is_for(state)
+                state = self._new_state(machine, order, cores, weights, latest, shares, reach)
+                timer.watch(state)
                 if len(self._problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
                 else:
@@ -230,11 +231,11 @@ class Runner:
         weights: Weights,
         latest: int,
         shares: Shares | None,
+        reach: int,
     ) -> ScheduleState:
         tables = self._tables
         tasks = tables.tasks.copy()
-        placed = order[order < len(tasks)]
-        tasks["position"][placed] = np.arange(placed.size)
+        tasks["position"][order] = np.arange(order.size)
         tasks["core"] = cores
         return ScheduleState(
             tasks=tasks,
@@ -259,7 +260,7 @@ class Runner:
             space=new_address_space(self._problem.machine.memories, self.sizes.blocks, shares),
             timeline=new_timeline(machine.resources.size, self.sizes.steps),
             scale=machine.scale,
-            reach=0,
+            reach=reach,
             cast_links=np.zeros(machine.resources.size, np.int64),
             is_open=shares is not None,
             chosen=np.zeros(self.sizes.blocks, np.int64),
@@ -289,24 +290,19 @@ class Runner:
         yield from self._pairs_between_readers(cores)
 
     def _pairs_between_readers(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
-        """Yield the pairs from the writer of each slice to its readers, and between these."""
-        machine = self._problem.machine
-        memory_of = np.array([core.memory for core in machine.cores])
-        writer = writers_of_buffers(self._problem)[self._tables.slices["buffer"]]
-        written = np.flatnonzero(writer != NONE)
-        readers = self._tables.readers
-        users = np.concatenate([writer[written], readers.items])
-        used = np.concatenate([written, owners_of(readers)])
-        # Each memory once for each slice, in the order of use, the writer's first.
-        places = used * len(machine.memories) + memory_of[cores[users]]
-        places = places[np.sort(np.unique(places, return_index=True)[1])]
-        places = places[np.argsort(places // len(machine.memories), kind="stable")]
-        slice_of, memory = places // len(machine.memories), places % len(machine.memories)
-        first = np.searchsorted(slice_of, slice_of)
-        again = np.flatnonzero(first < np.arange(places.size))
-        sources = np.concatenate([memory[first[again]], memory[again - 1]])
-        pairs = np.unique(np.stack([sources, np.tile(memory[again], 2)]), axis=1)
-        yield from zip(*pairs.tolist(), strict=True)
+        """Yield the pairs from the writer of each slice to its readers, and between these.
+
+        Each memory counts once for each slice, in the order of use, the writer's first.
+        """
+        memories = [core.memory for core in self._problem.machine.cores]
+        memory_of = [memories[core] for core in cores.tolist()]
+        readers, writers = lists_in(self._tables.readers), self._problem.writers()
+        for slice_, users in zip(self._problem.slices, readers, strict=True):
+            writer = writers[slice_.buffer]
+            tasks = users if writer is None else (writer, *users)
+            places = list(dict.fromkeys(memory_of[task] for task in tasks))
+            yield from ((places[0], other) for other in places[1:])
+            yield from pairwise(places)
 
     def _usable(self, machine: MachineTables) -> MachineTables:
         """Return the tables of a machine whose scratchpads are near enough to DRAM."""

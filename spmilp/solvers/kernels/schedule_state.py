@@ -98,7 +98,7 @@ class ScheduleState(NamedTuple):
         of each task on each kind of core, or -1.
     ``reads``
         one row for each slice that a task reads: ``slice``, ``reader``; the residency it is
-        ``served_by``, the one that is ``set_aside`` for it, or -1.
+        ``served_by``, or -1.
     ``writes``
         one row for each buffer that a task writes: ``buffer``; ``overwrites_from`` of ``lists``
         (positions among the task's reads of the slices whose bytes it may take over); the residency
@@ -137,7 +137,7 @@ class ScheduleState(NamedTuple):
         the ``longest`` transfer, ``dimensions`` and the bits of ``shapes`` that matter to it, the
         ``congruence``, and whether they can ``multicast``.
     ``residencies``
-        ``slice`` held (-1 for scratch, -2 while set aside), ``memory``, ``offset``, ``bytes``,
+        ``slice`` held (-1 for scratch), ``memory``, ``offset``, ``bytes``,
         ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,
         ``filled_by_task`` or ``filled_by_transfer``, the residency whose bytes it ``overwrites`` in
         place, whether it is ``alive``, the ``following``
@@ -147,9 +147,9 @@ class ScheduleState(NamedTuple):
     ``prices``
         of the blocks of the memory in which bytes are wanted: from when each could be free
         (``free_from``, ``NEVER`` if it must stay), what evicting its holder costs (``cost``), and
-        the end of the ``store`` that has to come before, once it was asked for. With open
-        addresses, the ``next`` block that can be cleared, no sooner than this one, or -1; and a
-        ``mark`` of those that are.
+        the end of the ``store`` that has to come before, once it was asked for, and whether it
+        ``is_chosen`` to be cleared. Row i also says which block that can be cleared is the i-th to
+        be free (``in_turn``).
     ``counts``
         of residencies and transfers, the task, slice and memory that failed, and the latest
         makespan wanted; see ``COUNT_...``.

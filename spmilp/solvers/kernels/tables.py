@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import lcm
 from operator import add
+from typing import Any
 
 import numpy as np
 
+from spmilp.compiled import part
 from spmilp.machine.controllers import MOST_DIMENSIONS, Block, shape_mask, shape_number, unit_of
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.routes import routes_of
@@ -18,8 +20,10 @@ from spmilp.made_once import made_once
 from spmilp.problem.problem import Buffer, Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import (
+    NO,
     NO_LIMIT,
     NONE,
+    ONE,
     Ints,
     Rows,
     Table,
@@ -261,10 +265,9 @@ def remaining_cycles(problem: Problem) -> tuple[int, ...]:
 
 
 def _read_table(reads: Rows) -> Table:
-    rows = table(reads.items.size, "slice", "served_by", "reader", "set_aside")
+    rows = table(reads.items.size, "slice", "served_by", "reader")
     rows["slice"] = reads.items
     rows["reader"] = owners_of(reads)
-    rows["set_aside"] = NONE
     rows["served_by"] = NONE
     return rows
 
@@ -358,3 +361,32 @@ def _buffer_table(problem: Problem, lists: _Lists) -> Table:
     buffers["home"] = NONE
     buffers["in_dram"] = NONE
     return buffers
+
+
+@part
+def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
+    """Say whether an engine can make a copy.
+
+    This is the one place where that is decided for all that works on these tables.
+
+    Parameters
+    ----------
+    engine
+        Its row of the table of resources.
+    size
+        Bytes of the slice.
+    shape, offset
+        Of the slice, as it is copied: packed at both ends (``packed``, 0), out of its parent's
+        residency (``from_parent``), or to or from its place in DRAM (``at_place``).
+    """
+    if size > engine.longest or shape & engine.shapes > engine.dimensions:
+        return NO
+    fits: bool = offset % engine.congruence == 0
+    return fits
+
+
+@part
+def cycles_of_copy(option: Any, size: int, scale: int) -> int:
+    """Return the cycles of a copy by a transfer option, a row of the table of options."""
+    cycles: int = option.fixed + (size * scale + option.rate - ONE) // option.rate
+    return cycles

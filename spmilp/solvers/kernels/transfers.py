@@ -21,22 +21,29 @@ from spmilp.solvers.kernels.schedule_state import (
     UNREACHABLE,
     ScheduleState,
 )
+from spmilp.solvers.kernels.tables import can_copy, cycles_of_copy
 from spmilp.solvers.kernels.timeline import earliest_gap, occupy
 
 
 @part
 def cycles_on_idle_hardware(state: ScheduleState, source: int, target: int, size: int) -> int:
-    """Return the cycles of a transfer between two memories; 0 when nothing connects them."""
-    pair = state.pair_at[source, target]
+    """Return the cycles of a transfer between two memories; 0 when nothing connects them.
+
+    The source may be the parent of a memory that has none, -1.
+    """
+    pair = _pair(state, source, target)
     if pair == NONE:
         return ZERO
-    return _cycles(state, state.pairs[pair].options_from, size)
+    return cycles_of_copy(state.options[state.pairs[pair].options_from], size, state.scale)
 
 
 @part
-def _cycles(state: ScheduleState, option: int, size: int) -> int:
-    taken = state.options[option]
-    return taken.fixed + (size * state.scale + taken.rate - 1) // taken.rate
+def _pair(state: ScheduleState, source: int, target: int) -> int:
+    """Return the row of a pair of memories; -1 when nothing connects them, or one is none."""
+    if source == NONE or target == NONE:
+        return NONE
+    pair: int = state.pair_at[source, target]
+    return pair
 
 
 @part
@@ -64,9 +71,9 @@ def earliest_transfer(
     size = state.slices[slice_].bytes
     shape, offset = _layout(state, slice_, source, memory)
     for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
-        if not _can_make(state, option, size, shape, offset):
+        if not can_copy(state.resources[state.options[option].engine], size, shape, offset):
             continue
-        cycles = _cycles(state, option, size)
+        cycles = cycles_of_copy(state.options[option], size, state.scale)
         start = _first_start(state, pair, option, ready, cycles, best_end - cycles)
         if start + cycles < best_end:
             best, best_start, best_end = option, start, start + cycles
@@ -74,20 +81,11 @@ def earliest_transfer(
 
 
 @part
-def _can_make(state: ScheduleState, option: int, size: int, shape: int, offset: int) -> bool:
-    """Say whether an engine can make a copy of a shape."""
-    limits = state.resources[state.options[option].engine]
-    if size > limits.longest or shape & limits.shapes > limits.dimensions:
-        return NO
-    fits: bool = offset % limits.congruence == 0
-    return fits
-
-
-@part
 def can_make(state: ScheduleState, option: int, slice_: int, source: int, destination: int) -> bool:
     """Say whether the engine of an option can copy a slice from one residency to another."""
     shape, offset = _layout(state, slice_, source, state.residencies[destination].memory)
-    return _can_make(state, option, state.slices[slice_].bytes, shape, offset)
+    engine = state.resources[state.options[option].engine]
+    return can_copy(engine, state.slices[slice_].bytes, shape, offset)
 
 
 @part
@@ -229,7 +227,7 @@ def earliest_finish_core(state: ScheduleState, task: int) -> int:
             continue
         memory = state.memories[there.memory]
         loads = ZERO
-        pair = state.pair_at[memory.parent, there.memory]
+        pair = _pair(state, memory.parent, there.memory)
         if pair != NONE:
             option = state.options[state.pairs[pair].options_from]
             if option.rate != rate:
