@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 from benchmarks.generated import generated_problem
 from spmilp.bounds.best import Bound
@@ -22,8 +23,8 @@ NO_BOUND = Bound("none", Quantity.MAKESPAN, 0)
 
 def _problems() -> Iterator[Problem]:
     """Yield problems of which some have scratch, staging, multicasts or remote reads."""
-    yield from (tiny_problem(number) for number in range(300))
-    yield from (fan_problem(number) for number in range(40))
+    yield from (tiny_problem(number) for number in range(80))
+    yield from (fan_problem(number) for number in range(20))
     yield generated_problem(90, 4, 1)
 
 
@@ -34,6 +35,7 @@ def _schedules() -> Iterator[tuple[Problem, PlanColumns, Plan]]:
             yield problem, columns_of(problem, found.state), plan
 
 
+@pytest.mark.full
 def test_a_schedule_has_the_columns_of_its_plan_but_for_addresses_in_dram() -> None:
     with_scratch = with_multicasts = 0
     for problem, columns, plan in _schedules():
@@ -48,10 +50,11 @@ def test_a_schedule_has_the_columns_of_its_plan_but_for_addresses_in_dram() -> N
                     np.testing.assert_array_equal(mine, theirs, err_msg=name)
         with_scratch += any(one.scratch is not None for one in plan.placements)
         with_multicasts += any(len(move.destinations) > 1 for move in plan.transfers)
-    assert with_scratch > 5
-    assert with_multicasts > 5
+    assert with_scratch > 1
+    assert with_multicasts > 1
 
 
+@pytest.mark.full
 def test_columns_are_justified_as_the_plan_is() -> None:
     asked = 0
     for problem, columns, plan in _schedules():
@@ -63,4 +66,4 @@ def test_columns_are_justified_as_the_plan_is() -> None:
             assert by_columns.makespan == by_plan.makespan
             assert by_columns.plan(plan) == by_plan.plan(plan)
             asked += 1
-    assert asked > 100
+    assert asked > 30

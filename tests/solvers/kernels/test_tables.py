@@ -33,6 +33,7 @@ def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
     np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())
 
 
+@pytest.mark.full
 def test_a_run_is_given_up_when_its_seconds_are_over() -> None:
     problem = generated_problem(20_000, 16)
     order, cores = depth_first(problem), locality(problem)
@@ -40,11 +41,3 @@ def test_a_run_is_given_up_when_its_seconds_are_over() -> None:
 
     assert runner.run(order, cores, Weights(), seconds=0.0)[0] is Stop.TOO_LATE
     assert runner.run(order, cores, Weights(), seconds=1000.0)[0] is Stop.DONE
-
-
-def test_a_limit_that_is_not_reached_changes_nothing() -> None:
-    order, cores = depth_first(PROBLEM), locality(PROBLEM)
-    _, expected = Runner(PROBLEM).run(order, cores, Weights())
-    _, found = Runner(PROBLEM).run(order, cores, Weights(), seconds=1000.0)
-    np.testing.assert_array_equal(found.tasks, expected.tasks)
-    np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())

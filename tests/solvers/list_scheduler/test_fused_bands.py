@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def test_each_band_has_one_final_tile_of_each_core() -> None:
     assert [HALVES[task] for task in order] == [0, 1] * (STRIPS // 2)
 
 
+@pytest.mark.full
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     cores=st.integers(1, 4),

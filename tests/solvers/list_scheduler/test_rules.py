@@ -86,16 +86,6 @@ def test_the_larger_operand_is_gone_through_once() -> None:
     assert operand_stationary(large_rows).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
-def test_layers_stay_one_after_another_when_their_tasks_change_places() -> None:
-    problem = chain(star(4, 4096), layers=3, strips=4)
-
-    order = operand_stationary(problem)
-
-    assert [problem.tasks[task].tile.of for task in order.tolist()] == [
-        task.tile.of for task in problem.tasks
-    ]
-
-
 def test_cores_take_turns_within_a_layer_and_layers_do_not_mix() -> None:
     problem = chain(star(2, 4096), layers=2, strips=4)
     cores = np.array([0, 0, 1, 1] * 2)
@@ -152,20 +142,6 @@ def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() ->
     mixed = names.index("mixed operand_stationary/operand_stationary")
     assert {"contiguous/operand_stationary", "locality/operand_stationary"} <= set(names[:mixed])
     assert "mixed round_robin/round_robin" in names
-
-
-def test_the_portfolio_does_nothing_twice() -> None:
-    problem = chain(star(2, 1400), layers=4, strips=12)
-
-    found = [one for one in Portfolio(problem, Runner(problem)) if one]
-
-    decided = [
-        (one.order.tobytes(), one.state.tasks["core"].tobytes(), one.trial.weights)
-        for one in found
-        if "earliest_finish" not in one.trial.assignment
-    ]
-    assert len(found) > len(ASSIGNMENTS)
-    assert len(set(decided)) == len(decided)
 
 
 def test_only_the_rules_that_are_asked_for_are_tried() -> None:
