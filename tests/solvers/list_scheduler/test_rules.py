@@ -1,19 +1,13 @@
 """Orders of tasks, and rules mixed by what each operator is worth under them."""
 
-from collections import Counter
 from dataclasses import replace
 from itertools import product as product_of
 
 import numpy as np
 
-from spmilp.bounds.best import best_bound
-from spmilp.lowering.lower import lower
-from spmilp.lowering.tiling import Tiling
-from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 from spmilp.solvers.kernels.run import Runner
 from spmilp.solvers.kernels.schedule_state import Stop, Weights
-from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.orders import (
     by_priority,
     layer_by_layer,
@@ -21,8 +15,7 @@ from spmilp.solvers.list_scheduler.orders import (
     operators_of,
     round_robin,
 )
-from spmilp.solvers.list_scheduler.portfolio import Portfolio, RuleMixture, Schedules
-from tests.lowering.builders import NetworkBuilder
+from spmilp.solvers.list_scheduler.portfolio import Portfolio, RuleMixture
 from tests.solvers.chains import chain, star
 
 
@@ -95,25 +88,6 @@ def test_cores_take_turns_within_a_layer_and_layers_do_not_mix() -> None:
     assert round_robin(problem, np.full(8, -1)).tolist() == operand_stationary(problem).tolist()
 
 
-def test_all_ports_of_a_dram_load_weights_that_cores_share() -> None:
-    # Cores of a column of tiles share their weights; whoever is asked first loads them.
-    machine = load_machine("mesh4x4").machine
-    builder = NetworkBuilder()
-    network = builder.network(builder.matmul(builder.input((1, 64, 4096)), 1024))
-    problem = lower(network, machine, {0: Tiling(counts=(1, 4, 4), parts=32)})
-    cores = ASSIGNMENTS["contiguous"](problem)
-    plans = Schedules(problem, [("contiguous", "round_robin")])
-    plan = next(plans.plan(found, best_bound(problem)) for found in plans if found is not None)
-    sent = Counter[int]()
-    for transfer in plan.transfers:
-        if plan.residencies[transfer.source].memory == machine.drams[0].index:
-            sent[transfer.route[0]] += problem.slices[transfer.slice].bytes
-
-    assert len(set(cores.tolist())) == 16
-    assert len(sent) == 4
-    assert max(sent.values()) < 2 * min(sent.values())
-
-
 def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least() -> None:
     problem = chain(star(2, 4096), layers=2, strips=4)
     runner = Runner(problem)
@@ -131,17 +105,6 @@ def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least(
 
     assert by_priority(problem, mixture.position).tolist() == order.tolist()
     assert mixture.cores.tolist() == apart.tolist()
-
-
-def test_the_portfolio_mixes_the_rules_of_an_order_when_all_have_been_tried() -> None:
-    problem = chain(star(3, 4096), layers=4, strips=7)
-
-    trials = [found.trial for found in Portfolio(problem, Runner(problem)) if found]
-
-    names = [str(trial) for trial in trials]
-    mixed = names.index("mixed operand_stationary/operand_stationary")
-    assert {"contiguous/operand_stationary", "locality/operand_stationary"} <= set(names[:mixed])
-    assert "mixed round_robin/round_robin" in names
 
 
 def test_only_the_rules_that_are_asked_for_are_tried() -> None:
