@@ -16,6 +16,8 @@ from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
 from spmilp.solvers.kernels.tables import (
     MOST_MEMORIES_WITH_ALL_PAIRS,
     MachineTables,
+    can_copy,
+    cycles_of_copy,
     machine_tables,
     problem_tables,
 )
@@ -139,12 +141,9 @@ def _cycles(tables: OptionTables, taken: EngineUse, what: int, form: int) -> int
         shape, offset = entry.from_parent, entry.offset_in_parent
     elif form == AT_PLACE:
         shape, offset = entry.at_place, entry.offset_at_place
-    if entry.bytes > limits.longest or shape & limits.shapes > limits.dimensions:
+    if not can_copy(limits, entry.bytes, shape, offset):
         return ZERO
-    if offset % limits.congruence != 0:
-        return ZERO
-    cycles: int = taken.fixed + (entry.bytes * tables.scale + taken.rate - 1) // taken.rate
-    return cycles
+    return cycles_of_copy(taken, entry.bytes, tables.scale)
 
 
 @part
