@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spmilp.amounts import byte_count, dimensions, duration, share
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
-from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.settings import Tiles
 from spmilp.units import Bytes
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from spmilp.result import Origin
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.given_tiles import pinned_tilings
-from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.settings import TileOptions
+from spmilp.tile_selection.settings import TileOptions, Tiles
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import Hint, tiles_of
 from spmilp.watch import SILENT, Observer, Stage, Watch

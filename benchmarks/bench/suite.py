@@ -24,7 +24,7 @@ from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
 from spmilp.registry import solver_names
 from spmilp.result import Result
-from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.settings import Tiles
 
 SUITES = Path(__file__).parents[1] / "suites"
 SOLVE = "solve"

@@ -8,7 +8,7 @@ from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.settings import Tiles
 from spmilp.tile_selection.smaug import Convolution, Shape, TileShapes, tile_shapes
 from spmilp.units import Bytes
 

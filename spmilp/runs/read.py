@@ -13,7 +13,7 @@ from spmilp.machine.read import SUFFIXES
 from spmilp.problem.objective import Quantity
 from spmilp.runs.points import PointOptions
 from spmilp.runs.sweep import OPTIONS
-from spmilp.tile_selection.mode import Tiles
+from spmilp.tile_selection.settings import Tiles
 
 T = TypeVar("T")
 

@@ -1,9 +1,9 @@
 """Tile sizes: what is considered, what it is expected to cost, and a search that evaluates plans.
 
     first_choice     a choice for all groups jointly, by the estimate
-    search           a plan in the first seconds, and a search from there on
+    choose           choose_tiles: what time allows, from a plan in the first seconds on
     evaluation       the list scheduler's plans evaluate the problems, justified where that pays
-    refine, trials   its neighbourhoods, and the tilings that were tried
+    refine           the search: its neighbourhoods, and the tilings that were tried
     coarse           tilings without an estimate: those of quickest plans, and until all tasks fit
     smaug            the largest tiles that fit, as SMAUG chooses them
     given_tiles      tilings that people have pinned, or that an earlier problem had
@@ -18,6 +18,6 @@
     fused            groups whose results are added up block by block by the last of them
 
     tiled_problem    the result: a problem with the schedule that its tiles were evaluated by
-    mode             how tiles are chosen
+    settings         options, and numbers that stand for judgement
 The estimate is for choosing among tilings; no bound and no plan rests on it.
 """

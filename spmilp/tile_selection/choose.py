@@ -22,10 +22,9 @@ from spmilp.tile_selection.coarse import (
 )
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice_of
-from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.refine import refine_tilings
-from spmilp.tile_selection.settings import SEARCH, TileOptions
+from spmilp.tile_selection.settings import SEARCH, TileOptions, Tiles
 from spmilp.tile_selection.smaug import smaug_problem
 from spmilp.tile_selection.tiled_problem import TiledProblem
 

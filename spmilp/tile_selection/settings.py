@@ -2,8 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
-from spmilp.tile_selection.mode import Tiles
+
+class Tiles(StrEnum):
+    """By a first estimate, by a search that evaluates tilings by schedules, or as SMAUG does."""
+
+    FIRST = "first"
+    SEARCH = "search"
+    SMAUG = "smaug"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,11 +22,6 @@ def test_partial_tiles_leave_multipliers_idle() -> None:
     assert task_cycles(work, KIND) == 5 + 2 * 1 * 10
 
 
-def test_the_better_array_counts() -> None:
-    work = Work(loops=(("K", 1), ("C", 1), ("X", 10)), dtype="int8")
-    assert task_cycles(work, KIND) == 5 + 3
-
-
 def test_without_an_array_the_lanes_do_the_macs() -> None:
     work = Work(loops=(("K", 3), ("C", 5)), dtype="float32")
     assert task_cycles(work, KIND) == 5 + 4
@@ -37,20 +32,9 @@ def test_vector_work_is_added() -> None:
     assert task_cycles(work, KIND) == 5 + 1 + 2
 
 
-def test_without_lanes_there_is_no_vector_work() -> None:
-    bare = CoreKind(index=0, name="bare", arrays=(ARRAY,))
-    assert task_cycles(Work(loops=(("K", 16),), dtype="int8"), bare) == 1
-    assert task_cycles(Work(vector=1, dtype="int8"), bare) is None
-    assert task_cycles(Work(loops=(("K", 16),), dtype="float32"), bare) is None
-
-
 def test_a_type_that_is_not_mentioned_fills_the_width_of_the_lanes() -> None:
     assert lanes_of(KIND, "float16") == 8
     assert lanes_of(KIND, "int64") == 2
-
-
-def test_a_task_takes_at_least_a_cycle() -> None:
-    assert task_cycles(Work(), CoreKind(index=0, name="idle", lanes=(("float32", 1),))) == 1
 
 
 @given(st.integers(1, 100), st.integers(1, 100), st.integers(1, 100), st.integers(0, 50))

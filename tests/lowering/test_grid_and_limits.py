@@ -22,16 +22,6 @@ def test_overlapping_reads_are_cut_in_the_middle_of_what_they_share() -> None:
     assert grid_of_reads(boxes, covered_by(boxes)).axes == (((0, 14), (14, 28), (28, 56)),)
 
 
-def test_a_grid_covers_what_other_groups_read_too() -> None:
-    boxes = [((0, 4),), ((4, 8),)]
-    assert grid_of_reads(boxes, covered_by([*boxes, ((0, 20),)])).axes == (((0, 4), (4, 20)),)
-
-
-def test_reads_inside_others_make_no_cut() -> None:
-    boxes = [((0, 8),), ((2, 4),), ((0, 3),)]
-    assert grid_of_reads(boxes, covered_by(boxes)).axes == (((0, 8),),)
-
-
 AXES = st.lists(st.integers(0, 30), min_size=2, max_size=8, unique=True).map(
     lambda cuts: tuple(pairwise(sorted(cuts)))
 )
@@ -85,11 +75,6 @@ def test_full_rows_need_two_dimensions_and_partial_ones_three() -> None:
     two = DmaLimits(longest=None, dimensions=2)
     assert two.pieces((16, 8, 32), 4, strides) == (1, 1, 1)
     assert two.pieces((16, 8, 20), 4, strides) == (1, 8, 1)
-
-
-def test_long_runs_are_cut_along_the_outermost_axis() -> None:
-    limits = DmaLimits(longest=1024, dimensions=None)
-    assert limits.pieces((8, 16, 16), 4, row_major_strides((8, 16, 16), 4)) == (8, 1, 1)
 
 
 def test_an_element_longer_than_any_transfer_is_refused() -> None:

@@ -97,6 +97,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(network, machine, tilings)
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_buffers_partition_every_tensor_that_is_computed(case: Case) -> None:
@@ -110,6 +111,7 @@ def test_buffers_partition_every_tensor_that_is_computed(case: Case) -> None:
         partition(boxes[group.output], case.network.tensors[group.output].shape)
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_tiles_partition_every_group_and_their_parts_the_reduction(case: Case) -> None:
@@ -130,6 +132,7 @@ def test_tiles_partition_every_group_and_their_parts_the_reduction(case: Case) -
                 assert reductions[-1][1] == length
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_slices_cover_exactly_what_a_task_reads(case: Case) -> None:
@@ -151,6 +154,7 @@ def test_slices_cover_exactly_what_a_task_reads(case: Case) -> None:
             partition_of(pieces[name], box, case.network.tensors[name].bytes <= 2048)
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_every_slice_can_be_moved_by_one_transfer(case: Case) -> None:
@@ -169,6 +173,7 @@ def test_every_slice_can_be_moved_by_one_transfer(case: Case) -> None:
         assert longest is None or slice_.bytes <= longest
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_multiply_accumulates_are_conserved(case: Case) -> None:
@@ -176,6 +181,7 @@ def test_multiply_accumulates_are_conserved(case: Case) -> None:
     assert sum(task.energy[0] or 0 for task in problem.tasks) == network_macs(case.network)
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_bytes_in_place_are_of_equal_boxes_and_orders(case: Case) -> None:
@@ -191,6 +197,7 @@ def test_bytes_in_place_are_of_equal_boxes_and_orders(case: Case) -> None:
             assert source.tile.axes == target.tile.axes
 
 
+@pytest.mark.full
 @given(cases())
 @EXAMPLES
 def test_a_partial_sum_is_read_by_the_next_part_alone_and_in_place(case: Case) -> None:
@@ -247,42 +254,6 @@ def test_a_residual_may_be_overwritten_and_the_convolutions_data_may_not() -> No
         for task in problem.tasks
     ]
     assert pairs == [[], [], [start], [network.groups[2].output]]
-
-
-def test_a_tensor_added_to_itself_by_a_convolution_of_it_is_not_overwritten() -> None:
-    builder = NetworkBuilder()
-    data = builder.conv(builder.input((1, 4, 8, 8)), 4)
-    network = builder.network(builder.conv(data, 4, residual=data))
-    whole = Tiling(counts=(1, 1, 1, 1))
-    problem = lower(network, star_machine(), dict.fromkeys(range(2), whole))
-    assert problem.tasks[1].in_place == ()
-
-
-def test_a_scalar_lies_in_a_buffer_of_one_element() -> None:
-    builder = NetworkBuilder()
-    data = builder.input((4,))
-    scaled = builder.group(builder.operator("Mul", [data, builder.constant(())]))
-    problem = lower(builder.network(scaled), star_machine(), {0: Tiling(counts=(2,))})
-    (scalar,) = [b for b in problem.buffers if b.kind is BufferKind.WEIGHT]
-    assert scalar.shape == (1,)
-    assert all(scalar.index in task.reads for task in problem.tasks)
-
-
-def test_outputs_end_in_dram_at_their_place() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.matmul(builder.input((4, 8)), 6))
-    problem = lower(network, star_machine(), {0: Tiling(counts=(2, 2))})
-    outputs = [buffer for buffer in problem.buffers if buffer.kind is BufferKind.OUTPUT]
-    assert [b.place.start for b in outputs if b.place] == [(0, 0), (0, 3), (2, 0), (2, 3)]
-    assert all(buffer.ends_in == 0 for buffer in outputs)
-
-
-def test_names_tell_the_tile() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.conv(builder.input((1, 8, 8, 8)), 8))
-    problem = lower(network, star_machine(), {0: Tiling(counts=(1, 2, 2, 1), parts=2)})
-    name = network.groups[0].name
-    assert problem.tasks[1].name == f"{name}[0,0:4,0:4,:]/4:8"
 
 
 def test_a_group_that_no_core_can_run_is_named() -> None:

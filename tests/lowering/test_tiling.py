@@ -28,21 +28,6 @@ def test_cuts_of_different_lengths_lie_at_proportional_places() -> None:
     assert [start * 2 for start, _ in split(28, 14)] == [start for start, _ in split(56, 14)]
 
 
-def test_tiles_come_in_row_major_order() -> None:
-    grid = tile_grid(Tiling(counts=(1, 2, 2), parts=3), (1, 4, 6), 9)
-    assert [box[1:] for box in grid.boxes()] == [
-        ((0, 2), (0, 3)),
-        ((0, 2), (3, 6)),
-        ((2, 4), (0, 3)),
-        ((2, 4), (3, 6)),
-    ]
-    assert grid.parts == ((0, 3), (3, 6), (6, 9))
-
-
-def test_a_scalar_has_one_tile() -> None:
-    assert list(tile_grid(Tiling(counts=()), (), 1).boxes()) == [()]
-
-
 def test_a_tiling_of_another_rank_is_refused() -> None:
     with pytest.raises(ValueError, match="2 counts for 3 axes"):
         tile_grid(Tiling(counts=(1, 2)), (1, 2, 3), 1)

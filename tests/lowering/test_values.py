@@ -1,6 +1,7 @@
 """Tasks computed one by one, on the bytes of their slices, give what the whole network gives."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from spmilp.checker.values.addresses import Addresses
@@ -20,6 +21,7 @@ NO_PLAN = Plan(
 )
 
 
+@pytest.mark.full
 @given(cases())
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_tile_by_tile_gives_the_same_numbers(case: Case) -> None:

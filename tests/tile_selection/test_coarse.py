@@ -14,9 +14,8 @@ from spmilp.source import load
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.coarse import CoarseTilings, refuse_too_many_pieces
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pieces import PieceCounts
-from spmilp.tile_selection.settings import TileOptions
+from spmilp.tile_selection.settings import TileOptions, Tiles
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -54,6 +53,7 @@ def test_pieces_are_counted_as_they_will_be_where_tiles_follow_single_axes(
     assert counted == sum(len(task.reads) for task in of_second)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "preset"),
     [("mobilenetv2_f32", "epiphany3"), ("vit_tiny_f32", "gap9"), ("resnet8_int8", "xdna1")],

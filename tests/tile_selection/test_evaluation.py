@@ -18,9 +18,8 @@ from spmilp.source import load
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
-from spmilp.tile_selection.mode import Tiles
 from spmilp.tile_selection.pieces import PieceCounts
-from spmilp.tile_selection.settings import TileOptions
+from spmilp.tile_selection.settings import TileOptions, Tiles
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
@@ -47,21 +46,6 @@ def test_what_was_said_is_the_makespan_of_a_plan_that_is_kept(
     scheduled = least_value(found.problem)
     assert scheduled is not None
     assert found.value <= 0.97 * scheduled
-
-
-def test_where_the_checker_rejects_a_justified_plan_the_schedule_is_the_answer(
-    loaded: tuple[Network, MachineFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = choose_tiles(NetworkOnMachine.of(*loaded), TileOptions(how=Tiles.SEARCH, problems=1))
-    assert found.justified is not None
-    wrong = found.justified_plan()
-    assert wrong is not None
-    cut = replace(wrong, transfers=wrong.transfers[:-1])
-    monkeypatch.setattr(TiledProblem, "justified_plan", lambda self: cut)
-    assert found.verdict() is None
-    plan = found.plan()
-    assert plan is not None
-    assert not check(found.problem, plan)
 
 
 @pytest.mark.parametrize("machine", ["xdna1", "gap9"])
@@ -151,22 +135,3 @@ def test_the_answer_is_the_shortest_plan_once_the_best_tilings_have_one(
     # First of all the plan of the schedule that has addresses from the beginning.
     assert said.pop(0) > max(values)
     assert said == ([110] if answer == 110 else [110, answer])
-
-
-def test_a_plan_with_addresses_is_told_before_any_are_found_for_an_open_schedule(
-    loaded: tuple[Network, MachineFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, evaluated, said = told(loaded)
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(evaluated, "_value_once_opened", interrupted)
-    evaluated.value_of(first.lower(first.tilings))
-    found = evaluated.finish()
-    assert found is not None
-    assert found.interrupted
-    assert not found.is_open
-    plan = found.plan()
-    assert plan is not None
-    assert said == [found.value] == [plan.claim.makespan]

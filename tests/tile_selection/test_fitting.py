@@ -35,6 +35,7 @@ def fitted(
     return tilings_that_fit(network, machine, [start], subject.lower, fixed=fixed)[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("channels", "size"), [(16, 448), (16, 512), (32, 512)])
 def test_where_padding_leaves_no_candidate_tiles_are_cut_anew_until_every_task_fits(
     channels: int, size: int
@@ -64,12 +65,6 @@ def test_a_group_that_is_pinned_stays_as_it_is() -> None:
     found = fitted(network, machine, start, fixed=[1])
     assert found[1] == start[1]
     assert not groups_that_do_not_fit(lower(network, machine, found))
-
-
-def test_what_fits_stays_as_it_is() -> None:
-    network, machine = two_convolutions(), tight(1 << 16)
-    start = {0: Tiling(counts=(1, 2, 2, 1)), 1: Tiling(counts=(1, 4, 1, 1))}
-    assert fitted(network, machine, start) == start
 
 
 @pytest.mark.parametrize(

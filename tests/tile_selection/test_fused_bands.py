@@ -3,18 +3,13 @@
 from fractions import Fraction
 
 from spmilp.frontend.graph import Network
-from spmilp.lowering.lower import lower
 from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
-from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.portfolio import least_value, schedules_by
+from spmilp.solvers.list_scheduler.portfolio import schedules_by
 from spmilp.source import load
-from spmilp.tile_selection.coarse import WORKING_SETS
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.refine import refine_tilings
 from spmilp.tile_selection.residence import FusedBands
-from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15
@@ -75,22 +70,3 @@ def test_a_chain_whose_rows_fit_stores_nothing_but_its_output() -> None:
     assert sum(problem.slices[one].bytes for one in stored) == whole
     made = {written for task in problem.tasks for written in task.writes}
     assert not any(problem.slices[one].buffer in made for one in loaded)
-
-
-def test_the_search_for_tilings_fuses_where_that_is_better() -> None:
-    network, machine = wide_then_narrow(), star_machine(4, ROOM)
-    first = first_choice(network, machine)
-    bands = [{**first.tilings, **some} for some in FusedBands(network, machine).bands()]
-    values = [least_value(lower(network, machine, tilings)) for tilings in (first.tilings, *bands)]
-    known = [value for value in values if value is not None]
-
-    def worth_of(problem: Problem) -> Worth | None:
-        value = least_value(problem)
-        return None if value is None else (value,)
-
-    found = refine_tilings(first, worth_of, budget=1 + len(WORKING_SETS) + len(bands))
-
-    value = least_value(lower(network, machine, found))
-    assert value is not None
-    assert value <= min(known)
-    assert min(known) < known[0]

@@ -11,15 +11,11 @@ from spmilp.problem.problem import BufferKind
 from spmilp.solvers.list_scheduler.orders import banded_chains
 from spmilp.solvers.list_scheduler.portfolio import (
     CHAINS_RULES,
-    least_value,
     plan_from,
     schedules_by,
 )
-from spmilp.tile_selection.choose import search_tilings
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.fused import FusedReductions
-from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.settings import TileOptions
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 ROOM = 1 << 15
@@ -76,19 +72,3 @@ def test_a_chain_moves_only_what_is_compulsory_and_its_plan_is_valid() -> None:
     assert moved == tensors
     plan = plan_from(problem, found, best_bound(problem), "list")
     assert not check(problem, plan)
-
-
-def test_the_search_for_tilings_tries_the_chain() -> None:
-    network, machine = feed_forward(), star_machine(4, ROOM)
-    first = first_choice(network, machine)
-    chained = next(FusedReductions(network, machine).tilings())
-    problem = first.lower({**first.tilings, **chained})
-    value = next(schedules_by(problem, CHAINS_RULES)).score[0]
-    unfused = least_value(first.lower(first.tilings))
-    assert unfused is not None
-    assert value < unfused
-
-    found = search_tilings(first, TileOptions(how=Tiles.SEARCH, problems=12)).value
-
-    assert found is not None
-    assert found <= value

@@ -1,6 +1,5 @@
 """Choosing tiles when time is short: what is cut, what is not begun, what is then the answer."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +7,7 @@ import pytest
 
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, SpmilpError
-from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tilings
-from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.source import load
 from spmilp.tile_selection import choose
@@ -18,12 +15,10 @@ from spmilp.tile_selection.choose import (
     choose_tiles,
     fast_initial_problem,
     first_choice_in_time,
-    search_tilings,
 )
 from spmilp.tile_selection.coarse import CoarseTilings, fast_initial_tilings, tasks_of
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
-from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.settings import SEARCH, TileOptions
+from spmilp.tile_selection.settings import SEARCH, TileOptions, Tiles
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
@@ -85,23 +80,6 @@ def test_the_first_choice_leaves_time_for_the_quickest_plan_where_there_is_none(
     assert now.seconds == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_first_choice_whose_plan_would_come_too_late_gives_way_to_a_quicker_one() -> None:
-    tasks, reads = size_of(first_choice(NETWORK, TARGET.machine).tilings)
-    quicker, fewer_reads = size_of(next(iter(QUICKEST)))
-    assert quicker < tasks
-    assert fewer_reads < reads
-    pace = Pace()
-    pace.note(Step.LOWER, tasks, 2.0)
-    enough, too_little = (
-        (1 + change) * pace.seconds_from_scratch(tasks, reads) for change in (0.01, -0.01)
-    )
-
-    for seconds, is_chosen in ((enough, True), (too_little, False)):
-        clock = Clock(seconds, Ticking(0.0), pace=pace)
-        found = first_choice_in_time(SUBJECT, clock, QUICKEST, has_plan=False)
-        assert (found is not None) == is_chosen
-
-
 @pytest.mark.parametrize("machine", ["gap9", "mesh4x4", "xdna1"])
 def test_without_any_time_there_is_a_valid_plan_of_few_tasks(machine: str) -> None:
     network, target = load(MODEL, machine)
@@ -124,28 +102,6 @@ def test_what_fits_nowhere_is_said_though_there_is_no_time() -> None:
         choose_tiles(
             NetworkOnMachine.of(network, target), TileOptions(how=Tiles.SEARCH), Clock(0.0)
         )
-
-
-def test_a_lowering_that_takes_too_long_is_given_up_once_there_is_a_schedule(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = first_choice(NETWORK, TARGET.machine)
-    now, begun = Ticking(0.0), list[int]()
-    lowered = lower(NETWORK, TARGET.machine, found.tilings)
-
-    def slowly(*arguments: object, go_on: Callable[[], None], **names: object) -> Problem:
-        begun.append(1)
-        for _ in range(1000):
-            now.seconds += 0.1 * (len(begun) > 1)
-            go_on()
-        return lowered
-
-    monkeypatch.setattr("spmilp.tile_selection.first_choice.lower", slowly)
-    found = replace(found, problem=None)
-    tiled = search_tilings(found, TileOptions(how=Tiles.SEARCH), clock=Clock(30.0, now))
-    assert len(begun) == 2
-    assert now.seconds == pytest.approx(0.55 * 30.0, abs=0.2)
-    assert tiled.problem == lower(NETWORK, TARGET.machine, found.tilings)
 
 
 def test_results_that_can_only_have_too_many_tiles_are_refused_with_both_numbers() -> None:

@@ -16,8 +16,7 @@ from spmilp.source import load
 from spmilp.tile_selection import choose, evaluation
 from spmilp.tile_selection.choose import choose_tiles, search_tilings
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
-from spmilp.tile_selection.mode import Tiles
-from spmilp.tile_selection.settings import SEARCH, TileOptions
+from spmilp.tile_selection.settings import SEARCH, TileOptions, Tiles
 from spmilp.tile_selection.tiled_problem import TiledProblem
 
 Loaded: TypeAlias = tuple[Network, MachineFile]
@@ -119,19 +118,3 @@ def test_an_interrupt_of_the_first_choice_leaves_a_plan_with_fast_initial_tiles(
     assert plan is not None
     assert check(tiled.problem, plan) == ()
     assert [tiled.value] == said
-
-
-def test_fast_initial_tiles_are_the_answer_only_until_better_ones_are_found(
-    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(choose, "SEARCH", replace(SEARCH, soon_compared=0))
-    said: list[int] = []
-    limits = TileOptions(
-        how=Tiles.SEARCH, tasks=1_200, on_better=lambda value, tasks: said.append(value)
-    )
-
-    tiled = choose_tiles(NetworkOnMachine.of(*loaded), limits)
-
-    assert said == sorted(said, reverse=True)
-    assert len(set(said)) == len(said) > 1
-    assert tiled.value == said[-1]

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.source import load
 from spmilp.tile_selection.candidates import CandidateMaker
-from spmilp.tile_selection.first_choice import CandidateSpace, choose
 from spmilp.tile_selection.group_model import GroupModel
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -32,6 +32,7 @@ def network_with_views() -> Network:
     return builder.network(builder.group(turned, flat, softmax, anchor=2))
 
 
+@pytest.mark.full
 def test_slabs_tell_what_every_tile_reads() -> None:
     machine = star_machine(4, 1 << 14)
     mobilenet, _ = load(MODELS / "ds_cnn_int8.onnx", "mesh4x4")
@@ -60,27 +61,3 @@ def test_parts_of_a_reduction_that_are_alike_are_counted_together() -> None:
             assert model.cycles(grid) == (sum(cycles for (cycles,) in alone if cycles),)
             compared += 1
     assert compared > 50
-
-
-def test_producers_that_are_estimated_together_are_estimated_alike() -> None:
-    network, target = load(MODELS / "resnet8_int8.onnx", "gap8")
-    together = CandidateSpace(network, target.machine)
-    alone = CandidateSpace(network, target.machine)
-    chosen = choose(together)
-    positions = {
-        profile: number
-        for group in network.groups
-        for number, profile in enumerate(together.profiles(group))
-    }
-    same = {
-        group.index: alone.profiles(group)[positions[chosen[group.index]]]
-        for group in network.groups
-    }
-    for group in network.groups:
-        for parent in together.producers(group):
-            options = alone.profiles(network.groups[parent])
-            found = together.times(group, chosen[group.index], chosen, parent)
-            expected = [
-                alone.time(group, same[group.index], {**same, parent: option}) for option in options
-            ]
-            assert found == expected

@@ -41,14 +41,6 @@ def cuts(trials: Trials, group: int, tried: list[int]) -> Pass:
     return whole_pass
 
 
-def test_all_neighbourhoods_are_searched_to_their_end() -> None:
-    network = rectifiers(2)
-    trials = trials_of(network, lambda problem: (-len(problem.tasks),), 1_000)
-    tried: list[int] = []
-    NeighbourhoodSearch(trials, [(0.5, cuts(trials, one, tried)) for one in (0, 1)]).run()
-    assert trials.best == dict.fromkeys((0, 1), Tiling(counts=(1, 8)))
-
-
 def test_what_pays_has_more_trials() -> None:
     network = rectifiers(2)
     names = [group.name for group in network.groups]
