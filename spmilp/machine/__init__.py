@@ -8,6 +8,5 @@
     routes, paths             routes, engines and staging paths
     controllers               copies that a DMA controller can express
     convert                   a machine in JSON
-    schema                    the published JSON Schema of machine files
-Presets are YAML files in ``presets/``.
+Presets are YAML files in ``presets/``; ``machine.schema.json`` is the JSON Schema of such files.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes
+from spmilp.files import read_bytes, sha256_of
 from spmilp.formats import (
     collector_paused,
     read_document,
@@ -56,12 +56,14 @@ def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Pl
         raise FileError(
             f"{beside}: no such file; a plan is read with its problem: name it with --problem"
         )
-    problem = problem_from(beside, read_bytes(beside))
-    return problem, _plan_from(plan_file, read_bytes(plan_file), problem)
+    content = read_bytes(beside)
+    problem = problem_from(beside, content)
+    return problem, _plan_from(plan_file, read_bytes(plan_file), problem, sha256_of(content))
 
 
 @collector_paused()
-def _plan_from(path: Path | str, data: bytes, problem: Problem | None) -> Plan:
+def _plan_from(path: Path | str, data: bytes, problem: Problem | None, beside: str = "") -> Plan:
+    """Return the plan of a file; ``beside`` is the SHA-256 of its problem's file, where known."""
     file = read_document(path, data, PlanFile, FORMAT, VERSION)
     # Versions before had fields for readers of the file alone: names, addresses and the like.
     tolerant = version_numbers(path, file.format_version) != version_numbers(path, VERSION)
@@ -70,7 +72,9 @@ def _plan_from(path: Path | str, data: bytes, problem: Problem | None) -> Plan:
         if tensor.index != position:
             raise FileError(f"{path}: tensors.{position}.index: {tensor.index}, not {position}")
     named = file.meta.problem_sha256
-    if problem is not None and named and named != (expected := problem_sha256(problem)):
+    # The problem's file mostly is as we would write it, and has the hash that a plan names.
+    is_beside = named in ("", beside)
+    if problem and not is_beside and named != (expected := problem_sha256(problem)):
         raise FileError(
             f"{path}: meta.problem_sha256: the plan was made for another problem: it names "
             f"{named[:64]}, and {problem.name} has {expected}"

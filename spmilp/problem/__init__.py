@@ -6,8 +6,6 @@
     strides, union               the shape of a copy; bytes of a buffer that tasks read
     loads                        what must leave a DRAM at least
     builder, named, assemble     problems built by hand, by names
-    read, write, model           ``problem.json``
-    documents, schema            what versioned JSON files share; the JSON Schema
-    convert                      problems from other formats
+    read, write                  ``problem.json``; ``problem.schema.json`` is its JSON Schema
 A problem holds integers alone, and refers to its parts by index.
 """
