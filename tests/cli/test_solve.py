@@ -59,6 +59,8 @@ def test_json_is_one_object_with_the_promised_fields(run: Run, answering: Answer
     assert (found["status"], found["checked"], found["quantity"]) == ("feasible", True, "makespan")
     assert (found["objective"], found["makespan"], found["bound"]) == (196, 196, 150)
     assert found["gap"] == pytest.approx(46 / 196)
+    assert (found["bound_of_any_tiles"], found["gap_of_any_tiles"]) == (None, None)
+    assert found["tiles_are_fallback"] is False
     assert (found["tasks"], found["transfers"], found["peak_spm"]) == (5, 13, 320)
     assert [core["core"] for core in found["cores"]] == ["c0", "c1", "c2"]
     assert found["files"] == [str(Path("out/problem.json")), str(Path("out/plan.json"))]
