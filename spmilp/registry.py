@@ -69,9 +69,9 @@ choice."""
 
 _LIST = "spmilp.solvers.list_scheduler.solver:ListScheduler"
 _MILP = "spmilp.registry:milp"
-_CDM = "spmilp.policies.cdm.solver:Cdm"
-_TVM = "spmilp.policies.tvm.solver:Tvm"
-_ONSRAM = "spmilp.policies.onsram.solver:OnSram"
+_CDM = "spmilp.policies.cdm:Cdm"
+_TVM = "spmilp.policies.tvm:Tvm"
+_ONSRAM = "spmilp.policies.onsram:OnSram"
 
 _TABLE: dict[str, _Entry] = {
     "auto": _Entry(
@@ -156,19 +156,19 @@ _TABLE: dict[str, _Entry] = {
         ONSRAM,
         "which results are held, by what came of results like them; assumptions of our own",
         ONE_DRAM,
-        "spmilp.policies.onsram.eager:EagerOnSram",
+        "spmilp.policies.onsram_eager:EagerOnSram",
     ),
     "cosma": _Entry(
         "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
         "order, addresses and spills, at once",
         "DRAM traffic; one core; one result for each task; no scratch; up to 400 buffers",
-        "spmilp.policies.cosma.solver:Cosma",
+        "spmilp.policies.cosma:Cosma",
     ),
     "toplib": _Entry(
         "Li et al., TOpLib, NPC 2020, doi 10.1007/978-3-030-79478-1_1",
         "which buffers are kept beside the partitions of a coloured interference graph",
         ONE_DRAM,
-        "spmilp.policies.toplib.solver:TopLib",
+        "spmilp.policies.toplib:TopLib",
     ),
     "rammer": _Entry(
         "Ma et al., Rammer, OSDI 2020",
@@ -188,7 +188,7 @@ _TABLE: dict[str, _Entry] = {
         "Cai et al., SET, ISCA 2023, doi 10.1145/3579371.3589048",
         "cores and order of layers by a tree of cuts in time and space, by annealing",
         NO_REMOTE,
-        "spmilp.policies.set.solver:Set",
+        "spmilp.policies.set:Set",
     ),
     "stream": _Entry(
         "Symons et al., Stream, IEEE TC 2025, arXiv 2212.10612",

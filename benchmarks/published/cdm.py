@@ -12,8 +12,7 @@ from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.machine.read import MachineFile, read_machine
 from spmilp.pipeline import tiled_problem
-from spmilp.policies.cdm.iterative import Freedom
-from spmilp.policies.cdm.solver import Cdm
+from spmilp.policies.cdm import Cdm, Freedom
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 

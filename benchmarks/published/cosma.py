@@ -8,8 +8,7 @@ from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem
 from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.frontend.find import LIGHT_PREFIX, light_models
-from spmilp.policies.cosma.model import solve
-from spmilp.policies.cosma.network import Network
+from spmilp.policies.cosma import Network, solve
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 

@@ -8,8 +8,7 @@ from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.lowering.lower import lower
 from spmilp.policies.scheduled import Layers, Schedules
-from spmilp.policies.set.solver import Set, first_trees
-from spmilp.policies.set.tree import tasks_of
+from spmilp.policies.set import Set, first_trees, tasks_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext

@@ -8,7 +8,7 @@ from statistics import mean
 from benchmarks.packing.measure import challenging, measured
 from benchmarks.published.rows import Row, Source
 from spmilp.packing import Item, PackingOptions, PackingProblem, minimise
-from spmilp.policies.toplib.partitions import coloured, height
+from spmilp.policies.toplib import coloured, height
 from spmilp.units import Bytes
 
 SECONDS = 5.0

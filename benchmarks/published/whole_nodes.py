@@ -13,9 +13,15 @@ from math import prod
 import onnx
 from onnx import ModelProto, NodeProto
 
-from spmilp.policies.onsram.order import breadth_or_depth_first, node_class
-from spmilp.policies.onsram.structure import Overwrite, Saving, Step, Structure
-from spmilp.policies.onsram.structures import Structures
+from spmilp.policies.structures import (
+    Overwrite,
+    Saving,
+    Step,
+    Structure,
+    Structures,
+    breadth_or_depth_first,
+    node_class,
+)
 from spmilp.units import Bytes, Cycles
 
 ITEM = 2

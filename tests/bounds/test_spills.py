@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.exact.cosma.networks import random_network
 from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
 from spmilp.bounds.spills import spill_bound
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator
 
 
 def fewest_extra_bytes(network: Network, budget: int) -> int:

@@ -9,13 +9,10 @@ import pytest
 
 from spmilp.checker.check import check
 from spmilp.plan.write import plan_text
-from spmilp.policies.cdm.data import Accesses
-from spmilp.policies.cdm.iterative import Freedom, Improvement
-from spmilp.policies.cdm.parts import Placement, Role, Variable
-from spmilp.policies.cdm.program import PlacementProgram
-from spmilp.policies.cdm.solver import Cdm
+from spmilp.policies.cdm import Cdm, Freedom, Improvement, PlacementProgram
+from spmilp.policies.cdm_accesses import Accesses, Placement, Role, Variable
 from spmilp.policies.one_after_another import the_dram
-from spmilp.policies.onsram.pinned import cores_of
+from spmilp.policies.onsram import cores_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables
@@ -161,7 +158,7 @@ def test_a_late_limit_leaves_everything_off_chip_and_still_a_plan() -> None:
 def test_a_program_that_is_too_large_is_refused_with_both_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spmilp.policies.cdm.solver.MOST_PARTS", 3)
+    monkeypatch.setattr("spmilp.policies.cdm.MOST_PARTS", 3)
     result = Cdm(exact=True).solve(chain(star(2, 4096), layers=1, strips=2), SolveOptions())
 
     assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)

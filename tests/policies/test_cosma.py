@@ -7,8 +7,7 @@ import pytest
 from benchmarks.exact.cosma.networks import random_network
 from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
 from spmilp.checker.check import check
-from spmilp.policies.cosma.network import Network, Operator
-from spmilp.policies.cosma.solver import Cosma
+from spmilp.policies.cosma import Cosma, Network, Operator
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus

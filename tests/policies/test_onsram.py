@@ -7,16 +7,24 @@ import pytest
 from benchmarks.exact.cosma.setting import problem_of
 from spmilp.checker.check import check
 from spmilp.plan.write import plan_text
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator
 from spmilp.policies.one_after_another import the_dram
-from spmilp.policies.onsram.exact import PinningProgram
-from spmilp.policies.onsram.merit import by_merit, filled_up, pinned_in_turn
-from spmilp.policies.onsram.order import breadth_or_depth_first, task_classes
-from spmilp.policies.onsram.pinned import cores_of, structures_of
-from spmilp.policies.onsram.solver import OnSram
-from spmilp.policies.onsram.structure import Pins
-from spmilp.policies.onsram.structures import Structures
-from spmilp.policies.onsram.task_structures import TaskStructures
+from spmilp.policies.onsram import (
+    OnSram,
+    PinningProgram,
+    by_merit,
+    cores_of,
+    filled_up,
+    pinned_in_turn,
+    structures_of,
+)
+from spmilp.policies.structures import (
+    Pins,
+    Structures,
+    TaskStructures,
+    breadth_or_depth_first,
+    task_classes,
+)
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus

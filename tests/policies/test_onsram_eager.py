@@ -3,9 +3,8 @@
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.policies.onsram.eager import EagerOnSram, Runtime, structures_as_they_come
-from spmilp.policies.onsram.pinned import cores_of
-from spmilp.policies.onsram.solver import OnSram
+from spmilp.policies.onsram import OnSram, cores_of
+from spmilp.policies.onsram_eager import EagerOnSram, Runtime, structures_as_they_come
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables

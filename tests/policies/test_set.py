@@ -8,9 +8,18 @@ import pytest
 from spmilp.checker.check import check
 from spmilp.plan.write import plan_text
 from spmilp.policies.scheduled import Layers, Schedules
-from spmilp.policies.set.moves import MOST_ROUNDS, neighbour_of
-from spmilp.policies.set.solver import Set, first_trees
-from spmilp.policies.set.tree import Cut, Tree, cuts_in, layers_in, shared_out, tasks_of
+from spmilp.policies.set import (
+    MOST_ROUNDS,
+    Cut,
+    Set,
+    Tree,
+    cuts_in,
+    first_trees,
+    layers_in,
+    neighbour_of,
+    shared_out,
+    tasks_of,
+)
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext

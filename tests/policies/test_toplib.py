@@ -8,9 +8,15 @@ import pytest
 
 from spmilp.checker.check import check
 from spmilp.packing import Item, PackingProblem, minimise
-from spmilp.policies.toplib.liveness import live_ranges, loop_of
-from spmilp.policies.toplib.partitions import Remainder, coloured, height, interference_graph
-from spmilp.policies.toplib.solver import TopLib
+from spmilp.policies.toplib import (
+    Remainder,
+    TopLib,
+    coloured,
+    height,
+    interference_graph,
+    live_ranges,
+    loop_of,
+)
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from tests.policies.small_instances import SMALL, small_instance
 from tests.policies.test_onsram import REFUSED

@@ -9,8 +9,7 @@ import spmilp
 from spmilp.checker.check import check
 from spmilp.checker.races.check import check_commands
 from spmilp.commands.build import build_commands
-from spmilp.policies.tvm.solver import Tvm
-from spmilp.policies.tvm.tokens import DeadlockError, Instruction, replay
+from spmilp.policies.tvm import DeadlockError, Instruction, Tvm, replay
 from spmilp.solvers.base import SolveOptions
 from tests.policies.small_instances import SMALL, small_instance
 from tests.solvers.chains import chain, star

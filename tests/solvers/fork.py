@@ -1,6 +1,6 @@
 """A network in COSMA's setting whose order decides what must leave the scratchpad."""
 
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator
 
 FORK = Network(
     name="two ways",

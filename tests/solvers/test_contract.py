@@ -18,14 +18,14 @@ from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.write import plan_text
-from spmilp.policies.cdm.solver import Cdm
-from spmilp.policies.cosma.solver import Cosma
-from spmilp.policies.onsram.eager import EagerOnSram
-from spmilp.policies.onsram.solver import OnSram
+from spmilp.policies.cdm import Cdm
+from spmilp.policies.cosma import Cosma
+from spmilp.policies.onsram import OnSram
+from spmilp.policies.onsram_eager import EagerOnSram
 from spmilp.policies.rammer import Rammer
-from spmilp.policies.set.solver import Set
+from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
-from spmilp.policies.toplib.solver import TopLib
+from spmilp.policies.toplib import TopLib
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto

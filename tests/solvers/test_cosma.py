@@ -7,8 +7,7 @@ from onnx import TensorProto, helper, save
 
 from benchmarks.exact.cosma.networks import model_network, random_network
 from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
-from spmilp.policies.cosma.model import solve
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator, solve
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from tests.solvers.fork import FORK

@@ -23,8 +23,7 @@ from time import monotonic
 from benchmarks.exact.cosma.networks import model_network, random_network
 from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
 from spmilp.checker.check import check
-from spmilp.policies.cosma.model import solve
-from spmilp.policies.cosma.network import Network
+from spmilp.policies.cosma import Network, solve
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 

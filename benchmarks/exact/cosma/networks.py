@@ -7,7 +7,7 @@ from spmilp.frontend.find import find_model
 from spmilp.frontend.graph import Network as Graph
 from spmilp.frontend.graph import Operator as Node
 from spmilp.frontend.load import load_network
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator
 
 WINDOW = 4
 

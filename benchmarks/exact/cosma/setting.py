@@ -4,7 +4,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
-from spmilp.policies.cosma.network import Network
+from spmilp.policies.cosma import Network
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Task, whole_slice
 

@@ -6,7 +6,7 @@ from benchmarks.exact.cosma.setting import problem_of
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem

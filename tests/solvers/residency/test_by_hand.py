@@ -8,7 +8,7 @@ from benchmarks.exact.cosma.setting import problem_of
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
 from spmilp.plan.plan import Plan
-from spmilp.policies.cosma.network import Network, Operator
+from spmilp.policies.cosma import Network, Operator
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.base import SolveOptions, SolveStatus

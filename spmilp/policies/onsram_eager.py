@@ -28,9 +28,8 @@ from spmilp.policies.one_after_another import (
     made_short,
     the_dram,
 )
-from spmilp.policies.onsram.pinned import cores_of, misfits
-from spmilp.policies.onsram.structure import Overwrite
-from spmilp.policies.onsram.task_structures import TaskStructures
+from spmilp.policies.onsram import cores_of, misfits
+from spmilp.policies.structures import Overwrite, TaskStructures
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver

@@ -1,0 +1,483 @@
+"""COSMA: order, addresses and spills of one scratchpad in one exact model, for few bytes moved.
+
+Li, Gupta and Malik, "COSMA", arXiv 2311.18246; its equations 1 to 12 are known here from a public
+re-implementation (gkeramidasCSD-Group/Scale-Sim-SPM).
+
+What is taken: the model, with two gaps closed, over buffers as tensors
+and tasks as operators. It is solved by CP-SAT; no big-M rows.
+
+What the paper leaves open, or has otherwise, and what is done here:
+
+- It counts spills of network inputs. Inputs and weights lie in DRAM anyway, and outputs go there,
+  so as a solver a spill of these is free; the benchmark's reference keeps the paper's count.
+- It has no times: what it decides happens one after another, and is then made short.
+- It has no parts of tensors and nothing in place: every task needs its whole operands beside its
+  whole result.
+- Its divide and conquer for large networks is not here, nor its separate model of the least peak.
+
+Not taken: more than one core, another objective than DRAM traffic, tasks with several results or
+scratch, order without data, reserved ranges, data that begins or ends elsewhere than in one DRAM.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from ortools.sat.python.cp_model import (
+    FEASIBLE,
+    OPTIMAL,
+    CpModel,
+    CpSolver,
+    IntVar,
+    LinearExpr,
+    LinearExprT,
+)
+
+from spmilp.plan.plan import Plan
+from spmilp.policies.one_after_another import (
+    NotTakenError,
+    OneAfterAnother,
+    addressed,
+    made_short,
+    the_dram,
+)
+from spmilp.problem.objective import Quantity
+from spmilp.problem.pins import PinKind
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import NARROWING, Solver
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.units import BufferIdx, MemoryIdx
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """One step: the tensors that it reads, each once, and the one that it writes."""
+
+    name: str
+    reads: tuple[int, ...]
+    writes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Operators in a topological order, on tensors that are kept or spilled as a whole.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of each tensor.
+    outputs
+        Tensors that must be in DRAM at the end; what no operator writes is there at the start.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    operators: tuple[Operator, ...]
+    outputs: frozenset[int]
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensors that no operator writes."""
+        written = {operator.writes for operator in self.operators}
+        return tuple(t for t in range(len(self.sizes)) if t not in written)
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """For each tensor the operators that read it."""
+        found: list[list[int]] = [[] for _ in self.sizes]
+        for index, operator in enumerate(self.operators):
+            for tensor in operator.reads:
+                found[tensor].append(index)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def writers(self) -> dict[int, int]:
+        """The operator that writes each tensor."""
+        return {operator.writes: index for index, operator in enumerate(self.operators)}
+
+    @property
+    def compulsory(self) -> int:
+        """Bytes that cross the DRAM's port in any plan: inputs and outputs, once each."""
+        return sum(self.sizes[tensor] for tensor in (*self.inputs, *self.outputs))
+
+
+def network_of(tables: ProblemTables) -> tuple[Network, MemoryIdx, int]:
+    """Return a problem's buffers and tasks, its scratchpad and the blocks of that.
+
+    Sizes are in blocks of the scratchpad's alignment; a task that reads a part of a buffer reads
+    the whole.
+
+    Raises
+    ------
+    NotTakenError
+        Unless one core with a limited scratchpad runs tasks that write one buffer each, need no
+        scratch, fit as a whole, and DRAM traffic is to be small.
+    """
+    problem = tables.problem
+    memory = _the_scratchpad(problem)
+    capacity = tables.capacity[memory]
+    if capacity is None or tables.machine.memories[memory].reserved:
+        raise NotTakenError("cosma takes a scratchpad of limited size without reserved ranges")
+    operators = []
+    for task in problem.tasks:
+        if len(task.writes) != 1 or task.scratch:
+            raise NotTakenError(
+                f"cosma takes tasks that write 1 buffer without scratch; task {task.name} writes "
+                f"{len(task.writes)} and needs {task.scratch} B of scratch"
+            )
+        reads = tuple(dict.fromkeys(problem.slices[read].buffer for read in task.reads))
+        operators.append(Operator(name=task.name, reads=reads, writes=task.writes[0]))
+        used = sum(tables.blocks_of(buffer, memory) for buffer in (*reads, *task.writes))
+        if used > capacity:
+            block = tables.machine.memories[memory].alignment
+            raise NotTakenError(
+                f"cosma keeps whole buffers beside each other: task {task.name} with its operands "
+                f"takes {used * block} B > {capacity * block} B; use smaller tiles"
+            )
+    network = Network(
+        name=problem.name,
+        sizes=tuple(tables.blocks_of(buffer.index, memory) for buffer in problem.buffers),
+        operators=tuple(operators),
+        outputs=frozenset(b.index for b in problem.buffers if b.ends_in is not None),
+    )
+    return network, memory, capacity
+
+
+def _the_scratchpad(problem: Problem) -> MemoryIdx:
+    cores = problem.machine.cores
+    if len(cores) != 1:
+        raise NotTakenError(f"cosma takes machines with 1 core; this one has {len(cores)}")
+    if problem.objective.first is not Quantity.DRAM_TRAFFIC:
+        raise NotTakenError(
+            f"cosma makes dram_traffic small; this problem's objective is {problem.objective.first}"
+        )
+    if any(task.after for task in problem.tasks):
+        name = next(task.name for task in problem.tasks if task.after)
+        raise NotTakenError(f"cosma orders tasks by data alone; task {name} follows others without")
+    return cores[0].memory
+
+
+STATUS = {OPTIMAL: "optimal", FEASIBLE: "feasible"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the search has found: bytes beyond the compulsory ones, and a proven bound on them.
+
+    Parameters
+    ----------
+    extra
+        ``None`` without a solution.
+    """
+
+    status: str
+    extra: int | None
+    bound: int
+
+
+def solve(
+    network: Network,
+    budget: int,
+    *,
+    seconds: float,
+    workers: int = 1,
+    addresses: bool = True,
+    fixed_order: bool = False,
+) -> Answer:
+    """Search for the fewest bytes that are spilled and retrieved.
+
+    Parameters
+    ----------
+    addresses
+        Without them (equations 9 to 11) the model is a relaxation of COSMA's.
+    fixed_order
+        Whether operators run in the order of the network, as in "COSMA FS".
+    """
+    model = CosmaModel(network, budget, addresses=addresses, fixed_order=fixed_order)
+    solver = CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = workers
+    status = STATUS.get(solver.solve(model.cp), "unknown")
+    found = None if status == "unknown" else round(solver.objective_value)
+    return Answer(status=status, extra=found, bound=round(solver.best_objective_bound))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CosmaStep:
+    """What happens at a step, in this order: spills, retrievals, and one tensor is created."""
+
+    spilled: tuple[int, ...]
+    retrieved: tuple[int, ...]
+    created: int
+
+
+class CosmaModel:
+    """The model. Its tensors are those of the network, and so are its producers, one for each.
+
+    Parameters
+    ----------
+    outside
+        Tensors that lie in DRAM in any case, so that their spills move nothing and are free.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        budget: int,
+        *,
+        addresses: bool = True,
+        fixed_order: bool = False,
+        outside: frozenset[int] = frozenset(),
+    ) -> None:
+        self.cp = self._model = CpModel()
+        self._outside = outside
+        self._sizes = network.sizes
+        self._budget = budget
+        self._addresses = addresses
+        self._read_by: dict[int, tuple[int, ...]] = dict.fromkeys(network.inputs, ())
+        for operator in network.operators:
+            self._read_by[operator.writes] = operator.reads
+        self._order = tuple(self._read_by)
+        self._steps = _steps(self._read_by, fixed_order)
+        last = {t: max(steps) for t, steps in self._steps.items()}
+        for reader, reads in self._read_by.items():
+            for tensor in reads:
+                last[tensor] = max(last[tensor], max(self._steps[reader]))
+        self._lives = {t: range(min(steps), last[t] + 1) for t, steps in self._steps.items()}
+        self._created = self._booleans(self._steps)
+        self._preserved = self._booleans(self._lives)
+        self._spilled = self._booleans(self._lives)
+        self._retrieved = self._booleans(self._lives)
+        self._add_all()
+
+    def read(self, value: Callable[[IntVar], int]) -> Iterator[CosmaStep]:
+        """Yield what a solution does at each step; ``value`` gives the value of a variable."""
+        for step in range(len(self._order)):
+            living = self._living(step)
+            created = (t for t in living if (t, step) in self._created)
+            yield CosmaStep(
+                spilled=tuple(t for t in living if value(self._spilled[t, step])),
+                retrieved=tuple(t for t in living if value(self._retrieved[t, step])),
+                created=next(t for t in created if value(self._created[t, step])),
+            )
+
+    def _add_all(self) -> None:
+        """Add the equations; the numbers are the paper's."""
+        self._a_tensor_is_in_one_state()
+        self._what_is_preserved_or_spilled_was_there()
+        self._what_is_retrieved_was_spilled()
+        self._operators_read_what_is_there()
+        self._each_operator_runs_once_and_at_a_step_only_one()
+        self._bytes_on_the_chip_are_within_the_budget()
+        if self._addresses:
+            self._addresses_are_disjoint_and_stay()
+        spills = [(t, v) for (t, _), v in self._spilled.items() if t not in self._outside]
+        retrievals = [(t, v) for (t, _), v in self._retrieved.items()]
+        moved = [(self._sizes[t], v) for t, v in (*spills, *retrievals)]
+        self._model.minimize(LinearExpr.weighted_sum([v for _, v in moved], [s for s, _ in moved]))
+
+    def _booleans(self, steps: dict[int, range]) -> dict[tuple[int, int], IntVar]:
+        return {(t, step): self._model.new_bool_var("") for t in steps for step in steps[t]}
+
+    def _resident(self, tensor: int, step: int) -> LinearExprT:
+        kinds = (self._created, self._preserved, self._retrieved)
+        return LinearExpr.sum([kind.get((tensor, step), 0) for kind in kinds])
+
+    def _a_tensor_is_in_one_state(self) -> None:
+        """Equation 1."""
+        for tensor, step in self._preserved:
+            spilled = self._spilled[tensor, step]
+            self._model.add(LinearExpr.sum([self._resident(tensor, step), spilled]) <= 1)
+
+    def _what_is_preserved_or_spilled_was_there(self) -> None:
+        """Equations 2 and 3; at a tensor's first step there is nothing before."""
+        for tensor, step in self._preserved:
+            before = (tensor, step - 1)
+            new = LinearExpr.sum([kind.get(before, 0) for kind in (self._created, self._preserved)])
+            self._model.add(self._preserved[tensor, step] <= self._resident(*before))
+            self._model.add(self._spilled[tensor, step] <= new)
+
+    def _what_is_retrieved_was_spilled(self) -> None:
+        """Equations 4 and 8."""
+        for tensor, life in self._lives.items():
+            for step in life:
+                spilled = sum(self._spilled[tensor, k] for k in life if k <= step)
+                self._model.add(self._retrieved[tensor, step] <= spilled)
+            self._model.add(sum(self._spilled[tensor, k] for k in life) <= 1)
+
+    def _operators_read_what_is_there(self) -> None:
+        """Equation 5."""
+        for tensor, step in self._created:
+            for read in self._read_by[tensor]:
+                there = [kind.get((read, step), 0) for kind in (self._preserved, self._retrieved)]
+                self._model.add(self._created[tensor, step] <= sum(there))
+
+    def _each_operator_runs_once_and_at_a_step_only_one(self) -> None:
+        """Equation 7, and what the paper leaves unsaid."""
+        for tensor, steps in self._steps.items():
+            self._model.add_exactly_one(self._created[tensor, step] for step in steps)
+        for step in range(len(self._order)):
+            self._model.add_at_most_one(
+                self._created[t, step] for t in self._order if (t, step) in self._created
+            )
+
+    def _bytes_on_the_chip_are_within_the_budget(self) -> None:
+        """Implied by equations 9 and 10."""
+        for step in range(len(self._order)):
+            living = self._living(step)
+            resident = [self._resident(t, step) for t in living]
+            used = LinearExpr.weighted_sum(resident, [self._sizes[t] for t in living])
+            self._model.add(used <= self._budget)
+
+    def _addresses_are_disjoint_and_stay(self) -> None:
+        """Equations 9 to 11."""
+        model, address = self._model, {}
+        for step in range(len(self._order)):
+            extents = []
+            for tensor in self._living(step):
+                size = self._sizes[tensor]
+                here = model.new_int_var(0, self._budget - size, "")
+                address[tensor, step] = here
+                resident = model.new_bool_var("")
+                model.add(resident == self._resident(tensor, step))
+                extents.append(model.new_optional_fixed_size_interval_var(here, size, resident, ""))
+            model.add_no_overlap(extents)
+        for tensor, life in self._lives.items():
+            for before, step in pairwise(life):
+                stays = address[tensor, step] == address[tensor, before]
+                model.add(stays).only_enforce_if(self._preserved[tensor, step])
+
+    def _living(self, step: int) -> list[int]:
+        return [tensor for tensor, life in self._lives.items() if step in life]
+
+
+def _steps(read_by: dict[int, tuple[int, ...]], fixed_order: bool) -> dict[int, range]:
+    """Return the steps at which each tensor can be created.
+
+    Parameters
+    ----------
+    read_by
+        For each tensor, in an order in which they can be created, what its operator reads.
+    """
+    order = list(read_by)
+    if fixed_order:
+        return {tensor: range(step, step + 1) for step, tensor in enumerate(order)}
+    before: dict[int, set[int]] = {}
+    after: dict[int, int] = dict.fromkeys(order, 0)
+    for tensor in order:
+        before[tensor] = {e for read in read_by[tensor] for e in (read, *before[read])}
+        for earlier in before[tensor]:
+            after[earlier] += 1
+    return {t: range(len(before[t]), len(order) - after[t]) for t in order}
+
+
+MOST_TENSORS = 400
+"""The model has variables for each tensor at each step, and there are as many steps."""
+
+SHARE = 0.9
+"""Of the time limit, by which the model's search has ended."""
+
+
+class Cosma(Solver):
+    """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic.
+
+    Parameters
+    ----------
+    patience
+        Deterministic time where no time limit ends the search; about seconds.
+    """
+
+    name = "cosma"
+    keeps = NARROWING - {PinKind.NOT_BEFORE}  # for which there would have to be a second core
+
+    def __init__(self, patience: float = 60.0) -> None:
+        self._patience = patience
+
+    def search(self, context: SearchContext) -> SolverResult:
+        """Return the plan of the model's best solution; the bound is one that takes no search."""
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        try:
+            return self._search(context)
+        except NotTakenError as error:
+            return context.unknown(str(error))
+
+    def _search(self, context: SearchContext) -> SolverResult:
+        tables = ProblemTables(context.problem)
+        dram = the_dram(context.problem, self.name)
+        network, memory, capacity = network_of(tables)
+        if len(network.sizes) > MOST_TENSORS:
+            raise NotTakenError(
+                f"cosma's model is for {MOST_TENSORS} buffers at most; there are "
+                f"{len(network.sizes)}; use larger tiles"
+            )
+        outside = frozenset(network.inputs) | network.outputs
+        model = CosmaModel(network, capacity, outside=outside)
+        solver, found = CpSolver(), False
+        with context.until_interrupted(lambda: found):
+            found = self._solve(context, model, solver)
+        if not found:
+            return context.unknown("cosma's model: no solution was found within the limits")
+        written = _taken_down(tables, network, memory, dram, model, solver)
+        cores = dict.fromkeys(range(len(context.problem.tasks)), 0)
+        plan = addressed(tables, written.decisions(), cores, context.fast_bound)
+        if not isinstance(plan, Plan):
+            name = context.problem.machine.memories[plan.memory].name
+            return context.unknown(f"no addresses for cosma's solution in {name}")
+        plan, bound = made_short(context, plan), context.bound
+        context.report(context.values(plan)[0], bound.value, self.name)
+        return context.found(plan, bound, self.name)
+
+    def _solve(self, context: SearchContext, model: CosmaModel, solver: CpSolver) -> bool:
+        """Search, in another thread; say whether there is a solution."""
+        parameters, seconds = solver.parameters, context.clock.seconds_left(SHARE)
+        parameters.num_workers = context.options.workers
+        parameters.random_seed = context.options.seed
+        parameters.catch_sigint_signal = False
+        if seconds is None:
+            parameters.max_deterministic_time = self._patience
+        else:
+            parameters.max_time_in_seconds = max(0.1, seconds)
+        status, interrupted = context.reports.finish(
+            lambda: solver.solve(model.cp), solver.stop_search
+        )
+        found = status in (OPTIMAL, FEASIBLE)
+        if interrupted and not found:
+            raise KeyboardInterrupt
+        context.interrupted |= interrupted
+        return found
+
+
+def _taken_down(
+    tables: ProblemTables,
+    network: Network,
+    memory: MemoryIdx,
+    dram: MemoryIdx,
+    model: CosmaModel,
+    solver: CpSolver,
+) -> OneAfterAnother:
+    """Write down each step's spills, loads and task; outputs are stored when they are written."""
+    problem, written = tables.problem, OneAfterAnother(tables, dram)
+    outside = set(network.inputs)
+    held: dict[BufferIdx, CandidateResidency] = {}
+    for step in model.read(solver.value):
+        for buffer in step.spilled:
+            if buffer not in outside:
+                written.store(held[buffer])
+                outside.add(buffer)
+        for buffer in step.retrieved:
+            held[buffer] = written.load(buffer, memory)
+        if step.created not in network.writers:
+            held[step.created] = written.load(step.created, memory)
+            continue
+        task = problem.tasks[network.writers[step.created]]
+        operands = [held[problem.slices[read].buffer] for read in task.reads]
+        held.update(written.run(task.index, 0, operands))
+        if step.created in network.outputs:
+            written.store(held[step.created])
+            outside.add(step.created)
+    return written

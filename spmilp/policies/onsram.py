@@ -1,0 +1,427 @@
+"""OnSRAM, static: whole data structures pinned in the scratchpad, all others through DRAM.
+
+Pal, Venkataramani, Srinivasan and Gopalakrishnan, "OnSRAM: Efficient Inter-Node On-Chip Scratchpad
+Management in Deep Learning Accelerators", ACM TECS 2022, doi 10.1145/3530909. Its figure of merit
+and its order are known here from a public re-implementation (gkeramidasCSD-Group/Scale-Sim-SPM)
+that quotes them; the weights 0.4, 0.5 and 0.1 are taken from there.
+
+What is taken: the breadth- or depth-first order by node class, the figure of merit, results that
+overwrite an operand whose life ends, pinning for whole lives only, no eviction. A structure's life
+includes its last use.
+
+What the paper leaves open, or has otherwise, and what is done here:
+
+- Its nodes are whole operators, here they are tasks. It never pins weights, which each have one
+  reader there. Here a weight that several tiles read may be pinned like any other buffer; one with
+  a single reader gains nothing and never is.
+- A problem has no operations to count: cycles stand for them.
+- It has one scratchpad. Here each scratchpad is managed by itself, cores get runs of neighbouring
+  tiles, and what one core writes and another reads goes through DRAM.
+- It gives no addresses. Here they are found by packing; where pinned structures have none together,
+  the one with the least merit is not pinned.
+- Streamed operands and results have room while their task runs, in the same scratchpad.
+
+Not taken: machines without exactly one DRAM, cores that work in DRAM, data that begins or ends in a
+scratchpad, and buffers without a transfer straight between DRAM and scratchpad.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from spmilp.plan.plan import Plan
+from spmilp.policies.one_after_another import (
+    NotTakenError,
+    OneAfterAnother,
+    addressed,
+    made_short,
+    the_dram,
+)
+from spmilp.policies.structures import (
+    Overwrite,
+    Pins,
+    Structure,
+    Structures,
+    TaskStructures,
+    breadth_or_depth_first,
+    task_classes,
+)
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.formulation.addresses import ConflictSet
+from spmilp.solvers.formulation.candidates import CandidateResidency
+from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.list_scheduler.assignments import contiguous
+from spmilp.solvers.milp.process import backend_name, run
+from spmilp.solvers.milp.program import Limits, Linear, Program, total
+from spmilp.solvers.residency.scope import TaskSequence
+from spmilp.units import CoreIdx, MemoryIdx, TaskIdx
+
+ALPHA, BETA, GAMMA = 0.4, 0.5, 0.1
+"""Weights of the three parts of the figure, as published."""
+
+
+def figure_of_merit(structures: Structures, one: Structure) -> float:
+    """Return how much a structure is worth its place; its size is no part of it.
+
+    ``ALPHA * tasks / unused`` for a short life with many uses, ``BETA`` times the sum over its
+    tasks of ``1 / reuse`` for tasks that do little with each element, and ``GAMMA`` times the share
+    of its tasks in the work of all. The unused steps are counted with one more, for no figure is
+    divided by 0. The reuse of an element in a task is taken to be the cycles of the task for each
+    cycle of the structure's transfer, at least 1; the work of a task is its cycles.
+    """
+    unused = len(one.extra) - len(one.uses)
+    steps = [structures.steps[step] for step in one.uses]
+    reuses = (
+        max(1.0, step.work / max(1, one.moving.get(number, step.work)))
+        for number, step in zip(one.uses, steps, strict=True)
+    )
+    share = sum(step.work for step in steps) / structures.all_work
+    return (
+        ALPHA * len(one.uses) / (unused + 1)
+        + BETA * sum(1.0 / reuse for reuse in reuses)
+        + GAMMA * share
+    )
+
+
+def by_merit(structures: Structures) -> tuple[int, ...]:
+    """Return the structures, the one with the greatest figure first."""
+    figures = {one.index: figure_of_merit(structures, one) for one in structures.all}
+    return tuple(sorted(figures, key=lambda index: (-figures[index], index)))
+
+
+def pinned_in_turn(structures: Structures, order: Iterable[int], first: Pins = frozenset()) -> Pins:
+    """Return what is pinned if each structure is that has room for its whole life when it comes.
+
+    Parameters
+    ----------
+    first
+        What is pinned already; it has room.
+    """
+    pins = first
+    taken: Counter[int] = Counter()
+    for index in first:
+        taken.update(structures.all[index].extra)
+    for index in order:
+        more, extra = pins | {index}, structures.all[index].extra
+        if index in pins:
+            continue
+        if all(structures.fits(step, more, taken[step] + own) for step, own in extra.items()):
+            pins = more
+            taken.update(extra)
+    return pins
+
+
+def filled_up(structures: Structures, pins: Pins) -> Pins:
+    """Return pins with all that still has room and makes no step's transfers longer, by merit."""
+    harmless = (
+        index
+        for index in by_merit(structures)
+        if all(saving.cycles >= 0 for saving in structures.all[index].savings.values())
+    )
+    return pinned_in_turn(structures, harmless, pins)
+
+
+class PinningProgram:
+    """The program of a sequence's structures.
+
+    Parameters
+    ----------
+    apart
+        Sets of structures of which not all are to be pinned, for they had no addresses together.
+    """
+
+    def __init__(self, structures: Structures, apart: Sequence[Pins] = ()) -> None:
+        self._structures = structures
+        self.program = Program()
+        self._pinned = [self.program.binary(f"pinned_{one.index}") for one in structures.all]
+        for step in range(len(structures.steps)):
+            self._memories_suffice(step)
+        for some in apart:
+            self.program.at_most(total(self._pinned[one] for one in some), len(some) - 1)
+        if structures.is_of_time:
+            self._minimise_node_time()
+        else:
+            self._minimise_traffic()
+
+    def solve(self, limits: Limits) -> Pins | None:
+        """Return the best set that was found within the limits; ``None`` without any."""
+        outcome = run(self.program, backend_name("highs"), limits)
+        if outcome.values is None:
+            return None
+        chosen = (
+            one.index
+            for one in self._structures.all
+            if all(outcome.values[index] > 0.5 for index in self._pinned[one.index].terms)
+        )
+        return frozenset(chosen)
+
+    def _memories_suffice(self, number: int) -> None:
+        """At each step at which pinning everything would take too much."""
+        structures, step = self._structures, self._structures.steps[number]
+        capacity = structures.capacity(number)
+        if capacity is None:
+            return
+        pinned = [one.extra[number] * self._pinned[one.index] for one in structures.at_step[number]]
+        if step.blocks + self.program.high(total(pinned)) <= capacity:
+            return
+        shared = self._overwritten_blocks(step.overwrites)
+        self.program.at_most(total((step.blocks, *pinned, shared * -1)), capacity)
+
+    def _overwritten_blocks(self, able: Sequence[Overwrite]) -> Linear:
+        """Return the blocks that count once; each operand and each result has one partner."""
+        partners: dict[tuple[str, int], list[Linear]] = defaultdict(list)
+        parts = []
+        for one in able:
+            happens = self.program.binary("overwrites")
+            partners["operand", one.position].append(happens)
+            partners["result", one.buffer].append(happens)
+            if one.unless is not None:
+                self.program.at_most(happens + self._pinned[one.unless], 1)
+            for needed in one.only_if:
+                self.program.at_most(happens - self._pinned[needed], 0)
+            parts.append(one.blocks * happens)
+        for some in partners.values():
+            self.program.at_most(total(some), 1)
+        return total(parts)
+
+    def _minimise_node_time(self) -> None:
+        saved: dict[int, list[Linear]] = defaultdict(list)
+        for one in self._structures.all:
+            for number, saving in one.savings.items():
+                saved[number].append(saving.cycles * self._pinned[one.index])
+        times = []
+        for number, step in enumerate(self._structures.steps):
+            moving = step.moving - total(saved[number])
+            time = self.program.number(
+                f"time_{number}", step.work, max(step.work, self.program.high(moving))
+            )
+            self.program.at_least(time, moving)
+            times.append(time)
+        self.program.objective = total(times)
+
+    def _minimise_traffic(self) -> None:
+        traffic = sum(step.traffic for step in self._structures.steps)
+        saved = (one.saved_bytes * self._pinned[one.index] for one in self._structures.all)
+        self.program.objective = traffic - total(saved)
+
+
+class PinnedPlans:
+    """Makes plans of one problem, on given cores in a given order.
+
+    Parameters
+    ----------
+    policy
+        Named by refusals.
+
+    Raises
+    ------
+    NotTakenError
+        If the problem is none for pinning, or a task does not fit with all that it streams.
+    """
+
+    def __init__(self, context: SearchContext, policy: str) -> None:
+        self._context = context
+        self._policy = policy
+        self._tables = tables = ProblemTables(context.problem)
+        dram = the_dram(context.problem, policy)
+        self._cores = cores_of(tables)
+        self.structures = structures_of(tables, self._cores, dram)
+        for reason in misfits(self.structures, policy):
+            raise NotTakenError(reason)
+
+    def result(self, pins: Pins, plan: Plan | None) -> SolverResult:
+        """Return the answer that a plan is, with times made short."""
+        if plan is None:
+            name = self._context.problem.name
+            return self._context.unknown(f"{name}: no addresses, even with nothing pinned")
+        bound = self._context.bound
+        plan = made_short(self._context, plan)
+        self._context.report(self._context.values(plan)[0], bound.value, self._policy)
+        candidates = len(self.structures.all)
+        options = (("pinned", str(len(pins))), ("candidates", str(candidates)))
+        return self._context.found(plan, bound, self._policy, options)
+
+    def in_turn(
+        self, order: Sequence[int], choose: Callable[[Sequence[int]], Pins]
+    ) -> tuple[Pins, Plan | None]:
+        """Return what is chosen in an order, and its plan.
+
+        Of structures that have no addresses together the last one is left out from then on.
+        """
+        while True:
+            pins = choose(order)
+            found = self.plan(pins)
+            if isinstance(found, Plan):
+                return pins, found
+            rivals = self.rivals(found, pins)
+            if not rivals:
+                return pins, None
+            last = max(rivals, key=order.index)
+            order = tuple(index for index in order if index != last)
+
+    def plan(self, pins: Pins) -> Plan | ConflictSet:
+        """Return the plan of some pins; or what has no addresses together."""
+        decisions = self._taken_down(pins).decisions()
+        return addressed(
+            self._tables, decisions, dict(enumerate(self._cores)), self._context.fast_bound
+        )
+
+    def rivals(self, found: ConflictSet, pins: Pins) -> Pins:
+        """Return the pinned structures among those that have no addresses together."""
+        numbers = (
+            self.structures.find(item.slice, item.memory)
+            for item in found.items
+            if isinstance(item, CandidateResidency)
+        )
+        return frozenset(one for one in numbers if one is not None and one in pins)
+
+    def _taken_down(self, pins: Pins) -> OneAfterAnother:
+        structures, tables = self.structures, self._tables
+        written = OneAfterAnother(tables, structures.dram)
+        held: dict[int, CandidateResidency] = {}
+        for number, step in enumerate(structures.steps):
+            pool = structures.sequence.pools[step.task]
+            operands = self._operands(number, pins, written, held)
+            results = written.run(step.task, pool, operands)
+            for one in structures.chosen_overwrites(number, pins):
+                written.overwrite(step.task, operands[one.position], results[one.buffer])
+            for buffer, result in results.items():
+                index = structures.find(buffer, step.memory)
+                if index is not None and index in pins:
+                    held[index] = result
+                if self._goes_to_dram(buffer, index, pins):
+                    written.store(result)
+        return written
+
+    def _goes_to_dram(self, buffer: int, index: int | None, pins: Pins) -> bool:
+        if buffer in self.structures.stored:
+            return True
+        return self.structures.is_read(buffer) and index not in pins
+
+    def _operands(
+        self,
+        number: int,
+        pins: Pins,
+        written: OneAfterAnother,
+        held: dict[int, CandidateResidency],
+    ) -> list[CandidateResidency]:
+        """Load what is not held, each once; return what serves each read."""
+        step, problem = self.structures.steps[number], self._tables.problem
+        streamed: dict[int, CandidateResidency] = {}
+        operands = []
+        for holder in step.holders:
+            buffer = problem.slices[holder].buffer
+            index = self.structures.find(buffer, step.memory)
+            if index is not None and index in pins:
+                if index not in held:
+                    held[index] = written.load(buffer, step.memory)
+                operands.append(held[index])
+                continue
+            if holder not in streamed:
+                streamed[holder] = written.load(holder, step.memory)
+            operands.append(streamed[holder])
+        return operands
+
+
+def misfits(structures: TaskStructures, policy: str) -> Iterator[str]:
+    """Yield which tasks do not fit their memory with nothing pinned, and by how much."""
+    problem = structures.tables.problem
+    for number, step in enumerate(structures.steps):
+        capacity, used = structures.capacity(number), structures.used(number, Pins())
+        if capacity is not None and used > capacity:
+            memory = problem.machine.memories[step.memory]
+            block = memory.alignment
+            yield (
+                f"task {problem.tasks[step.task].name}: {policy} streams {used * block} B > "
+                f"{capacity * block} B in {memory.name}; use smaller tiles or a larger scratchpad"
+            )
+
+
+def cores_of(tables: ProblemTables) -> tuple[CoreIdx, ...]:
+    """Return the core of each task: runs of neighbouring tiles of an operator on each.
+
+    A task whose core is open, or too small for its results, gets the first core that can run it.
+
+    Raises
+    ------
+    NotTakenError
+        If no core can.
+    """
+    chosen = contiguous(tables.problem).tolist()
+    return tuple(_able_core(tables, task, core) for task, core in enumerate(chosen))
+
+
+def _able_core(tables: ProblemTables, task: TaskIdx, chosen: CoreIdx) -> CoreIdx:
+    able = [core for pool in tables.pools_of(task) for core in tables.pools[pool].cores]
+    if not able:
+        name = tables.problem.tasks[task].name
+        raise NotTakenError(f"task {name}: no core that can run it has room for its results")
+    return chosen if chosen in able else able[0]
+
+
+def structures_of(
+    tables: ProblemTables, cores: Sequence[CoreIdx], dram: MemoryIdx
+) -> TaskStructures:
+    """Return the structures of the policy's own order, each task on its core."""
+    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
+    pools = tuple(pool_of[core] for core in cores)
+    order = breadth_or_depth_first(tables.predecessors, task_classes(tables, pools, dram))
+    return TaskStructures(tables, TaskSequence(order, pools), dram)
+
+
+class OnSram(Solver):
+    """Pins data structures in scratchpads for their whole lives, and sends the rest through DRAM.
+
+    Parameters
+    ----------
+    exact
+        Choose what is pinned by a 0/1 program instead of the figure of merit.
+    """
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._exact = exact
+        self.name = "onsram:exact" if exact else "onsram"
+
+    def search(self, context: SearchContext) -> SolverResult:
+        """Return the plan of the policy; a problem that it does not take stays without one."""
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        try:
+            return self._result(context, PinnedPlans(context, self.name))
+        except NotTakenError as error:
+            return context.unknown(str(error))
+
+    def _result(self, context: SearchContext, plans: PinnedPlans) -> SolverResult:
+        structures = plans.structures
+        pins, plan = plans.in_turn(
+            by_merit(structures), lambda order: pinned_in_turn(structures, order)
+        )
+        if self._exact and plan is not None:
+            pins, plan = _exactly(context, plans, pins, plan)
+        return plans.result(pins, plan)
+
+
+def _exactly(
+    context: SearchContext, plans: PinnedPlans, pins: Pins, plan: Plan
+) -> tuple[Pins, Plan]:
+    """Return the best pins with addresses; those by merit where none are found to be better."""
+    structures, clock, options = plans.structures, context.clock, context.options
+    apart: list[Pins] = []
+    with context.until_interrupted(lambda: True):
+        while not clock.is_over():
+            seconds = clock.seconds_left()
+            limits = Limits(seconds=seconds, threads=options.workers, seed=options.seed)
+            chosen = PinningProgram(structures, apart).solve(limits)
+            if chosen is None or structures.cost(chosen) >= structures.cost(pins):
+                break
+            filled = filled_up(structures, chosen)
+            if isinstance(found := plans.plan(filled), Plan):
+                return filled, found
+            if isinstance(found := plans.plan(chosen), Plan):
+                return chosen, found
+            rivals = plans.rivals(found, chosen)
+            if not rivals:
+                break
+            apart.append(rivals)
+    return pins, plan

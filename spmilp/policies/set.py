@@ -1,0 +1,319 @@
+"""SET: layers side by side on parts of the chip, by a tree of cuts and simulated annealing.
+
+Cai et al., "Inter-layer Scheduling Space Definition and Exploration for Tiled Accelerators", ISCA
+2023, doi 10.1145/3579371.3589048. Its paper could not be read; its tree and its schemes (layers one
+after another; layers in a pipeline) are known here from descriptions and from measurements with its
+public code, of which nothing is used.
+
+What is taken: the tree whose leaves are layers, whose cuts in time let their children have all of
+their cores one after another, and whose cuts in space give each child cores of its own, as many
+as its work asks for; sub-batches, by which the children of a cut take turns; simulated annealing
+over trees, from layers one after another and from pipelines of groups of them.
+
+What it leaves open, or has otherwise, and what is done here:
+
+- A layer is an operator, its sub-batches are runs of its tiles, whatever these are cut along.
+- The tree gives cores and an order; transfers, addresses and what is evicted are found by
+  serial schedule generation. Its value is that of this schedule, not of a formula.
+- The objective is the problem's; there it is energy times delay.
+- Its moves could not be read; the ones here are our own.
+
+Not taken: machines that stage through more than one memory, and tasks that find no room beside what
+must stay (the reason names the task).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias, Union
+
+import numpy as np
+
+from spmilp.errors import SpmilpError
+from spmilp.policies.scheduled import Layers, OnCore, Scheduled, Schedules
+from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
+from spmilp.solvers.list_scheduler.assignments import along_the_chip
+from spmilp.units import CoreIdx
+
+Tree: TypeAlias = Union["Cut", int]
+"""A cut, or a layer by its number."""
+
+Path = tuple[int, ...]
+"""The children on the way from the root to a part of a tree."""
+
+
+class Cut(NamedTuple):
+    """Parts of a tree that share cores.
+
+    Parameters
+    ----------
+    spatial
+        Whether each child has cores of its own; if not, each has all of them in its turn.
+    rounds
+        Sub-batches, in each of which all children have a turn.
+    """
+
+    spatial: bool
+    rounds: int
+    children: tuple[Tree, ...]
+
+
+def layers_in(tree: Tree) -> Iterator[int]:
+    """Yield the layers of a tree."""
+    if not isinstance(tree, Cut):
+        yield tree
+        return
+    for child in tree.children:
+        yield from layers_in(child)
+
+
+def cuts_in(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Cut]]:
+    """Yield the cuts of a tree and where they are, the root first."""
+    if isinstance(tree, Cut):
+        yield path, tree
+        for place, child in enumerate(tree.children):
+            yield from cuts_in(child, (*path, place))
+
+
+def with_part(tree: Tree, path: Path, new: Sequence[Tree]) -> Tree:
+    """Return a tree with other children in the place of one of its parts.
+
+    A cut that has a single child is replaced by it; at the root there can be only one new part.
+    """
+    if not path or not isinstance(tree, Cut):
+        return new[0]
+    place, *further = path
+    if further:
+        new = [with_part(tree.children[place], tuple(further), new)]
+    children = (*tree.children[:place], *new, *tree.children[place + 1 :])
+    return children[0] if len(children) == 1 else tree._replace(children=children)
+
+
+def tasks_of(tree: Tree, layers: Layers, cores: Sequence[CoreIdx]) -> list[OnCore]:
+    """Return all tasks of a tree on its cores, in their order."""
+    return list(_tasks(tree, layers, cores, (0.0, 1.0)))
+
+
+def _tasks(
+    tree: Tree, layers: Layers, cores: Sequence[CoreIdx], part: tuple[float, float]
+) -> Iterator[OnCore]:
+    if not isinstance(tree, Cut):
+        yield from layers.spread(tree, cores, *part)
+        return
+    begin, end = part
+    own = [cores] * len(tree.children)
+    if tree.spatial:
+        own = shared_out(
+            cores, [sum(map(layers.work.__getitem__, layers_in(c))) for c in tree.children]
+        )
+    ends = [begin + (end - begin) * done / tree.rounds for done in range(tree.rounds)] + [end]
+    for turn in pairwise(ends):
+        for child, some in zip(tree.children, own, strict=True):
+            yield from _tasks(child, layers, some, turn)
+
+
+def shared_out(cores: Sequence[CoreIdx], work: Sequence[int]) -> list[Sequence[CoreIdx]]:
+    """Return a run of neighbouring cores for each amount of work, as many as in proportion.
+
+    Each has one at least; where there are too few, several have the same one.
+    """
+    count, free = len(work), len(cores) - len(work)
+    if free <= 0:
+        return [cores[i * len(cores) // count :][:1] for i in range(count)]
+    done, most, runs = 0, max(1, sum(work)), list[Sequence[CoreIdx]]()
+    for place, amount in enumerate(work):
+        first = place + done * free // most
+        done += amount
+        last = len(cores) if place == count - 1 else place + 1 + done * free // most
+        runs.append(cores[first:last])
+    return runs
+
+
+MOST_ROUNDS = 64
+"""Sub-batches of a cut, at most."""
+
+Move = Callable[[Tree, Path, Cut, np.random.Generator], Tree | None]
+
+
+def turn(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+    """Make a cut in time one in space, or the other way round."""
+    return with_part(tree, path, [cut._replace(spatial=not cut.spatial)])
+
+
+def change_rounds(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+    """Double the sub-batches of a cut, or halve them."""
+    rounds = cut.rounds * 2 if cut.rounds == 1 or random.random() < 0.5 else cut.rounds // 2
+    if rounds > MOST_ROUNDS:
+        return None
+    return with_part(tree, path, [cut._replace(rounds=rounds)])
+
+
+def group(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+    """Make a cut of the other kind out of neighbouring children."""
+    if len(cut.children) < 3:
+        return None
+    size = int(random.integers(2, min(len(cut.children), 9)))
+    first = int(random.integers(0, len(cut.children) - size + 1))
+    own = Cut(not cut.spatial, 1, cut.children[first : first + size])
+    children = (*cut.children[:first], own, *cut.children[first + size :])
+    return with_part(tree, path, [cut._replace(children=children)])
+
+
+def dissolve(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+    """Give the children of a cut to the cut above it."""
+    return with_part(tree, path, cut.children) if path else None
+
+
+def swap(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+    """Exchange two neighbouring children."""
+    first = int(random.integers(0, len(cut.children) - 1))
+    children = list(cut.children)
+    children[first], children[first + 1] = children[first + 1], children[first]
+    return with_part(tree, path, [cut._replace(children=tuple(children))])
+
+
+def hand_over(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+    """Move the first or last child of a cut out of it, or a neighbour of a cut into it."""
+    inner = [place for place, child in enumerate(cut.children) if isinstance(child, Cut)]
+    if not inner:
+        return None
+    place = int(random.choice(inner))
+    children = list(cut.children)
+    own = children[place]
+    if not isinstance(own, Cut):
+        return None
+    after, inwards = bool(random.random() < 0.5), bool(random.random() < 0.5)
+    if inwards:
+        neighbour = place + 1 if after else place - 1
+        if not 0 <= neighbour < len(children):
+            return None
+        taken = children[neighbour]
+        more = (*own.children, taken) if after else (taken, *own.children)
+        children[place] = own._replace(children=more)
+        del children[neighbour]
+    else:
+        given, *_ = own.children[-1:] if after else own.children[:1]
+        rest = own.children[:-1] if after else own.children[1:]
+        kept = own._replace(children=rest) if len(rest) > 1 else rest[0]
+        children[place : place + 1] = [kept, given] if after else [given, kept]
+    new = children[0] if len(children) == 1 else cut._replace(children=tuple(children))
+    return with_part(tree, path, [new])
+
+
+MOVES: tuple[Move, ...] = (turn, change_rounds, group, dissolve, swap, hand_over)
+
+
+def neighbour_of(tree: Tree, random: np.random.Generator) -> Tree:
+    """Return a tree one random move away; the same one if it is a single layer."""
+    cuts = list(cuts_in(tree))
+    while cuts:
+        path, cut = cuts[int(random.integers(len(cuts)))]
+        move = MOVES[int(random.integers(len(MOVES)))]
+        found = move(tree, path, cut, random)
+        if found is not None:
+            return found
+    return tree
+
+
+WARMTH = 0.05
+"""Part of its value by which a tree may become worse at the first step, on average."""
+
+
+class Set(Solver):
+    """Cuts the network and the chip into parts by a tree, improved by simulated annealing.
+
+    Parameters
+    ----------
+    steps
+        Trees that are tried after the first ones; a time limit may end the search before.
+    """
+
+    name = "set"
+
+    def __init__(self, steps: int = 400) -> None:
+        self._steps = steps
+
+    def search(self, context: SearchContext) -> SolverResult:
+        """Return the plan of the best tree; a problem without any plan says why."""
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        annealing = _Annealing(context, self.name)
+        try:
+            with context.until_interrupted(lambda: annealing.best is not None):
+                annealing.run(self._steps)
+            return annealing.result()
+        except SpmilpError as error:
+            return context.unknown(str(error))
+
+
+class _Annealing:
+    def __init__(self, context: SearchContext, name: str) -> None:
+        self._context = context
+        self._name = name
+        self._layers = Layers(context.problem)
+        self._cores = along_the_chip(context.problem)
+        self._schedules = Schedules(context)
+        self._random = np.random.default_rng(context.options.seed)
+        self._tree: Tree = 0
+        self._tried = 0
+        self.best: Scheduled | None = None
+
+    def run(self, steps: int) -> None:
+        """Take the best of the first trees, then go from tree to tree."""
+        is_over, random = self._context.clock.is_over, self._random
+        for tree in first_trees(len(self._layers.work)):
+            if self.best is not None and is_over():
+                return
+            self._try(tree, None)
+        if self.best is None:
+            return
+        current, tree = self.best.score[0], self._tree
+        for step in range(steps):
+            if is_over() or self._is_enough():
+                return
+            warmth = WARMTH * (1.0 - step / steps) ** 2
+            other = neighbour_of(tree, random)
+            most = current * (1.0 + warmth * random.exponential())
+            made = self._try(other, most)
+            if made is not None and made.score[0] <= most:
+                current, tree = made.score[0], other
+
+    def result(self) -> SolverResult:
+        """Return the plan of the best tree."""
+        cuts = [cut for _, cut in cuts_in(self._tree)]
+        options = (
+            ("trees", str(self._tried)),
+            ("cuts_in_space", str(sum(cut.spatial for cut in cuts))),
+            ("cuts_in_time", str(sum(not cut.spatial for cut in cuts))),
+            ("most_rounds", str(max((cut.rounds for cut in cuts), default=1))),
+        )
+        return self._schedules.result(self.best, self._name, options)
+
+    def _try(self, tree: Tree, most: float | None) -> Scheduled | None:
+        """Return the schedule of a tree, and remember it if it is the best."""
+        order, cores = self._layers.in_order(tasks_of(tree, self._layers, self._cores))
+        made = self._schedules.make(order, cores, most)
+        self._tried += 1
+        if made is not None and (self.best is None or made.score < self.best.score):
+            self.best, self._tree = made, tree
+            self._context.report(made.score[0], self._context.fast_bound.value, self._name)
+        return made
+
+    def _is_enough(self) -> bool:
+        bound = self._context.fast_bound.value
+        return self.best is not None and self._context.is_enough(self.best.score[0], bound)
+
+
+def first_trees(layers: int) -> Iterator[Tree]:
+    """Yield layers one after another, and pipelines of so many neighbours after each other."""
+    every = tuple(range(layers))
+    if layers == 1:
+        yield 0
+        return
+    yield Cut(False, 1, every)
+    for size in (2, 4, 8):
+        for rounds in (1, 4):
+            groups = [every[first : first + size] for first in range(0, layers, size)]
+            cuts = [Cut(True, rounds, some) if len(some) > 1 else some[0] for some in groups]
+            yield cuts[0] if len(cuts) == 1 else Cut(False, 1, tuple(cuts))
