@@ -54,6 +54,7 @@ def test_a_single_column_that_is_too_wide_is_shown_all_the_same(
     assert "1,234,567" in "\n".join(lines(capsys))
 
 
+@pytest.mark.full
 def test_inspect_and_compare_can_be_read_at_80_columns(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

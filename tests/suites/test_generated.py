@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from benchmarks.generated import generated_problem
 from spmilp.checker.check import check
-from spmilp.plan.measures import compulsory_dram_traffic, measure
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.list_scheduler.solver import ListScheduler
 
@@ -26,13 +25,6 @@ def test_the_same_arguments_give_the_same_problem() -> None:
     assert generated_problem(120, 4, 7) != generated_problem(120, 4, 8)
 
 
-def test_no_tile_is_lost() -> None:
-    problem = generated_problem(200, 6, 1)
-    read = {problem.slices[s].buffer for task in problem.tasks for s in task.reads}
-
-    assert all(buffer.index in read or buffer.ends_in is not None for buffer in problem.buffers)
-
-
 @pytest.mark.parametrize(("tasks", "cores"), [(60, 1), (400, 4), (300, 30)])
 def test_plans_of_generated_problems_pass_the_checker(tasks: int, cores: int) -> None:
     problem = generated_problem(tasks, cores)
@@ -41,16 +33,6 @@ def test_plans_of_generated_problems_pass_the_checker(tasks: int, cores: int) ->
 
     assert result.plan is not None
     assert check(problem, result.plan) == ()
-
-
-def test_scratchpads_are_so_small_that_values_are_evicted() -> None:
-    problem = generated_problem(400, 4)
-
-    plan = ListScheduler(("locality", "critical_path")).solve(problem, SolveOptions()).plan
-
-    assert plan is not None
-    measures = measure(problem, plan.placements, plan.residencies, plan.transfers)
-    assert measures.dram_traffic > compulsory_dram_traffic(problem)
 
 
 @pytest.mark.parametrize(("tasks", "cores"), [(0, 4), (10, 0)])
