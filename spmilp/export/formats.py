@@ -13,6 +13,7 @@ from spmilp.export import (
     c_files,
     c_text,
     command_lists,
+    dma,
     linker,
     minimalloc,
     netron,
@@ -20,7 +21,6 @@ from spmilp.export import (
     tflm,
 )
 from spmilp.export.code import files as code_files
-from spmilp.export.dma import files as dma_files
 from spmilp.export.errors import ExportError
 from spmilp.export.footprint import Footprint, footprint
 from spmilp.export.player import files as player_files
@@ -87,8 +87,8 @@ FORMATS: Mapping[str, Format] = {
         summary="command lists of cores and DMA channels: waits, signals, tasks, transfers",
     ),
     "dma": Format(
-        title=(dma_files.NAME, dma_files.VERSION),
-        make=dma_files.dma_files,
+        title=(dma.NAME, dma.VERSION),
+        make=dma.dma_files,
         summary="DMA descriptors: a generic table, and chains for named controllers",
     ),
     "csv": Format(

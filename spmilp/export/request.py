@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmilp.errors import ArgumentError
+from spmilp.export.dma import ENCODINGS
 from spmilp.export.formats import FORMATS, Exported, export
 from spmilp.export.subject import Profile, Subject, stamp_of
 from spmilp.files import read_bytes
 from spmilp.formats import collector_paused
 from spmilp.frontend.load import load_network_of
-from spmilp.machine.controllers import CONTROLLERS
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -167,9 +167,9 @@ def _named(lists: Iterable[str]) -> list[str]:
 
 def _controller(text: str) -> tuple[str, str]:
     engine, equals, name = text.rpartition("=")
-    if name not in CONTROLLERS or (equals and not engine):
+    if name not in ENCODINGS or (equals and not engine):
         raise ArgumentError(
-            f"controller {text}: expected NAME or ENGINE=NAME; there are {', '.join(CONTROLLERS)}",
+            f"controller {text}: expected NAME or ENGINE=NAME; there are {', '.join(ENCODINGS)}",
             is_option=True,
         )
     return engine or "*", name

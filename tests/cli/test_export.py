@@ -1,11 +1,10 @@
 """``spmilp export`` as a user runs it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checker.worked_example import CORE_DMA, PLAN, PROBLEM, SPM0, changed, with_engine
+from checker.worked_example import PLAN, PROBLEM, changed
 from cli.running import MODELS, Run
 from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
@@ -47,31 +46,6 @@ def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_the_others
     assert Path("out/allocation.csv").exists()
     assert run("export", plan, "-f", "tflm", "-o", "none").code == ExitCode.EXPORT_IMPOSSIBLE
     assert not Path("none").exists()
-
-
-def test_a_controller_that_cannot_express_a_transfer_is_exit_code_8_and_writes_no_descriptors(
-    run: Run, tmp_path: Path
-) -> None:
-    unaligned = replace(PROBLEM.machine.memories[SPM0], alignment=1)
-    memories = [*PROBLEM.machine.memories]
-    memories[SPM0] = unaligned
-    machine = replace(PROBLEM.machine, memories=tuple(memories))
-    problem = with_engine(CORE_DMA, replace(PROBLEM, machine=machine), congruence=1)
-    moved = changed(PLAN, residencies={7: {"offset": 258}})
-    moved = replace(moved, claim=replace(PLAN.claim, peak_spm=258 + 64))
-    write_problem(problem, tmp_path / "problem.json")
-    write_plan(moved, problem, tmp_path / "plan.json")
-    for option, code in (("core_dma=mchan", 0), ("core_dma=aie_bd", ExitCode.EXPORT_IMPOSSIBLE)):
-        ended = run(
-            *("export", tmp_path / "plan.json", "-f", "csv,dma", "--controller", option),
-            *("-o", f"out{int(code)}"),
-        )
-        assert ended.code == code, ended.err
-    assert "transfer 12 of w by engine core_dma: its source address 258 B is 2 modulo 4 B" in (
-        ended.err
-    )
-    assert Path("out0/spmilp_dma_mchan.c").exists()
-    assert sorted(file.name for file in Path("out8").iterdir()) == ["allocation.csv", "export.json"]
 
 
 def test_an_invalid_plan_is_not_exported(run: Run, plan: Path) -> None:

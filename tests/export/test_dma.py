@@ -14,17 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.worked_example import CORE_DMA, L2_DMA, PLAN, PROBLEM, broken, with_engine
-from export.running_descriptors import (
-    Memories,
-    aie_addresses,
-    axi_dma_sg,
-    edma_tcd,
-    epiphany,
-    mchan,
-)
+from export.running_descriptors import Memories, epiphany, mchan
 from export.subjects import subject, with_hostile_names
-from spmilp.export.dma.chains import Copy, Descriptor, chains, controllers_of
-from spmilp.export.dma.files import ENCODINGS, dma_files
+from spmilp.export.dma import (
+    ENCODINGS,
+    Descriptor,
+    TransferCopy,
+    chain_of,
+    chains,
+    controllers_of,
+    dma_files,
+    tables_of,
+)
 from spmilp.export.errors import ExportError
 from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of, defects_of
 from spmilp.machine.machine import Engine
@@ -32,13 +33,7 @@ from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Transfer
 from spmilp.problem.write import problem_text
 
-RUNNERS = {
-    "axi_dma_sg": axi_dma_sg,
-    "edma_tcd": edma_tcd,
-    "mchan": mchan("mchan", 17),
-    "mchan_v6": mchan("mchan_v6", 16),
-    "epiphany": epiphany,
-}
+RUNNERS = {"mchan": mchan("mchan", 17), "mchan_v6": mchan("mchan_v6", 16), "epiphany": epiphany}
 
 SIZE = 1 << 20
 
@@ -85,19 +80,8 @@ def descriptors(block: Block, name: str) -> list[Descriptor]:
     transfer = Transfer(
         index=0, slice=0, source=0, destinations=(0,), engine=0, channel=0, start=0, end=1, route=()
     )
-    copy = Copy(
-        transfer=transfer,
-        source=0,
-        destination=1,
-        source_is_spm=True,
-        destination_is_spm=True,
-        block=block,
-    )
-    blocks = blocks_of(block, CONTROLLERS[name])
-    return [
-        Descriptor(copy=copy, block=each, first=i == 0, last=i == len(blocks) - 1)
-        for i, each in enumerate(blocks)
-    ]
+    copy = TransferCopy(transfer=transfer, source=0, destination=1, block=block)
+    return chain_of(copy, CONTROLLERS[name])
 
 
 @pytest.mark.parametrize("name", sorted(RUNNERS))
@@ -106,30 +90,8 @@ def descriptors(block: Block, name: str) -> list[Descriptor]:
 def test_descriptors_move_what_the_copy_moves(name: str, block: Block) -> None:
     expected, found = fresh(), fresh()
     move(block, expected)
-    tables = ENCODINGS[name].encode(descriptors(block, name))
+    tables = tables_of(ENCODINGS[name], descriptors(block, name))
     RUNNERS[name]({table.layout.table: table.rows for table in tables}, found)
-    np.testing.assert_array_equal(found[1], expected[1])
-
-
-@settings(derandomize=True, max_examples=40, deadline=None)
-@given(block=copies(granule=4))
-def test_buffer_descriptors_of_a_tile_read_and_write_the_words_of_the_copy(block: Block) -> None:
-    expected, found = fresh(), fresh()
-    chain = descriptors(block, "aie_bd")
-    reach = 65536 - 4
-    if any(each.block.source > reach or each.block.destination > reach for each in chain):
-        with pytest.raises(ExportError, match=r"> 65532 B, the last that an aie_bd reaches"):
-            ENCODINGS["aie_bd"].encode(chain)
-        return
-    move(block, expected)
-    (table,) = ENCODINGS["aie_bd"].encode(chain)
-    reads = [row for row in table.rows if row[8]]
-    writes = [row for row in table.rows if not row[8]]
-    for number, (read, write) in enumerate(zip(reads, writes, strict=True)):
-        last = number == len(reads) - 1
-        assert read[5] >> 25 == write[5] >> 25 == (1 if last else (number + 1) << 2 | 2 | 1)
-        for source, target in zip(aie_addresses(read), aie_addresses(write), strict=True):
-            found[1][target : target + 4] = found[0][source : source + 4]
     np.testing.assert_array_equal(found[1], expected[1])
 
 
@@ -199,24 +161,15 @@ def test_an_engine_of_an_unknown_controller_is_refused() -> None:
         Engine(index=0, name="dma", owner=None, rate=Fraction(1), controller="pl330")
 
 
-def test_a_refused_transfer_is_named_with_its_engine() -> None:
-    residencies = list(PLAN.residencies)
-    residencies[7] = replace(residencies[7], offset=130)
-    changed = subject(PROBLEM, replace(PLAN, residencies=tuple(residencies)))
-    given = replace(changed, controllers=(("core_dma", "aie_bd"),))
-    with pytest.raises(ExportError, match=r"transfer 12 of w by engine core_dma: its source addr"):
-        dma_files(given)
-
-
 def test_a_choice_for_an_engine_that_is_not_there_is_refused() -> None:
     with pytest.raises(ExportError, match=r"no engine is called dma9; there are dram_dma, l2_dma"):
         controllers_of(replace(subject(), controllers=(("dma9", "mchan"),)))
 
 
 def test_the_last_choice_that_fits_an_engine_counts() -> None:
-    given = replace(subject(), controllers=(("*", "mchan"), ("l2*", "edma_tcd")))
+    given = replace(subject(), controllers=(("*", "mchan"), ("l2*", "epiphany")))
     found = controllers_of(given)
-    assert found[L2_DMA].name == "edma_tcd"
+    assert found[L2_DMA].name == "epiphany"
     assert found[CORE_DMA].name == "mchan"
     of_l2 = {index: each for index, each in found.items() if index == L2_DMA}
     assert {each.copy.transfer.engine for each in chains(given, of_l2)} == {L2_DMA}
@@ -247,7 +200,7 @@ def test_descriptors_of_several_controllers_compile_together(tmp_path: Path) -> 
 
     given = replace(
         with_hostile_names(),
-        controllers=(("0*", "edma_tcd"), ("1*", "axi_dma_sg"), ("2*", "epiphany")),
+        controllers=(("0*", "mchan"), ("1*", "mchan_v6"), ("2*", "epiphany")),
     )
     files = dma_files(given) | {"spmilp_types.h": c_files(given)["spmilp_types.h"]}
     for name, content in files.items():

@@ -1,0 +1,388 @@
+"""DMA descriptors: a table for any controller, and chains for those that presets name.
+
+Copies stand engine by engine and channel by channel. The chains of a named controller are arrays of
+its hardware words, beside an array of what each descriptor belongs to. Layouts:
+
+``epiphany``
+    ``e_dma_desc_t``, 24 B at a multiple of 8, and the bits of its configuration, in
+    adapteva/epiphany-libs e-lib/include/e_dma.h. An outer stride leads from the last item of a row
+    to the first of the next.
+``mchan``, ``mchan_v6``
+    Words that are written one after the other to the command register: version 7 as in
+    pulp-platform/Deeploy TargetLibraries/PULPOpen/inc/mchan_v7.h, version 6 as in
+    pulp-platform/dory dory/Hardware_targets/PULP/Common/Utils/mchan.h.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache, partial
+from io import StringIO
+
+from spmilp.export.c_text import array, guarded, linkage, struct
+from spmilp.export.errors import ExportError
+from spmilp.export.names import comment, field
+from spmilp.export.subject import Subject
+from spmilp.export.tables.table import Column, Layout, Table
+from spmilp.machine.controllers import (
+    CONTROLLERS,
+    Block,
+    Controller,
+    blocks_of,
+    item_size,
+)
+from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.plan import Transfer
+from spmilp.problem.strides import strided_copy
+from spmilp.units import MemoryIdx, ResidencyIdx
+
+NAME, VERSION = "spmilp-dma", "1.0"
+
+COLUMNS = (
+    *("descriptor", "transfer", "engine", "channel", "dir"),
+    *("src_memory", "src_addr", "dst_memory", "dst_addr", "bytes", "row_bytes"),
+    *("rows", "src_stride", "dst_stride", "planes", "src_pstride", "dst_pstride"),
+    *("start_cycle", "cycles", "last", "next", "name"),
+)
+
+_UNLIMITED = 2**63
+
+GENERIC = Controller(
+    name="generic",
+    run=_UNLIMITED,
+    total=_UNLIMITED,
+    turns=(_UNLIMITED, _UNLIMITED),
+    source="any controller",
+)
+"""Loops of up to three dimensions, the run of bytes included, and nothing else limits it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferCopy:
+    """What goes to one destination of a transfer."""
+
+    transfer: Transfer
+    source: MemoryIdx
+    destination: MemoryIdx
+    block: Block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """A block of a copy; ``position`` counts the descriptors of its transfer from 0."""
+
+    copy: TransferCopy
+    block: Block
+    position: int
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Descriptors of a controller: columns, a row for one of them, and notes for firmware."""
+
+    layout: Layout
+    row: Callable[[Descriptor], tuple[int, ...]]
+    notes: tuple[str, ...]
+
+
+def dma_files(subject: Subject) -> dict[str, bytes]:
+    """Return ``dma.csv``, and C files for each controller with an encoding that an engine has.
+
+    Raises
+    ------
+    ExportError
+        If a controller cannot express a copy.
+    """
+    files = {"dma.csv": generic(subject, subject.stamp.lines(NAME, VERSION))}
+    found = controllers_of(subject)
+    for name in sorted({controller.name for controller in found.values()} & ENCODINGS.keys()):
+        own = {index: each for index, each in found.items() if each.name == name}
+        files |= _pair(subject, CONTROLLERS[name], chains(subject, own))
+    return files
+
+
+@lru_cache(maxsize=1)
+def copies_of(subject: Subject) -> tuple[TransferCopy, ...]:
+    """Return the copies in the order of engines, channels and start."""
+    moves = sorted(
+        subject.plan.transfers, key=lambda move: (move.engine, move.channel, move.start, move.index)
+    )
+    return tuple(_copy(subject, move, end) for move in moves for end in move.destinations)
+
+
+def controllers_of(subject: Subject) -> dict[int, Controller]:
+    """Return the controller of each engine that has one.
+
+    Raises
+    ------
+    ExportError
+        If a choice of the user names no engine that moves something.
+    """
+    engines = subject.problem.machine.engines
+    found = {engine.index: engine.controller for engine in engines}
+    for pattern, name in subject.controllers:
+        chosen = [engine for engine in engines if fnmatchcase(engine.name, pattern)]
+        if not chosen:
+            names = ", ".join(comment(engine.name) for engine in engines[:8])
+            raise ExportError(f"dma: no engine is called {comment(pattern)}; there are {names}")
+        found |= {engine.index: name for engine in chosen}
+    return {index: CONTROLLERS[name] for index, name in found.items() if name is not None}
+
+
+def chains(subject: Subject, controllers: Mapping[int, Controller]) -> list[Descriptor]:
+    """Return the descriptors of all engines that have a controller."""
+    found: list[Descriptor] = []
+    for copy in copies_of(subject):
+        controller = controllers.get(copy.transfer.engine)
+        if controller is not None:
+            found += chain_of(copy, controller)
+    return found
+
+
+def chain_of(copy: TransferCopy, controller: Controller) -> list[Descriptor]:
+    """Return the descriptors of one copy."""
+    blocks = blocks_of(copy.block, controller)
+    return [
+        Descriptor(copy=copy, block=block, position=number, last=number == len(blocks) - 1)
+        for number, block in enumerate(blocks)
+    ]
+
+
+def _copy(subject: Subject, move: Transfer, end: ResidencyIdx) -> TransferCopy:
+    problem, plan = subject.problem, subject.plan
+    part = problem.slices[move.slice]
+    source = layout_in_memory(problem, plan, move.slice, move.source)
+    target = layout_in_memory(problem, plan, move.slice, end)
+    shape = strided_copy(part.extent, problem.buffers[part.buffer].item, source, target)
+    memory = plan.residencies[end].memory
+    return TransferCopy(
+        transfer=move,
+        source=plan.residencies[move.source].memory,
+        destination=memory,
+        block=Block(
+            source=source.offset,
+            destination=target.offset,
+            run=shape.run,
+            loops=shape.loops,
+            loads=memory == problem.machine.engines[move.engine].owner,
+        ),
+    )
+
+
+def generic(subject: Subject, head: tuple[str, ...]) -> bytes:
+    """Return ``dma.csv``: descriptors of up to three dimensions for any controller.
+
+    A row moves ``planes`` times ``rows`` times ``row_bytes``; copies with more loops become several
+    rows. The rows of a channel stand in the order in which it works; ``next`` is the row that
+    follows in the channel, and ``last`` marks the end of a transfer (when it may be signalled).
+    """
+    rows = [
+        (copy, block) for copy in copies_of(subject) for block in blocks_of(copy.block, GENERIC)
+    ]
+    followers = [*(copy for copy, _ in rows[1:]), None]
+    out = StringIO()
+    out.writelines(f"# {line}\n" for line in head)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for number, ((copy, block), follower) in enumerate(zip(rows, followers, strict=True)):
+        cells = (*_cells(subject, copy, block), *_links(copy, follower, number))
+        name = field(subject.name(subject.plan.residencies[copy.transfer.source]))
+        writer.writerow((number, *cells, name))
+    return out.getvalue().encode()
+
+
+def _cells(subject: Subject, copy: TransferCopy, block: Block) -> Iterator[object]:
+    machine, move = subject.problem.machine, copy.transfer
+    engine = machine.engines[move.engine]
+    planes, rows = [(1, 0, 0)] * (2 - len(block.loops)) + list(block.loops)
+    yield from (move.index, field(engine.name), move.channel)
+    yield "move" if engine.owner is None else "load" if block.loads else "store"
+    for memory, address in ((copy.source, block.source), (copy.destination, block.destination)):
+        yield from (field(machine.memories[memory].name), f"0x{address:x}")
+    yield from (block.bytes, block.run, *rows, *planes, move.start, move.end - move.start)
+
+
+def _links(copy: TransferCopy, follower: TransferCopy | None, number: int) -> tuple[int, int]:
+    """Return whether a transfer ends with a row, and the next row of the channel."""
+    if follower is None:
+        return 1, -1
+    move, after = copy.transfer, follower.transfer
+    same_channel = (move.engine, move.channel) == (after.engine, after.channel)
+    return int(move.index != after.index), number + 1 if same_channel else -1
+
+
+def _words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
+    """Return the layout of a descriptor: 32-bit words, written ``(name, meaning)``."""
+    return Layout(
+        code=0,
+        table=name,
+        struct=f"dma_{name}",
+        says=says,
+        columns=tuple(Column(column, "u32", meaning) for column, meaning in columns),
+    )
+
+
+INFO = _words(
+    "info",
+    "What a descriptor belongs to, and what its addresses are relative to",
+    ("transfer", "number in the plan"),
+    ("engine", "that has it"),
+    ("channel", "of the engine"),
+    ("source_memory", "add its base to the source address"),
+    ("destination_memory", "add its base to the destination address"),
+    ("last", "1 for the last descriptor of its transfer"),
+)
+
+
+def tables_of(encoding: Encoding, descriptors: Sequence[Descriptor]) -> tuple[Table, Table]:
+    """Return the hardware words of descriptors, and what each of them belongs to."""
+    infos = (
+        (
+            *(each.copy.transfer.index, each.copy.transfer.engine, each.copy.transfer.channel),
+            *(each.copy.source, each.copy.destination, int(each.last)),
+        )
+        for each in descriptors
+    )
+    return (
+        Table(layout=encoding.layout, rows=tuple(map(encoding.row, descriptors))),
+        Table(layout=INFO, rows=tuple(infos)),
+    )
+
+
+def _pair(
+    subject: Subject, controller: Controller, descriptors: Sequence[Descriptor]
+) -> dict[str, bytes]:
+    """Return header and source with the descriptors of a controller."""
+    start, encoding = f"{subject.prefix}_dma_{controller.name}", ENCODINGS[controller.name]
+    tables = tables_of(encoding, descriptors)
+    names = (f"{subject.prefix}_dma_{encoding.layout.table}", f"{start}_info")
+    declarations = [
+        f"const struct spmilp_{table.layout.struct} {name}[{max(1, len(table.rows))}U]"
+        for table, name in zip(tables, names, strict=True)
+    ]
+    head = ["/*", f" * DMA descriptors for {controller.name} ({controller.source})."]
+    head += [" *", *(f" * {note}" for note in encoding.notes), " *"]
+    head += [*(f" * {line}" for line in subject.stamp.lines(NAME, VERSION)), " */"]
+    lines = [*head, "", "#include <stdint.h>", "", '#include "spmilp_types.h"', ""]
+    lines += [*struct(encoding.layout), ""]
+    lines += ["#ifndef SPMILP_DMA_INFO", "#define SPMILP_DMA_INFO", *struct(INFO), "#endif", ""]
+    lines += [f"#define {start.upper()}_COUNT {len(descriptors)}U", ""]
+    lines += linkage(f"extern {each};" for each in declarations)
+    source = [*head, "", f'#include "{start}.h"', ""]
+    source += ["#ifndef SPMILP_TABLE", "#define SPMILP_TABLE", "#endif"]
+    for declaration, table in zip(declarations, tables, strict=True):
+        source += ["", *array(f"SPMILP_TABLE {declaration}", table)]
+    return {
+        f"{start}.h": guarded(start, lines).encode(),
+        f"{start}.c": "\n".join([*source, ""]).encode(),
+    }
+
+
+_EPIPHANY_SIZE = 24
+_ENABLE, _MASTER, _CHAIN = 1 << 0, 1 << 1, 1 << 2
+_ITEM = 5
+"""Position of the logarithm of an item's bytes."""
+
+
+def _high_low(high: int, low: int) -> int:
+    """Return two numbers of 16 bits, which may be negative, as one word."""
+    return (high & 0xFFFF) << 16 | low & 0xFFFF
+
+
+def _epiphany(each: Descriptor) -> tuple[int, ...]:
+    block = each.block
+    item = item_size(block)
+    config = _ENABLE | _MASTER | (item.bit_length() - 1) << _ITEM
+    if not each.last:
+        following = (each.position + 1) * _EPIPHANY_SIZE
+        if following > 0xFFFF:
+            raise ExportError(
+                f"dma: transfer {each.copy.transfer.index}: its chain has a descriptor at "
+                f"{following} B > {0xFFFF} B, the last that the pointer of an epiphany reaches"
+            )
+        config |= _CHAIN | following << 16
+    rows, jumps = 1, (item, item)
+    for count, source, destination in block.loops:
+        rows, jumps = count, (source - block.run + item, destination - block.run + item)
+    return (
+        *(config, _high_low(item, item), _high_low(rows, block.run // item)),
+        *(_high_low(jumps[1], jumps[0]), block.source, block.destination),
+    )
+
+
+_DIRECTION, _INCREMENTAL, _EXTERNAL_2D, _EVENT, _LOCAL_2D = 0, 1, 2, 3, 6
+"""Positions of an MCHAN's flags above the bits of the length."""
+
+
+def _mchan(bits: int, each: Descriptor) -> tuple[int, ...]:
+    """Return a command whose length has some bits; 16 are those of version 6."""
+    block = each.block
+    local, external = (block.destination, block.source)
+    if not block.loads:
+        local, external = external, local
+    flags = block.loads << _DIRECTION | 1 << _INCREMENTAL | 1 << _EVENT
+    arguments: list[int] = []
+    for _, source, destination in block.loops:
+        here, there = (destination, source) if block.loads else (source, destination)
+        for stride, flag in ((there, _EXTERNAL_2D), (here, _LOCAL_2D)):
+            if stride != block.run:
+                flags |= 1 << flag
+                # Two words; one in version 6, whose stride is in its upper half.
+                arguments += [stride << 16 | block.run] if bits == 16 else [block.run, stride]
+    command = flags << bits | block.bytes
+    return (3 + len(arguments), command, local, external, *arguments, *[0] * (4 - len(arguments)))
+
+
+def _mchan_encoding(name: str, bits: int) -> Encoding:
+    layout = _words(
+        name,
+        "A command: write its first words to the command register, in order",
+        ("count", "how many of the following words are written"),
+        ("command", "length, direction, flags"),
+        ("local", "offset in the scratchpad; add its base"),
+        ("external", "offset in the other memory; add its base"),
+        *((f"argument{n}", "sizes and strides of two-dimensional sides") for n in range(4)),
+    )
+    return Encoding(
+        layout,
+        partial(_mchan, bits),
+        (
+            "Reading the command register gives a transfer identifier; then write the words of the",
+            "descriptors of one transfer, in order, and wait for the identifier. local is in the",
+            "engine's own memory, the source of a store and the destination of a load.",
+        ),
+    )
+
+
+ENCODINGS: Mapping[str, Encoding] = {
+    "mchan": _mchan_encoding("mchan", 17),
+    "mchan_v6": _mchan_encoding("mchan_v6", 16),
+    "epiphany": Encoding(
+        _words(
+            "epiphany",
+            "Descriptor of a transfer, 24 B",
+            (
+                "config",
+                "bits; if CHAIN, the upper half is the next one's offset from the transfer's first",
+            ),
+            (
+                "inner_stride",
+                "bytes between items: source in the lower, destination in the upper half",
+            ),
+            ("count", "items of a row in the lower, rows in the upper half"),
+            ("outer_stride", "bytes from a row's last item to the next row, as above"),
+            ("src_addr", "offset in the source memory; add its global address"),
+            ("dst_addr", "offset in the destination memory; add its global address"),
+        ),
+        _epiphany,
+        (
+            "Copy the descriptors of a transfer to the core's memory at a multiple of 8 B, add the",
+            "global addresses of the memories to src_addr and dst_addr, and the local address of",
+            "the copy to the upper halves of config that have CHAIN; then start it with",
+            "e_dma_start.",
+        ),
+    ),
+}
+"""By the name of a controller; engines of others have the generic table alone."""
