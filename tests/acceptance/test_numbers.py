@@ -40,7 +40,7 @@ def model_of(name: str) -> Path:
 
 
 @cache
-def planned(name: str) -> spmilp.Result:
+def planned(name: str) -> "spmilp.Result":
     return spmilp.read(PLANS[name][0])
 
 

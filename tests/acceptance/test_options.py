@@ -16,7 +16,7 @@ MODEL, MACHINE = MODELS / "ds_cnn_int8.onnx", "gap8"
 OBJECTIVES = ("makespan", "dram_traffic", "energy", "peak_spm")
 
 
-def by_list(**options: object) -> spmilp.Result:
+def by_list(**options: object) -> "spmilp.Result":
     return spmilp.solve(SMALL, **{"solver": "list", "time_limit": None, **options})
 
 

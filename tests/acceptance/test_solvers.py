@@ -25,7 +25,7 @@ def problem_of(name: str, tiny: Path) -> Path:
     return tiny / "problem.json" if name == "by hand" else PROBLEMS / f"{name}.json"
 
 
-def assert_consistent(result: spmilp.Result, folder: Path) -> None:
+def assert_consistent(result: "spmilp.Result", folder: Path) -> None:
     """What a result says of itself and of its plan holds together."""
     if result.plan is None:
         assert str(result.status) in ("unknown", "infeasible")
@@ -41,7 +41,7 @@ def assert_consistent(result: spmilp.Result, folder: Path) -> None:
     assert_valid(folder)
 
 
-def answer(solver: str, problem: Path, seconds: float) -> spmilp.Result:
+def answer(solver: str, problem: Path, seconds: float) -> "spmilp.Result":
     return spmilp.solve(problem, solver=solver, objective=FOR.get(solver), time_limit=seconds)
 
 
