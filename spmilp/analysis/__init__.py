@@ -10,6 +10,5 @@
     idle       the idle cycles of each core, attributed to what it waited for
     space      each on-chip memory over time: live bytes, peak, fragmentation, double buffers
     traffic    DRAM traffic by tensor, and what of it is beyond the compulsory, by kind and operator
-    attribution  how busy each phase is, and what idle cores lack in it, as figures to compare plans
 Everything refers to objects by index; whoever shows it looks up the names.
 """

@@ -8,8 +8,6 @@ from enum import StrEnum
 from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.subject import Part, Subject
 from spmilp.commands.activities import Activity
-from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Transfer
 from spmilp.units import CoreIdx, Cycles
 
 
@@ -42,31 +40,13 @@ class Idle(StrEnum):
     """It has no task left."""
 
 
-class Lack(StrEnum):
-    """What is missing in an idle cycle: waits for a channel or a link belong to what is moved."""
-
-    ROOM = "room"
-    """Bytes of a memory."""
-    DRAM = "dram"
-    """Data from DRAM, by way of a shared memory too."""
-    CORE = "core"
-    """Data from another core: to be computed, or on its way."""
-    ORDER = "order"
-    """The turn of a task: see ``Idle.ORDER``."""
-    UNUSED = "unused"
-    """Nothing: the plan could have gone on."""
-    DONE = "done"
-    """A task to run."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleSpan:
-    """The cycles ``[start, end)`` in which a core waits for one thing, and what it lacks."""
+    """The cycles ``[start, end)`` in which a core waits for one thing."""
 
     start: Cycles
     end: Cycles
     idle: Idle
-    lack: Lack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +79,6 @@ _DOING = {
     Part.STORE: Idle.STORE,
     Part.MOVE: Idle.MOVE,
 }
-_LACKS = {Idle.ROOM: Lack.ROOM, Idle.ORDER: Lack.ORDER}
 
 
 def times_of_cores(subject: Subject, causes: Sequence[Sequence[Cause]]) -> tuple[CoreTime, ...]:
@@ -117,7 +96,7 @@ def times_of_cores(subject: Subject, causes: Sequence[Sequence[Cause]]) -> tuple
             busy += end - start
             free = end
         if free < makespan:
-            spans.append(IdleSpan(start=free, end=makespan, idle=Idle.DONE, lack=Lack.DONE))
+            spans.append(IdleSpan(start=free, end=makespan, idle=Idle.DONE))
         found.append(CoreTime(core=core.index, tasks=len(mine), busy=busy, spans=tuple(spans)))
     return tuple(found)
 
@@ -127,21 +106,19 @@ def _waits(
 ) -> Iterator[IdleSpan]:
     """Yield, last first, what a task waited for from ``since`` to its start, without gaps."""
     activity, end = task, subject.starts[task]
-    named: tuple[Idle, Lack] | None = None
+    named: Idle | None = None
     while end > since:
         mine = causes[activity]
         cause = mine[0] if mine and mine[0].until > since else None
         until = since if cause is None else cause.until
         if until < end:
-            yield IdleSpan(start=until, end=end, idle=Idle.UNUSED, lack=Lack.UNUSED)
+            yield IdleSpan(start=until, end=end, idle=Idle.UNUSED)
         if cause is None:
             return
-        idle = _NAMED.get(_wait(mine))
-        if named is None and idle is not None:
-            named = idle, _LACKS.get(idle) or _data(subject, activity)
+        named = named or _NAMED.get(_wait(mine))
         activity, end = cause.activity, max(since, subject.starts[cause.activity])
-        what, lack = named or (_DOING[subject.parts[activity]], _data(subject, activity))
-        yield IdleSpan(start=end, end=until, idle=what, lack=lack)
+        what = named or _DOING[subject.parts[activity]]
+        yield IdleSpan(start=end, end=until, idle=what)
 
 
 def _wait(causes: Sequence[Cause]) -> Wait:
@@ -151,24 +128,3 @@ def _wait(causes: Sequence[Cause]) -> Wait:
         each.wait is Wait.WRITER and each.activity == first.activity for each in causes[1:]
     )
     return Wait.WRITER if first.wait is Wait.CORE and writes else first.wait
-
-
-def _data(subject: Subject, activity: Activity) -> Lack:
-    """Say where the data comes from that an activity computes or moves."""
-    move = subject.transfer(activity)
-    if move is None:
-        return Lack.CORE
-    is_stored = subject.parts[activity] is Part.STORE
-    return Lack.DRAM if is_stored or _is_from_dram(subject, move) else Lack.CORE
-
-
-def _is_from_dram(subject: Subject, move: Transfer) -> bool:
-    """Say whether a transfer leaves a DRAM, or a shared memory to which one from a DRAM brought."""
-    plan, memories = subject.plan, subject.problem.machine.memories
-    while not subject.is_dram(move.source):
-        source = plan.residencies[move.source]
-        is_shared = memories[source.memory].kind is MemoryKind.SHARED
-        if not is_shared or source.filled_by_transfer is None:
-            return False
-        move = plan.transfers[source.filled_by_transfer]
-    return True

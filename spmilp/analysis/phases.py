@@ -23,15 +23,10 @@ class Phase:
         Cycles of the critical chain in the phase by what is done in them; they add up to its
         length.
     cores
-        Mean share of the cycles in which the cores are busy, 0 to 1; ``busy`` are these cycles,
-        of all cores.
+        Mean share of the cycles in which the cores are busy, 0 to 1.
     core, engine, link
         The busiest one, ``None`` where none is busy, and ``core_use``, ``engine_use``, ``link_use``
         the share: of the cycles, of the cycles of all channels, of the rate.
-    channels, links
-        Mean share of all channels' cycles, and of all links' rates, that transfers hold.
-    dram_out, dram_in
-        Rate times cycles that transfers from and to DRAM hold, in ``Subject.rate_unit``.
     """
 
     start: Cycles
@@ -45,11 +40,6 @@ class Phase:
     engine_use: float
     link: LinkIdx | None
     link_use: float
-    busy: Cycles
-    channels: float
-    links: float
-    dram_out: int
-    dram_in: int
 
 
 _Sums: TypeAlias = list[Counter[int]]
@@ -62,7 +52,7 @@ def phases_of(subject: Subject, chain: Chain) -> tuple[Phase, ...]:
     count = min(MOST, makespan)
     edges = [makespan * window // count for window in range(count + 1)] if count else [0]
     parts = _parts(chain, edges)
-    of_cores, of_engines, of_links, of_drams = _use(subject, edges)
+    of_cores, of_engines, of_links = _use(subject, edges)
     phases = []
     first = 0
     while first < count:
@@ -80,7 +70,6 @@ def phases_of(subject: Subject, chain: Chain) -> tuple[Phase, ...]:
         rates = [rate * (end - start) for rate in subject.link_rates]
         link, link_use = _busiest(of_links[windows], rates)
         done = sum(parts[windows], Counter[Part]())
-        dram = sum(of_drams[windows], Counter[int]())
         busy = sum(sum(window.values()) for window in of_cores[windows])
         phases.append(
             Phase(
@@ -95,11 +84,6 @@ def phases_of(subject: Subject, chain: Chain) -> tuple[Phase, ...]:
                 engine_use=engine_use,
                 link=link,
                 link_use=link_use,
-                busy=busy,
-                channels=_share(sum(of_engines[windows], Counter[int]()).total(), sum(channels)),
-                links=_share(sum(of_links[windows], Counter[int]()).total(), sum(rates)),
-                dram_out=dram[OUT],
-                dram_in=dram[IN],
             )
         )
         first = last + 1
@@ -121,20 +105,9 @@ def _most(parts: Counter[Part]) -> Part:
     return max(Part, key=lambda part: parts[part])
 
 
-OUT, IN = 0, 1
-"""Ways of the traffic of DRAMs."""
-
-
-def _share(used: int, full: int) -> float:
-    return used / full if full else 0.0
-
-
-def _use(subject: Subject, edges: Sequence[Cycles]) -> tuple[_Sums, _Sums, _Sums, _Sums]:
-    """Return what is used in each window.
-
-    Cycles of cores and channels, and rate times cycles of links and of DRAMs, in and out.
-    """
-    cores, engines, links, drams = ([Counter[int]() for _ in edges[1:]] for _ in range(4))
+def _use(subject: Subject, edges: Sequence[Cycles]) -> tuple[_Sums, _Sums, _Sums]:
+    """Return the cycles of cores and channels, and rate times cycles of links, in each window."""
+    cores, engines, links = ([Counter[int]() for _ in edges[1:]] for _ in range(3))
     for placement in subject.plan.placements:
         for window, cycles in _overlaps(placement.start, placement.end, edges):
             cores[window][placement.core] += cycles
@@ -142,11 +115,9 @@ def _use(subject: Subject, edges: Sequence[Cycles]) -> tuple[_Sums, _Sums, _Sums
         held = subject.held_rates[move.index]
         for window, cycles in _overlaps(move.start, move.end, edges):
             engines[window][move.engine] += cycles
-            drams[window][OUT] += cycles * held * subject.is_dram(move.source)
-            drams[window][IN] += cycles * held * any(map(subject.is_dram, move.destinations))
             for link in move.route:
                 links[window][link] += cycles * held
-    return cores, engines, links, drams
+    return cores, engines, links
 
 
 def _overlaps(start: Cycles, end: Cycles, edges: Sequence[Cycles]) -> list[tuple[int, Cycles]]:

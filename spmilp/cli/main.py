@@ -19,10 +19,8 @@ from spmilp.cli import (
     compare,
     explain,
     export,
-    inspect,
     machines,
     pack,
-    plot,
     replay,
     report,
     solve,
@@ -66,12 +64,10 @@ app.command("replay", epilog=EXIT_CODES)(replay.replay)
 app.command("export", epilog=EXIT_CODES)(export.export)
 app.command("report", epilog=EXIT_CODES)(report.report)
 app.command("explain", epilog=EXIT_CODES)(explain.explain)
-app.command("plot", epilog=EXIT_CODES)(plot.plot)
 app.command("compare", epilog=EXIT_CODES)(compare.compare)
 app.command("sweep", epilog=EXIT_CODES)(sweep.sweep)
 app.command("bound", epilog=EXIT_CODES)(bound.bound)
 app.command("calibrate", epilog=EXIT_CODES)(calibrate.calibrate)
-app.command("inspect", epilog=EXIT_CODES)(inspect.inspect)
 app.command("pack", epilog=f"{pack.EXAMPLES}\n\n{EXIT_CODES}")(pack.pack)
 app.command("machines", epilog=EXIT_CODES)(machines.machines)
 app.command("solvers", epilog=EXIT_CODES)(solvers.solvers)

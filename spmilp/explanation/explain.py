@@ -15,6 +15,7 @@ from spmilp.explanation.shortages import misfit_in_schedule, misfit_of_tiles
 from spmilp.explanation.smaller_tiles import smaller_tiles
 from spmilp.explanation.what_if import what_if as answers_for
 from spmilp.explanation.words import why_it_does_not_fit
+from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.problem.pins import NO_PINS
@@ -44,6 +45,7 @@ def explain(
     machine: str | Path | MachineFile | Machine | None = None,
     *,
     dim: Mapping[str, int] | None = None,
+    passes: str = "",
     time_limit: str | float = 20.0,
     what_if: str | float | None = None,
 ) -> Explanation:
@@ -55,7 +57,7 @@ def explain(
     ----------
     source
         A result; a problem or its file; or an ONNX model, ``onnx:NAME`` included.
-    machine, dim
+    machine, dim, passes
         For a model, as :func:`spmilp.solve` has them.
     time_limit
         After which no further change is tried: ``"60s"``, or seconds.
@@ -88,7 +90,8 @@ def explain(
             problem = source if isinstance(source, Problem) else read_problem(source)
         return _of_problem(problem, seconds, what_if)
     file = as_machine_file(machine or DEFAULT_MACHINE)
-    return _of_model(str(source), file, dim, seconds, what_if)
+    network, _ = load(str(source), file, dim=dim, passes=passes)
+    return _of_model(network, file, seconds, what_if)
 
 
 def _of_result(result: Result, seconds: float, searched: str | float | None) -> Explanation:
@@ -123,14 +126,8 @@ def _of_problem(problem: Problem, seconds: float, searched: str | float | None) 
 
 
 def _of_model(
-    model: str,
-    file: MachineFile,
-    dim: Mapping[str, int] | None,
-    seconds: float,
-    searched: str | float | None,
+    network: Network, file: MachineFile, seconds: float, searched: str | float | None
 ) -> Explanation:
-    network, _ = load(model, file, dim=dim)
-
     def problem_on(machine: Machine) -> Problem:
         return choose_tiles(NetworkOnMachine.of(network, as_machine_file(machine))).problem
 

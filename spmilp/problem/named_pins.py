@@ -72,7 +72,7 @@ class BufferRow(FileModel):
 
 
 class TilesRow(FileModel):
-    """Groups of a network, and the tiles into which they are cut, as ``spmilp inspect`` says."""
+    """Groups of a network, and their tiles, as ``spmilp explain --groups`` says them."""
 
     group: Names
     tiles: Annotated[

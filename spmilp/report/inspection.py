@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from spmilp import amounts
 from spmilp.bounds.roofline import GroupRoofline, roofline
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
@@ -79,6 +80,60 @@ class Inspection:
     dram_cycles: float
     bound_by: str
     groups: tuple[GroupFigures, ...]
+
+    def data(self) -> dict[str, object]:
+        """Return it as a JSON object."""
+        return asdict(self)
+
+    def figures(self) -> list[tuple[str, str]]:
+        """Return the figures of the whole network as rows."""
+        operators = ", ".join(f"{number} {kind}" for kind, number in self.operators.items())
+        tiles = amounts.count(sum(group.tiles for group in self.groups), "tile")
+        return [
+            ("inputs", _shapes(self.inputs)),
+            ("outputs", _shapes(self.outputs)),
+            ("operators", operators),
+            ("groups", f"{amounts.count(len(self.groups), 'fused group')} in {tiles}"),
+            ("work", f"{self.macs:,} MAC"),
+            ("parameters", amounts.size(self.parameters)),
+            ("intermediates", amounts.size(self.intermediates)),
+            ("DRAM traffic", f"{amounts.size(self.compulsory_dram_traffic)} at least"),
+            (
+                "roofline",
+                f"{self.roofline_cycles:,} cycles at least for any tiling: compute "
+                f"{self.compute_cycles:,.0f}, dram {self.dram_cycles:,.0f}",
+            ),
+        ]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a row for each group, with the columns of :data:`HEADINGS`."""
+        return [
+            (
+                group.name,
+                " ".join(group.operators),
+                "x".join(map(str, group.output_shape)),
+                f"{group.macs:,}",
+                amounts.size(group.reads),
+                amounts.size(group.constants),
+                amounts.size(group.writes),
+                group.tiling,
+                f"{group.tiles:,}",
+                f"{max(group.compute_cycles, group.dram_cycles):,.0f}",
+                group.bound_by,
+            )
+            for group in self.groups
+        ]
+
+
+HEADINGS = (
+    *("group", "operators", "output", "MAC", "reads", "constants", "writes"),
+    *("tiling", "tiles", "cycles ≥", "bound by"),
+)
+"""Of the rows of groups."""
+
+
+def _shapes(tensors: Mapping[str, Extents]) -> str:
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in tensors.items())
 
 
 def inspect_network(

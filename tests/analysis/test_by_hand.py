@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
 from spmilp.analysis.analyse import Analysis, analyse
-from spmilp.analysis.attribution import attribution_of
 from spmilp.analysis.causes import Wait
-from spmilp.analysis.idle import Idle, Lack
+from spmilp.analysis.idle import Idle
 from spmilp.analysis.subject import Part, Subject
 from spmilp.analysis.traffic import Beyond, excess_of
 from spmilp.plan.plan import Placement, Plan
@@ -67,21 +66,13 @@ def test_a_task_whose_core_ran_another_one_first_is_waited_for_because_of_the_or
         replace(problem, tasks=(*problem.tasks, third)),
         replace(plan, placements=(*plan.placements, first)),
     )
-    assert [(span.start, span.end, span.idle, span.lack) for span in analysis.cores[1].spans] == [
-        (0, 5, Idle.UNUSED, Lack.UNUSED),
-        (5, 10, Idle.ORDER, Lack.ORDER),
-        (10, 30, Idle.WRITER, Lack.CORE),
-        (30, 40, Idle.MOVE, Lack.CORE),
-        (60, 72, Idle.DONE, Lack.DONE),
+    assert [(span.start, span.end, span.idle) for span in analysis.cores[1].spans] == [
+        (0, 5, Idle.UNUSED),
+        (5, 10, Idle.ORDER),
+        (10, 30, Idle.WRITER),
+        (30, 40, Idle.MOVE),
+        (60, 72, Idle.DONE),
     ]
-    assert attribution_of(analysis).idle() == {
-        Lack.ROOM: 0,
-        Lack.DRAM: 0,
-        Lack.CORE: 30,
-        Lack.ORDER: 5,
-        Lack.UNUSED: 10,
-        Lack.DONE: 54,
-    }
 
 
 def moved(plan: Plan, part: int, source: int, memory: int, start: int) -> Plan:
@@ -163,4 +154,4 @@ def test_an_empty_plan_has_an_empty_analysis() -> None:
     empty = Plan(placements=(), claim=replace(duo_plan().claim, makespan=0), solver="none")
     analysis = analyse(problem, empty)
     assert (analysis.chain.links, analysis.phases, analysis.causes) == ((), (), ())
-    assert (attribution_of(analysis).phases, analysis.excess) == ((), ())
+    assert analysis.excess == ()

@@ -10,7 +10,6 @@ import spmilp
 from analysis.plans import SIZES, analysed
 from benchmarks.generated import generated_problem
 from spmilp.analysis.analyse import Analysis, analyse
-from spmilp.analysis.attribution import attribution_of
 from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.space import tensor_name
 from spmilp.analysis.subject import Subject
@@ -183,19 +182,6 @@ def test_what_is_double_buffered_arrives_while_its_tensor_is_read(tasks: int, co
     ]
     assert sorted(analysis.double_buffered) == sorted(expected)
     assert expected
-
-
-def test_busy_and_idle_cycles_of_each_phase_are_all_cycles_of_all_cores(
-    tasks: int, cores: int
-) -> None:
-    analysis = analysed(tasks, cores)
-    phases = attribution_of(analysis).phases
-    assert sum(phase.busy for phase in phases) == sum(core.busy for core in analysis.cores)
-    for phase in phases:
-        assert phase.busy + sum(phase.idle.values()) == cores * (phase.end - phase.start)
-        shares = (phase.channels, phase.links, phase.dram_out, phase.dram_in, phase.memory)
-        assert all(0 <= share <= 1 for share in (*shares, phase.busiest_link, phase.fullest))
-        assert phase.memory <= phase.fullest
 
 
 def test_what_is_moved_beyond_the_compulsory_adds_up(tasks: int, cores: int) -> None:

@@ -12,8 +12,8 @@ from spmilp.machine.read import read_machine
 
 VERBS = (
     *("solve", "check", "compare", "bound"),
-    *("export", "replay", "inspect", "pack", "machines"),
-    *("report", "explain", "plot", "sweep", "solvers", "calibrate"),
+    *("export", "replay", "pack", "machines"),
+    *("report", "explain", "sweep", "solvers", "calibrate"),
 )
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -9,7 +9,7 @@ import pytest
 
 from cli.running import Run
 
-VERBS = ("solve", "check", "replay", "inspect", "pack", "machines")
+VERBS = ("solve", "check", "replay", "explain", "pack", "machines")
 HEAVY = ("numpy", "onnx", "onnx_ir", "ortools", "pandas", "numba", "networkx", "matplotlib", "pulp")
 
 

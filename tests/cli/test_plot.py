@@ -1,4 +1,4 @@
-"""``spmilp plot`` as a user runs it."""
+"""``spmilp report`` with a figure as a user runs it."""
 
 import json
 from pathlib import Path
@@ -22,33 +22,33 @@ def plan(tmp_path: Path) -> Path:
     return tmp_path / "plan"
 
 
-@pytest.mark.parametrize("kind", ["timeline", "memory", "traffic", "compare"])
+@pytest.mark.parametrize("kind", ["timeline", "memory", "traffic"])
 def test_each_kind_of_figure_is_written(run: Run, plan: Path, kind: str) -> None:
-    ended = run("plot", plan, "--kind", kind, "-o", "figure.svg")
+    ended = run("report", plan, "--kind", kind, "-o", "figure.svg")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == "written: figure.svg\n"
     assert "<svg" in Path("figure.svg").read_text()
 
 
 def test_several_plans_are_compared_and_the_chain_is_framed(run: Run, plan: Path) -> None:
-    ended = run("plot", plan, plan, "--kind", "compare", "--chain", "-o", "f.pdf", "--json")
+    ended = run("report", plan, plan, "--chain", "-o", "f.pdf", "--json")
     assert ended.code == 0, ended.err
     assert ended.json == {"file": "f.pdf"}
     assert Path("f.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_only_a_comparison_shows_several_plans(run: Run, plan: Path) -> None:
-    ended = run("plot", plan, plan, "-o", "f.pdf")
+def test_only_timelines_show_several_plans(run: Run, plan: Path) -> None:
+    ended = run("report", plan, plan, "--kind", "traffic", "-o", "f.pdf")
     assert ended.code == 2
-    assert "--kind timeline shows one plan, and 2 are given" in " ".join(ended.err.split())
+    assert "--kind traffic shows one plan, and 2 are given" in " ".join(ended.err.split())
 
 
 def test_the_gap_needs_a_log_and_finds_the_one_beside_the_plan(run: Run, plan: Path) -> None:
-    ended = run("plot", plan, "--kind", "gap", "-o", "f.png")
+    ended = run("report", plan, "--kind", "gap", "-o", "f.png")
     assert ended.code == 2
     assert "spmilp solve --log-file FILE.jsonl writes its log" in ended.err
     (plan / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in LOG))
-    ended = run("plot", plan, "--kind", "gap", "-o", "f.png")
+    ended = run("report", plan, "--kind", "gap", "-o", "f.png")
     assert ended.code == 0, ended.err
     assert Path("f.png").read_bytes().startswith(b"\x89PNG")
 
@@ -56,7 +56,7 @@ def test_the_gap_needs_a_log_and_finds_the_one_beside_the_plan(run: Run, plan: P
 @pytest.mark.parametrize("line", ["[1]", "{", '{"event": "progress", "seconds": "x"}', "3"])
 def test_a_broken_log_is_named_with_its_line(run: Run, plan: Path, line: str) -> None:
     (plan / "log.jsonl").write_text(f"{json.dumps(LOG[0])}\n{line}\n")
-    ended = run("plot", plan, "--kind", "gap", "-o", "f.png")
+    ended = run("report", plan, "--kind", "gap", "-o", "f.png")
     assert ended.code == 3
     assert "log.jsonl: line 2 is no entry of a search log" in ended.err
 
@@ -64,10 +64,10 @@ def test_a_broken_log_is_named_with_its_line(run: Run, plan: Path, line: str) ->
 def test_a_memory_that_is_not_there_and_an_unknown_ending_are_usage_errors(
     run: Run, plan: Path
 ) -> None:
-    ended = run("plot", plan, "--kind", "memory", "--memory", "nowhere", "-o", "f.png")
+    ended = run("report", plan, "--kind", "memory", "--memory", "nowhere", "-o", "f.png")
     assert ended.code == 2
     assert "no on-chip memory nowhere" in " ".join(ended.err.split())
-    assert run("plot", plan, "-o", "f.jpg").code == 2
+    assert run("report", plan, "-o", "f.jpg").code == 2
     assert not Path("f.jpg").exists()
 
 

@@ -198,7 +198,7 @@ def test_the_log_is_kept_beside_the_plan_and_drawn(run: Run, answering: Answerin
     lines = [json.loads(line) for line in Path("out/log.jsonl").read_text().splitlines()]
     assert lines[-1]["event"] == "end"
     assert [line["incumbent"] for line in lines if line["event"] == "progress"] == [196]
-    assert run("plot", "out", "--kind", "gap", "-o", "gap.svg").code == 0
+    assert run("report", "out", "--kind", "gap", "-o", "gap.svg").code == 0
     assert "<svg" in Path("gap.svg").read_text()
 
 

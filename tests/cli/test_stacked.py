@@ -55,14 +55,14 @@ def test_a_single_column_that_is_too_wide_is_shown_all_the_same(
 
 
 @pytest.mark.full
-def test_inspect_and_compare_can_be_read_at_80_columns(
+def test_groups_and_compare_can_be_read_at_80_columns(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     write_problem(PROBLEM, tmp_path / "a-problem-with-a-rather-long-name.json")
     monkeypatch.setattr(out, "PLAIN_WIDTH", 80)
     model = MODELS / "resnet8_int8.onnx"
-    found = run("inspect", model, "--json").json["groups"]
-    printed = run("inspect", model).out
+    found = run("explain", model, "--groups", "--json").json["groups"]
+    printed = run("explain", model, "--groups").out
     assert max(map(len, printed.splitlines())) <= 80
     for group in found:
         assert re.search(rf"(?<![\d,]){group['macs']:,}(?![\d,])", printed)

@@ -44,4 +44,4 @@ def write_figure(figure: "Figure", file: Path) -> Path:
 def require_known_ending(file: Path) -> None:
     """Raise an ``ArgumentError`` unless a figure can be written in a file of that name."""
     if file.suffix.lower() not in NO_DATE:
-        raise ArgumentError(f"{file}: a figure is written as {', '.join(NO_DATE)}")
+        raise ArgumentError(f"{file}: a figure is written as {', '.join(NO_DATE)}, a page as .html")
