@@ -15,7 +15,7 @@ from random import Random
 from time import monotonic
 
 from tests.packing.random_problems import full_problem, plain_problem, rich_problem
-from tests.packing.search.searching import agreement_on
+from tests.packing.searching import agreement_on
 
 KINDS = (plain_problem, rich_problem, full_problem)
 

@@ -17,8 +17,7 @@ from statistics import median
 
 from benchmarks.packing.measure import DATA, challenging, first_call, measured
 from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, minimise, pack
-from spmilp.packing.bounds import height_bound
-from spmilp.packing.instance import instance_of
+from spmilp.packing.instance import height_bound, instance_of
 from tests.packing.random_problems import full_problem
 
 

@@ -1,18 +1,16 @@
 """Offsets for given lifetimes: exact, with proofs, and fast.
 
-    items, result                   the problem; options, limits and the answer
-    portfolio                       the front: bounds, heuristics, search and CP-SAT in turn
-    check                           the independent check
-    groups, instance, obstacles     from a problem to scaled integers: merged items, conflicts
-    apart, clique_cover             pairs kept apart, as items that live at added instants
-    bounds                          lower bounds on the height
-    heuristics, orders              constructive packings
-    usmp                            those of TVM's memory planner
-    most                            as much as fits, where not everything does
-    decide, restarts, tables, search, cliques
-                                    the exact decision at one capacity: search and CP-SAT
-    infeasible_subset               few items out of a proof that there is no packing
-    minimalloc, columns, pairs      MiniMalloc's CSV files, with pairs kept apart and together
+    items, result       the problem; options, limits and the answer
+    portfolio           the front: bounds, heuristics, search and CP-SAT in turn; infeasible subsets
+    check               the independent check
+    groups, instance    from a problem to scaled integers: merged items, pairs kept apart as items
+                        that live at added instants, conflicts, obstacles, bounds
+    heuristics          constructive packings, published ones among them
+    decide              the exact decision at one capacity: search and CP-SAT in turn
+    rules, arrays, kernel, search
+                        the compiled depth-first search: each pruning with its proof, its arrays,
+                        its functions, its runs and restarts
+    minimalloc          MiniMalloc's CSV files, with pairs kept apart and together
 A packing is offsets in one memory; nothing here knows networks or machines.
 """
 

@@ -1,18 +1,258 @@
-"""One instance, any capacity: search and CP-SAT alternate until there are offsets or a proof."""
+"""From an instance to the arrays of the search."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spmilp.packing.cliques import BackgroundCliques, solve_by_cliques
-from spmilp.packing.instance import Instance
-from spmilp.packing.orders import Keys, keys_of
-from spmilp.packing.restarts import SLICE, RestartSearch
+from spmilp.interruptible import Background, interruptibly
+from spmilp.packing.arrays import Ints, Shorts, Tables
+from spmilp.packing.heuristics import Keys, keys_of
+from spmilp.packing.instance import (
+    Instance,
+    blocked_offsets,
+    count_conflicts,
+    list_conflicts,
+    obstacles_by_section,
+)
+from spmilp.packing.kernel import fill_lowest
 from spmilp.packing.result import Clock, PackingOptions
-from spmilp.packing.search.arrays import Ints, Tables
-from spmilp.packing.search.run import Outcome, Part, Question, memo_of
-from spmilp.packing.tables import tables_of
+from spmilp.packing.search import SLICE, Outcome, Part, Question, RestartSearch, memo_of
+
+MOST_CONFLICTS = 40_000_000
+"""Directed pairs up to which the search is tried; it keeps them all in memory."""
+
+
+def tables_of(instance: Instance) -> Tables | None:
+    """Return the search's arrays, or ``None`` when the instance has too many conflicts for it."""
+    pairs = _conflicts(instance)
+    if pairs is None:
+        return None
+    lengths = instance.run_until - instance.run_from
+    incidence_start = np.cumsum(lengths) - lengths
+    member_start, member, member_incidence, incidence_position = _members(instance)
+    blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
+    obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
+    free = (np.diff(blocked_start) == 0) & (np.diff(instance.run_start) == 1)
+    tables = Tables(
+        pair_start=pairs[0],
+        pair_item=pairs[1],
+        pair_extent=pairs[2],
+        run_start=instance.run_start,
+        run_from=instance.run_from,
+        run_until=instance.run_until,
+        run_units=instance.run_units,
+        member_start=member_start,
+        member=member,
+        member_incidence=member_incidence,
+        incidence_position=incidence_position,
+        incidence_start=incidence_start,
+        hull_from=instance.run_from[instance.run_start[:-1]],
+        hull_until=instance.run_until[instance.run_start[1:] - 1],
+        units=instance.units,
+        lift=_lifts(instance, *pairs),
+        alignment=instance.alignment,
+        lowest=np.zeros(instance.count, dtype=np.int64),
+        blocked_start=blocked_start,
+        blocked_from=blocked_from,
+        blocked_until=blocked_until,
+        obstacle_start=obstacle_start,
+        obstacle_from=obstacle_from,
+        obstacle_until=obstacle_until,
+        exchange_class=_classes(instance, free & (instance.alignment == 1), ()),
+        twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
+    )
+    fill_lowest.in_about(instance.count + tables.blocked_from.size)(tables)
+    return tables
+
+
+def _conflicts(instance: Instance) -> tuple[Ints, Shorts, Ints] | None:
+    """Return pointers, the conflicting items of each item, and how far above it each has to lie.
+
+    The last is empty where that is always the item's units. ``None`` when there are too many.
+    """
+    runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
+    degree = np.zeros(instance.count, dtype=np.int64)
+    steps = instance.count**2
+    count_conflicts.in_about(steps)(*runs, degree, MOST_CONFLICTS)
+    if int(degree.sum()) > MOST_CONFLICTS:
+        return None
+    varying = (instance.run_units != np.repeat(instance.units, np.diff(instance.run_start))).any()
+    pointer = np.concatenate(([0], np.cumsum(degree)))
+    other = np.empty(pointer[-1], dtype=np.int32)
+    extent = np.empty(pointer[-1] if varying else 0, dtype=np.int64)
+    list_conflicts.in_about(steps)(*runs, pointer[:-1].copy(), other, extent)
+    return pointer, other, extent
+
+
+def _lifts(instance: Instance, pointer: Ints, other: Shorts, extent: Ints) -> Ints:
+    """Return the least by which each item raises one that lies on it."""
+    if extent.size == 0:
+        return instance.units
+    lift = instance.units.copy()
+    np.minimum.at(lift, np.repeat(np.arange(instance.count), np.diff(pointer)), extent)
+    return lift
+
+
+def _members(instance: Instance) -> tuple[Ints, Shorts, Shorts, Shorts]:
+    """Return all (item, section) incidences by section: pointers, items, incidences, and back."""
+    lengths = instance.run_until - instance.run_from
+    owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
+    item = np.repeat(owner, lengths)
+    starts = np.cumsum(lengths) - lengths
+    section = np.arange(item.size) - np.repeat(starts - instance.run_from, lengths)
+    order = np.argsort(section, kind="stable")
+    position = np.empty(order.size, dtype=np.int32)
+    position[order] = np.arange(order.size)
+    pointer = np.zeros(instance.sections + 1, dtype=np.int64)
+    np.cumsum(np.bincount(section, minlength=instance.sections), out=pointer[1:])
+    return pointer, item[order].astype(np.int32), order.astype(np.int32), position
+
+
+def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, ...]) -> Ints:
+    """Number the classes of eligible items alike in their sections and in ``also``; else -1."""
+    first = instance.run_start[:-1]
+    columns = (instance.run_from[first], instance.run_until[first], *also)
+    numbers: dict[tuple[int, ...], int] = {}
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    number = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.int64)
+    return np.where(eligible, number, -1)
+
+
+Expressions: TypeAlias = dict[int, Any]
+"""An affine expression of OR-Tools for each item's offset."""
+NO_LIMIT = 1e9
+"""OR-Tools' deterministic time of a call that ends when it is stopped."""
+
+
+def solve_by_cliques(
+    question: Question,
+    *,
+    deterministic_time: float,
+    seconds: float | None,
+    seed: int,
+    announce: Callable[[Any], None] | None = None,
+) -> tuple[Outcome, Ints | None]:
+    """Return the outcome and offsets in units, both as the search does.
+
+    Parameters
+    ----------
+    deterministic_time
+        OR-Tools' limit that does not depend on the machine's speed; about seconds.
+    seconds
+        Wall seconds; ``None`` for no limit.
+    announce
+        Called with the solver before it starts, so that another thread can stop it.
+    """
+    # Importing OR-Tools takes longer than most packings do.
+    from ortools.sat.python import cp_model
+
+    tables, items = question.tables, question.part.items.tolist()
+    domains = {i: _offsets_in_steps(tables, i, int(question.latest[i])) for i in items}
+    if not all(domains.values()):
+        return Outcome.EXHAUSTED, None
+    model = cp_model.CpModel()
+    offset = {
+        i: int(tables.alignment[i])
+        * model.new_int_var_from_domain(cp_model.Domain.from_intervals(domains[i]), f"offset_{i}")
+        for i in items
+    }
+    _sections_are_disjoint(model, question, offset)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = deterministic_time
+    solver.parameters.catch_sigint_signal = False
+    if seconds is not None:
+        solver.parameters.max_time_in_seconds = max(0.0, seconds)
+    if announce is not None:
+        announce(solver)
+    status = _status_of(solver, model)
+    if status == cp_model.INFEASIBLE:
+        return Outcome.EXHAUSTED, None
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Outcome.PAUSED, None
+    offsets = np.full(tables.units.size, -1, dtype=np.int64)
+    for i in items:
+        offsets[i] = solver.value(offset[i])
+    return Outcome.PACKED, offsets
+
+
+def _status_of(solver: Any, model: Any) -> Any:
+    """Solve; an interrupt stops the solver and passes on at once."""
+    try:
+        return interruptibly(solver.solve, model)
+    except KeyboardInterrupt:
+        solver.stop_search()
+        raise
+
+
+def _offsets_in_steps(tables: Tables, item: int, latest: int) -> list[list[int]]:
+    """Return closed intervals of the offsets an item may have, divided by its alignment."""
+    step = int(tables.alignment[item])
+    free: list[list[int]] = []
+    first = 0
+    for k in range(tables.blocked_start[item], tables.blocked_start[item + 1]):
+        last = (min(int(tables.blocked_from[k]), latest + 1) - 1) // step
+        if first <= last:
+            free.append([first, last])
+        first = max(first, -(-int(tables.blocked_until[k]) // step))
+    if first <= latest // step:
+        free.append([first, latest // step])
+    return free
+
+
+def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) -> None:
+    """Add one ``no_overlap`` for the items, and the obstacles, of each section."""
+    tables, part = question.tables, question.part
+    run_of_incidence = (
+        np.searchsorted(tables.incidence_start, tables.member_incidence, side="right") - 1
+    )
+    runs: dict[int, Any] = {}
+    for section in range(part.section_from, part.section_until):
+        intervals = []
+        for k in range(tables.member_start[section], tables.member_start[section + 1]):
+            item, run = int(tables.member[k]), int(run_of_incidence[k])
+            if run not in runs:
+                runs[run] = model.new_fixed_size_interval_var(
+                    offset[item], int(tables.run_units[run]), f"run_{run}"
+                )
+            intervals.append(runs[run])
+        for k in range(tables.obstacle_start[section], tables.obstacle_start[section + 1]):
+            start, end = int(tables.obstacle_from[k]), int(tables.obstacle_until[k])
+            intervals.append(model.new_fixed_size_interval_var(start, end - start, f"obstacle_{k}"))
+        if len(intervals) > 1:
+            model.add_no_overlap(intervals)
+
+
+class BackgroundCliques:
+    """One call of CP-SAT under way; it and the compiled search run without the interpreter lock."""
+
+    def __init__(self, question: Question, clock: Clock, seed: int) -> None:
+        self._solver: list[Any] = []
+        self._call = Background(
+            lambda: solve_by_cliques(
+                question,
+                deterministic_time=NO_LIMIT,
+                seconds=clock.seconds_left,
+                seed=seed,
+                announce=self._solver.append,
+            )
+        )
+
+    def answer(self) -> tuple[Outcome, Ints | None]:
+        """Return what is known by now."""
+        return self._call.answer() if self._call.ended.is_set() else (Outcome.PAUSED, None)
+
+    def stop(self) -> None:
+        """Ask the solver to stop and wait for it."""
+        for solver in self._solver:
+            solver.stop_search()
+        self._call.ended.wait()
+
 
 FIRST_NODES = 1_000_000
 """Nodes of the search before CP-SAT works for the first time; two or three seconds."""

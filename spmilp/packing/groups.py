@@ -1,13 +1,15 @@
-"""Items as flat arrays, with items that must lie together merged into one group."""
+"""Items merged into groups that lie together, and groups kept apart by added instants."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lcm
 
 import numpy as np
+from numpy.typing import NDArray
 
+from spmilp.packing.arrays import Ints
 from spmilp.packing.items import PackingProblem
-from spmilp.packing.search.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,3 +142,311 @@ def _merged_pieces(problem: PackingProblem, members: list[int]) -> list[tuple[in
         else:
             pieces.append((start, end, needed))
     return pieces
+
+
+STARTS = 200
+"""Cliques that are made first, from each of the heaviest vertices one."""
+
+
+def heaviest_clique(conflicts: Sequence[int], weights: Sequence[int], steps: int) -> int:
+    """Return a set of vertices of which each two conflict: the heaviest, where steps suffice.
+
+    Parameters
+    ----------
+    conflicts
+        Of each vertex, the vertices that it conflicts with, as bits.
+    weights
+        Positive, decreasing.
+    steps
+        Vertices that are looked at, at most, after the first cliques.
+
+    Vertices that do not conflict with each other get one colour; a clique has at most one of each
+    (E. Balas and J. Xue, Algorithmica 15, 1996, doi 10.1007/BF01955041).
+    """
+    best, most = 0, 0
+    for first in range(min(len(weights), STARTS)):
+        members, open_ = 1 << first, conflicts[first]
+        while open_:
+            vertex = _lowest(open_)
+            members |= 1 << vertex
+            open_ &= conflicts[vertex]
+        weight = _weight(members, weights)
+        if weight > most:
+            best, most = members, weight
+    everything = (1 << len(weights)) - 1
+    stack = [(_coloured(everything, conflicts, weights), everything, 0, 0)]
+    while stack and steps > 0:
+        colours, open_, members, weight = stack.pop()
+        if not colours or weight + colours[-1][1] <= most:
+            continue
+        if len(colours) == colours[-1][2]:
+            best, most = members | open_, weight + _weight(open_, weights)
+            continue
+        vertex = colours.pop()[0]
+        steps -= len(colours) + 1
+        stack.append((colours, open_ & ~(1 << vertex), members, weight))
+        with_it, its_weight = members | 1 << vertex, weight + weights[vertex]
+        if its_weight > most:
+            best, most = with_it, its_weight
+        rest = open_ & conflicts[vertex]
+        stack.append((_coloured(rest, conflicts, weights), rest, with_it, its_weight))
+    return best
+
+
+def _coloured(
+    open_: int, conflicts: Sequence[int], weights: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Return vertices by colour, each with what a clique up to it weighs at most, and the colour.
+
+    The weight is the sum, over the colours until then, of the heaviest vertex of each.
+    """
+    order: list[tuple[int, int, int]] = []
+    bound = colour = 0
+    while open_:
+        alike = open_
+        bound += weights[_lowest(open_)]
+        colour += 1
+        while alike:
+            vertex = _lowest(alike)
+            order.append((vertex, bound, colour))
+            open_ &= ~(1 << vertex)
+            alike &= ~(conflicts[vertex] | 1 << vertex)
+    return order
+
+
+def clique_cover(conflicts: Sequence[int], pairs: Sequence[int], heaviest: int) -> Iterator[int]:
+    """Yield cliques until every pair is in one; each is maximal.
+
+    Parameters
+    ----------
+    conflicts
+        Of each vertex, the vertices that it conflicts with, as bits.
+    pairs
+        Of these, those that a clique is to be yielded for.
+    heaviest
+        The clique to begin with, if there is a pair in it.
+    """
+    uncovered = list(pairs)
+
+    def covered(members: int) -> bool:
+        some = False
+        for k in bits_of(members):
+            some = some or bool(uncovered[k] & members)
+            uncovered[k] &= ~members
+        return some
+
+    if covered(heaviest):
+        yield heaviest
+    for first in range(len(uncovered)):
+        while uncovered[first]:
+            members, open_, wanted = 1 << first, conflicts[first], uncovered[first]
+            while open_:
+                vertex = _lowest(open_ & wanted or open_)
+                members |= 1 << vertex
+                open_ &= conflicts[vertex]
+                wanted |= uncovered[vertex]
+            covered(members)
+            yield members
+
+
+def as_bits(rows: NDArray[np.bool_]) -> list[int]:
+    """Return each row of a matrix as the set of its columns."""
+    packed = np.packbits(rows, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def bits_of(members: int) -> Iterator[int]:
+    """Yield the members of a set, the lowest first."""
+    while members:
+        vertex = _lowest(members)
+        members &= ~(1 << vertex)
+        yield vertex
+
+
+def _lowest(members: int) -> int:
+    return (members & -members).bit_length() - 1
+
+
+def _weight(members: int, weights: Sequence[int]) -> int:
+    return sum(weights[k] for k in bits_of(members))
+
+
+MOST_TOGETHER = 1_000
+"""Groups of which each two are compared. Where there are more, cliques are looked for among those
+that the pairs connect, with the others that live longest."""
+LONGEST = 100
+"""Others, then."""
+STEPS = 20_000
+"""Groups looked at in the search for the heaviest clique."""
+PIECES = 3
+"""Pieces of a group that are compared with those of others; more would find few more conflicts."""
+
+Clique = dict[int, int]
+"""Bytes of each group, from its offset on, that are disjoint from those of each other group."""
+
+
+def with_instants_for_apart(problem: PackingProblem, groups: Groups) -> Groups:
+    """Return groups with one more piece for each clique that a group is in.
+
+    Instants are added where no group lives that began before, the first such time behind all groups
+    of a clique: what time separated stays separate.
+    """
+    conflicts = _Conflicts(problem, groups)
+    cliques = list(conflicts.cliques())
+    ends = _ends_of_stretches(groups, cliques)
+    last = {k: max(int(ends[group]) for group in clique) for k, clique in enumerate(cliques)}
+    added = [
+        (group, number, bytes_)
+        for number, k in enumerate(sorted(last, key=lambda k: last[k]))
+        for group, bytes_ in cliques[k].items()
+    ]
+    moved = np.sort(np.array(list(last.values()), dtype=np.int64))
+    table = np.array(added, dtype=np.int64).reshape(-1, 3)
+    at = moved[table[:, 1]] + table[:, 1]
+    owner = np.concatenate((groups.owner, table[:, 0]))
+    start = np.concatenate((groups.start + np.searchsorted(moved, groups.start, "right"), at))
+    end = np.concatenate((groups.end + np.searchsorted(moved, groups.end, "left"), at + 1))
+    order = np.lexsort((start, owner))
+    return replace(
+        groups,
+        owner=owner[order],
+        start=start[order],
+        end=end[order],
+        bytes=np.concatenate((groups.bytes, table[:, 2]))[order],
+    )
+
+
+def _ends_of_stretches(groups: Groups, cliques: Sequence[Clique]) -> Ints:
+    """Return for each group the end of the stretch of time without a break that it is in.
+
+    A stretch is unbroken when at each instant a group has begun that is still to live, or one that
+    is in a clique with groups on both sides.
+    """
+    begin = np.full(groups.count, np.iinfo(np.int64).max)
+    end = np.full(groups.count, np.iinfo(np.int64).min)
+    np.minimum.at(begin, groups.owner, groups.start)
+    np.maximum.at(end, groups.owner, groups.end)
+    reach = end.copy()
+    for clique in cliques:
+        members = np.fromiter(clique, dtype=np.int64)
+        first = members[np.argmin(begin[members])]
+        reach[first] = max(reach[first], end[members].max())
+    order = np.argsort(begin, kind="stable")
+    furthest = np.maximum.accumulate(reach[order])
+    breaks = np.ones(groups.count, dtype=bool)
+    breaks[:-1] = begin[order][1:] >= furthest[:-1]
+    ends = furthest[breaks]
+    return ends[np.searchsorted(ends, begin, "right")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Graph:
+    """Groups by decreasing size, and for each the set of those it conflicts with, as bits.
+
+    Attributes
+    ----------
+    groups, sizes
+        Bit ``k`` stands for ``groups[k]``, which has ``sizes[k]`` bytes.
+    conflicts
+        Those that live with a group or are kept apart from it; some of the former may lack.
+    pairs
+        Of these, those that are kept apart and do not live with it.
+    """
+
+    groups: list[int]
+    sizes: list[int]
+    conflicts: list[int]
+    pairs: list[int]
+
+    def clique(self, members: int) -> Clique:
+        """Return the clique of a set of bits."""
+        return {self.groups[k]: self.sizes[k] for k in bits_of(members)}
+
+
+class _Conflicts:
+    """Pairs of groups that must not share bytes, and cliques that cover them."""
+
+    def __init__(self, problem: PackingProblem, groups: Groups) -> None:
+        self._groups = groups
+        sizes = np.array([item.size for item in problem.items], dtype=np.int64)
+        least = groups.size.copy()
+        np.minimum.at(least, groups.of_item, sizes)
+        uniform = least == groups.size
+        self._pairs: set[tuple[int, int]] = set()
+        self._uneven: set[tuple[tuple[int, int], tuple[int, int]]] = set()
+        for i, j in problem.apart:
+            (a, a_bytes), (b, b_bytes) = sorted(
+                (int(groups.of_item[k]), problem.items[k].size) for k in (i, j)
+            )
+            if uniform[a] and uniform[b]:
+                self._pairs.add((a, b))
+            else:
+                self._uneven.add(((a, a_bytes), (b, b_bytes)))
+        length = np.zeros(groups.count, dtype=np.int64)
+        np.add.at(length, groups.owner, groups.end - groups.start)
+        length[[group for pair in self._pairs for group in pair]] = 0
+        length[~uniform] = 0
+        self._others = np.argsort(-length, kind="stable")[: np.count_nonzero(length)].tolist()
+
+    def cliques(self) -> Iterator[Clique]:
+        """Yield cliques that cover every pair; pairs of groups with uneven bytes by themselves."""
+        for pair in sorted(self._uneven):
+            yield dict(pair)
+        neighbours: dict[int, set[int]] = {}
+        for a, b in sorted(self._pairs):
+            neighbours.setdefault(a, set()).add(b)
+            neighbours.setdefault(b, set()).add(a)
+        parts = self._parts(neighbours)
+        number = {group: k for k, part in enumerate(parts) for group in part}
+        for a, b in sorted(self._pairs):
+            if number[a] != number[b]:
+                yield {a: int(self._groups.size[a]), b: int(self._groups.size[b])}
+        for part in parts:
+            graph = self._graph(part, neighbours)
+            heaviest = heaviest_clique(graph.conflicts, graph.sizes, STEPS // len(parts))
+            for members in clique_cover(graph.conflicts, graph.pairs, heaviest):
+                yield graph.clique(members)
+
+    def _parts(self, neighbours: dict[int, set[int]]) -> list[list[int]]:
+        """Return sets of groups to look for cliques in, those that pairs connect side by side."""
+        waiting, connected, seen = sorted(neighbours, reverse=True), [], set[int]()
+        while waiting:
+            group = waiting.pop()
+            if group not in seen:
+                seen.add(group)
+                connected.append(group)
+                waiting.extend(sorted(neighbours[group] - seen, reverse=True))
+        return [connected[k : k + MOST_TOGETHER] for k in range(0, len(connected), MOST_TOGETHER)]
+
+    def _graph(self, part: list[int], neighbours: dict[int, set[int]]) -> _Graph:
+        others = self._others[: max(LONGEST, MOST_TOGETHER - len(part))]
+        members = np.array(part + others, dtype=np.int64)
+        members = members[np.lexsort((members, -self._groups.size[members]))]
+        together = self._live_together(members)
+        number = {group: k for k, group in enumerate(members.tolist())}
+        apart = np.zeros_like(together)
+        for a in part:
+            for b in neighbours[a] & number.keys():
+                apart[number[a], number[b]] = True
+        return _Graph(
+            groups=members.tolist(),
+            sizes=self._groups.size[members].tolist(),
+            conflicts=as_bits(together | apart),
+            pairs=as_bits(apart & ~together),
+        )
+
+    def _live_together(self, members: Ints) -> NDArray[np.bool_]:
+        """Return which pairs live together in one of their first pieces."""
+        owner, groups = self._groups.owner, self._groups
+        first = np.searchsorted(owner, members, "left")
+        until = np.searchsorted(owner, members, "right")
+        lives = []
+        for k in range(min(PIECES, int((until - first).max(initial=0)))):
+            at = np.minimum(first + k, until - 1)
+            lives.append((groups.start[at], groups.end[at]))
+        together = np.zeros((members.size, members.size), dtype=bool)
+        for start, end in lives:
+            for other_start, other_end in lives:
+                together |= (start[:, None] < other_end) & (other_start < end[:, None])
+        np.fill_diagonal(together, False)
+        return together

@@ -1,25 +1,69 @@
-"""Constructive heuristics: the first answers of the portfolio.
+"""Orders of preference: by lifetime, size, area and occupancy."""
 
-Lowest first (for very many items: always the one that can lie lowest, on top of all below it), and
-first or best fit into the gaps between placed items. They read an outline of the instance, without
-a list of conflicts, so that it stays small.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spmilp.compiled import part, standalone
-from spmilp.packing.instance import Instance
-from spmilp.packing.obstacles import blocked_offsets, extent_over
-from spmilp.packing.orders import Keys, keys_of, order_by
-from spmilp.packing.search.arrays import Ints
-from spmilp.packing.search.place import next_free
+from spmilp.packing.arrays import Ints
+from spmilp.packing.instance import (
+    Instance,
+    blocked_offsets,
+    count_conflicts,
+    extent_over,
+    list_conflicts,
+    live_units,
+)
+from spmilp.packing.kernel import next_free
+from spmilp.packing.result import Clock
+
+Keys: TypeAlias = dict[str, NDArray[np.float64]]
+
+
+def keys_of(instance: Instance) -> Keys:
+    """Return for each free item its ``length`` of life, ``area``, ``size`` and ``occupancy``.
+
+    ``occupancy`` is the most units that live in one of its sections.
+    """
+    owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
+    length = np.zeros(instance.count)
+    occupancy = np.zeros(instance.count)
+    time = instance.groups.end - instance.groups.start
+    free = instance.groups.offset[instance.groups.owner] < 0
+    np.add.at(length, owner, time[free].astype(float))
+    live = live_units(instance)
+    if owner.size:
+        np.maximum.at(occupancy, owner, most_within(live, instance.run_from, instance.run_until))
+    size = instance.units.astype(float)
+    return {"length": length, "size": size, "area": length * size, "occupancy": occupancy}
+
+
+def most_within(values: Ints, first: Ints, until: Ints) -> NDArray[np.float64]:
+    """Return the greatest value in each of the ranges ``[first, until)``, none empty."""
+    # reduceat takes the ranges between successive indices: every second one is asked for.
+    bounds = np.stack((first, until), axis=1).reshape(-1)
+    padded = np.append(values, 0)
+    return np.maximum.reduceat(padded, bounds)[::2].astype(float)
+
+
+def order_by(keys: Keys, names: tuple[str, ...], noise: float, random: np.random.Generator) -> Ints:
+    """Return the items by decreasing keys, the first named counting most.
+
+    Each key is multiplied by a factor ``exp(noise * x)``, ``x`` normal.
+    """
+    columns = []
+    for name in reversed(names):
+        key = keys[name]
+        if noise > 0:
+            key = key * np.exp(noise * random.standard_normal(key.size))
+        columns.append(-key)
+    return np.lexsort(columns).astype(np.int64)
 
 
 class Outline(NamedTuple):
-    """Free items in units; fields as in :class:`spmilp.packing.search.arrays.Tables`."""
+    """Free items in units; fields as in :class:`spmilp.packing.arrays.Tables`."""
 
     run_start: Ints
     run_from: Ints
@@ -286,3 +330,131 @@ def _gap_for(
         if offset[other] + above > floor:
             floor = next_free(outline, item, offset[other] + above)
     return floor if best < 0 else best
+
+
+ATTEMPTS = 500
+WORSE = 0.5
+"""Chance with which a packing twice as high is kept at the first attempt."""
+
+SECOND = 0.75
+"""Chance with which the other item of an exchange is a neighbour's neighbour."""
+
+
+def greedy_by_size(instance: Instance) -> Ints:
+    """Return offsets in units: by decreasing size, then by conflicts."""
+    conflicts = _Conflicts(instance)
+    return conflicts.stacked(conflicts.order(instance.units, conflicts.degree))
+
+
+def greedy_by_conflicts(instance: Instance) -> Ints:
+    """Return offsets in units: by the number of conflicts, then by size."""
+    conflicts = _Conflicts(instance)
+    return conflicts.stacked(conflicts.order(conflicts.degree, instance.units))
+
+
+def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
+    """Return offsets in units; the same for the same seed unless the clock ends the search."""
+    conflicts, outline = _Conflicts(instance), outline_of(instance)
+    random = np.random.default_rng(seed)
+    order = conflicts.order(instance.units, conflicts.degree)
+    best = kept = place_in_order(outline, order, tightest=False)
+    lowest = height = height_of(instance, kept)
+    for attempt in range(1, ATTEMPTS):
+        if clock.is_up:
+            break
+        exchange = _exchange(instance, conflicts, order, kept, random)
+        if exchange is None:
+            continue
+        tried = order.copy()
+        tried[list(exchange)] = order[list(exchange[::-1])]
+        offsets = place_in_order(outline, tried, tightest=False)
+        reached = height_of(instance, offsets)
+        chance = WORSE * (reached - height) / max(1, reached) / attempt
+        if reached < height or random.random() < chance:
+            order, kept, height = tried, offsets, reached
+        if reached < lowest:
+            best, lowest = offsets, reached
+    return best
+
+
+GREEDY: dict[str, Callable[[Instance], Ints]] = {
+    "usmp:greedy_by_size": greedy_by_size,
+    "usmp:greedy_by_conflicts": greedy_by_conflicts,
+}
+HILL_CLIMB = "usmp:hill_climb"
+
+
+class _Conflicts:
+    """The items with which each item must not share bytes.
+
+    Attributes
+    ----------
+    degree
+        How many they are.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._outline: Outline = outline_of(instance)
+        runs = instance.run_start, instance.run_from, instance.run_until, instance.run_units
+        items = instance.count
+        self.degree = np.zeros(items, dtype=np.int64)
+        steps = items**2
+        count_conflicts.in_about(steps)(*runs, self.degree, np.iinfo(np.int64).max)
+        self._start = np.concatenate(([0], np.cumsum(self.degree)))
+        self._other = np.zeros(self._start[-1], dtype=np.int32)
+        self._extent = np.zeros(self._start[-1], dtype=np.int64)
+        list_conflicts.in_about(steps)(*runs, self._start[:-1].copy(), self._other, self._extent)
+
+    def order(self, first: Ints, then: Ints) -> Ints:
+        """Return the items by decreasing keys."""
+        return np.lexsort((-then, -first)).astype(np.int64)
+
+    def of(self, item: int) -> Ints:
+        """Return the items that conflict with one."""
+        return self._other[self._start[item] : self._start[item + 1]].astype(np.int64)
+
+    def stacked(self, order: Ints) -> Ints:
+        """Return offsets in units: each item above all placed ones that it conflicts with."""
+        offset = np.full(order.size, -1, dtype=np.int64)
+        for item in order.tolist():
+            others = self.of(item)
+            placed = others[offset[others] >= 0]
+            above = [offset[other] + self._extent_above(other, item) for other in placed.tolist()]
+            offset[item] = next_free(self._outline, item, max(above, default=0))
+        return offset
+
+    def _extent_above(self, lower: int, upper: int) -> int:
+        """Return how far one item lies above another at least."""
+        here = self._start[lower] + int(np.flatnonzero(self.of(lower) == upper)[0])
+        return int(self._extent[here])
+
+
+def _exchange(
+    instance: Instance,
+    conflicts: _Conflicts,
+    order: Ints,
+    offsets: Ints,
+    random: np.random.Generator,
+) -> tuple[int, int] | None:
+    """Return two places of the order to be exchanged; ``None`` where nothing holds the top up.
+
+    One is of an item before one of the topmost, in conflict with it; the other too, or of an item
+    before some item in conflict with that, in conflict with it.
+    """
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    ends = offsets + instance.units
+    topmost = np.flatnonzero(ends == ends.max())
+    top = int(topmost[random.integers(topmost.size)])
+    near = conflicts.of(top)
+    first = near[place[near] < place[top]]
+    if not first.size:
+        return None
+    lists = [conflicts.of(int(one)) for one in near]
+    second = np.concatenate(
+        [seen[place[seen] < place[one]] for one, seen in zip(near, lists, strict=True)]
+    )
+    one = int(first[random.integers(first.size)])
+    others = second if second.size and random.random() < SECOND else first
+    other = int(others[random.integers(others.size)])
+    return None if one == other else (int(place[one]), int(place[other]))

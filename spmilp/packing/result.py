@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from spmilp.machine_code import Spent
-from spmilp.packing.search.rules import ALL_RULES
+from spmilp.packing.rules import ALL_RULES
 from spmilp.units import Bytes
 
 
@@ -44,7 +44,7 @@ class PackingOptions:
         With 2 or more, CP-SAT works in the background of the search instead of after it; offsets
         may then depend on the machine, proven answers do not.
     rules
-        Prunings that are on: a sum of switches of :mod:`spmilp.packing.search.rules`.
+        Prunings that are on: a sum of switches of :mod:`spmilp.packing.rules`.
     cliques
         Whether CP-SAT helps where the search does not come to an end.
     conflict

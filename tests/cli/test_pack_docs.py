@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import Run
-from spmilp.packing.search.rules import NAMES
+from spmilp.packing.rules import NAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "packing.md").read_text()
 

@@ -6,10 +6,9 @@ from random import Random
 import pytest
 
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
-from spmilp.packing.bounds import height_bound
 from spmilp.packing.heuristics import first_answers, height_of
-from spmilp.packing.infeasible_subset import part_of
-from spmilp.packing.instance import instance_of
+from spmilp.packing.instance import height_bound, instance_of
+from spmilp.packing.portfolio import part_of
 from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
 

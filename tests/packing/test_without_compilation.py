@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.full
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import json
 import sys
@@ -20,7 +20,7 @@ from spmilp.packing import minimise, pack
 from spmilp.packing.heuristics import first_answers
 from spmilp.packing.instance import instance_of
 from tests.packing.random_problems import plain_problem, rich_problem
-from tests.packing.search.searching import search_alone
+from tests.packing.searching import search_alone
 
 answers = []
 for seed in range(12):

@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, check_packing, minimise
-from spmilp.packing.bounds import clash_of_obstacles, height_bound
 from spmilp.packing.decide import Decider
-from spmilp.packing.instance import instance_of
+from spmilp.packing.instance import clash_of_obstacles, height_bound, instance_of
 from spmilp.packing.result import Clock
-from spmilp.packing.search.rules import ALL_RULES
-from spmilp.packing.search.run import Outcome
+from spmilp.packing.rules import ALL_RULES
+from spmilp.packing.search import Outcome
 from tests.packing.oracle import can_be_packed
 
 NODES = 200_000

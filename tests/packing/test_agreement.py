@@ -6,13 +6,12 @@ from random import Random
 import pytest
 
 from spmilp.packing import Item, PackingProblem, minimise
-from spmilp.packing.bounds import height_bound
-from spmilp.packing.instance import instance_of
-from spmilp.packing.search.rules import ALL_RULES, NAMES
-from spmilp.packing.search.run import Outcome
+from spmilp.packing.instance import height_bound, instance_of
+from spmilp.packing.rules import ALL_RULES, NAMES
+from spmilp.packing.search import Outcome
 from tests.packing.oracle import cp_sat_packs, enumeration_packs
 from tests.packing.random_problems import full_problem, plain_problem, rich_problem
-from tests.packing.search.searching import agreement_on, search_alone
+from tests.packing.searching import agreement_on, search_alone
 
 
 @pytest.mark.parametrize("block", range(4))

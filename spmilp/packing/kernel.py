@@ -1,0 +1,628 @@
+"""Placing an item and taking it back, where it can still lie, and whether sections still fit."""
+
+import numpy as np
+
+from spmilp.compiled import part, standalone
+from spmilp.packing.arrays import Agenda, Frames, Memo, Places, Settings, State, Tables
+from spmilp.packing.rules import (
+    AGENDA_HEAD,
+    CANONICAL,
+    CUT_OFF,
+    DEPTH,
+    DOMINANCE,
+    EXHAUSTED,
+    FLOORS,
+    LOOKAHEAD,
+    MEMO,
+    MEMO_HITS,
+    NODES,
+    PACKED,
+    PAUSED,
+    POOL,
+    SPLIT,
+    STACKED,
+    STARTED,
+    TRAIL,
+    TWINS,
+)
+
+
+@part
+def put(tables: Tables, state: State, item: int, offset: int) -> bool:
+    """Fix an item's offset; return whether a cut in time became free of unplaced items."""
+    state.offset[item] = offset
+    for k in range(tables.run_start[item], tables.run_start[item + 1]):
+        units = tables.run_units[k]
+        for section in range(tables.run_from[k], tables.run_until[k]):
+            state.remaining[section] -= units
+            leave(tables, state, section, tables.incidence_start[k] + section - tables.run_from[k])
+    opened = False
+    for cut in range(tables.hull_from[item] + 1, tables.hull_until[item]):
+        state.spanning[cut] -= 1
+        if state.spanning[cut] == 0:
+            opened = True
+    return opened
+
+
+@part
+def leave(tables: Tables, state: State, section: int, incidence: int) -> None:
+    """Move an incidence behind those of the unplaced items; counting up again undoes it."""
+    state.alive[section] -= 1
+    here = state.incidence_position[incidence]
+    last = tables.member_start[section] + state.alive[section]
+    other = state.member_incidence[last]
+    state.member[here], state.member[last] = state.member[last], state.member[here]
+    state.member_incidence[here], state.member_incidence[last] = other, incidence
+    state.incidence_position[other], state.incidence_position[incidence] = here, last
+
+
+@part
+def lift_neighbours(tables: Tables, state: State, item: int, rules: int) -> bool:
+    """Raise the lowest offsets of unplaced items above a placed one; False if one is too high."""
+    trail = state.counters[TRAIL]
+    offset = state.offset[item]
+    top = offset + tables.units[item]
+    own = tables.exchange_class[item] if rules & STACKED else -1
+    uniform = tables.pair_extent.size == 0
+    fits = True
+    for k in range(tables.pair_start[item], tables.pair_start[item + 1]):
+        other = tables.pair_item[k]
+        bottom = top if uniform else offset + tables.pair_extent[k]
+        low = state.low[other]
+        if state.offset[other] >= 0 or bottom <= low:
+            continue
+        barred = state.barred[other]
+        state.trail_item[trail] = other
+        state.trail_low[trail] = 2 * low + barred
+        trail += 1
+        bottom = next_free(tables, other, bottom)
+        state.low[other] = bottom
+        stacked = own >= 0 and tables.exchange_class[other] == own and low == offset
+        state.barred[other] = 1 if barred and stacked else 0
+        if bottom > state.latest[other]:
+            fits = False
+            break
+    state.counters[TRAIL] = trail
+    return fits
+
+
+@part
+def bar(state: State, item: int) -> None:
+    """Forbid an unplaced item its lowest offset until it is lifted."""
+    trail = state.counters[TRAIL]
+    state.trail_item[trail] = item
+    state.trail_low[trail] = 2 * state.low[item] + state.barred[item]
+    state.counters[TRAIL] = trail + 1
+    state.barred[item] = 1
+
+
+@part
+def take_back(tables: Tables, state: State, item: int, mark: int) -> None:
+    """Undo ``put`` and the lifts and bars that followed it, down to the mark on the trail."""
+    for k in range(state.counters[TRAIL] - 1, mark - 1, -1):
+        other = state.trail_item[k]
+        state.low[other] = state.trail_low[k] >> 1
+        state.barred[other] = state.trail_low[k] & 1
+    state.counters[TRAIL] = mark
+    state.offset[item] = -1
+    for k in range(tables.run_start[item], tables.run_start[item + 1]):
+        units = tables.run_units[k]
+        for section in range(tables.run_from[k], tables.run_until[k]):
+            state.remaining[section] += units
+            state.alive[section] += 1
+    for cut in range(tables.hull_from[item] + 1, tables.hull_until[item]):
+        state.spanning[cut] += 1
+
+
+@part
+def fill_state(
+    tables: Tables, state: State, items: int, section_from: int, section_until: int
+) -> None:
+    """Count the units in each section and the items across each cut; nothing is placed yet."""
+    for slot in range(items):
+        item = state.order[slot]
+        for k in range(tables.run_start[item], tables.run_start[item + 1]):
+            for section in range(tables.run_from[k], tables.run_until[k]):
+                state.remaining[section] += tables.run_units[k]
+        for cut in range(tables.hull_from[item] + 1, tables.hull_until[item]):
+            state.spanning[cut] += 1
+    for section in range(section_from, section_until):
+        if tables.member_start[section] < tables.member_start[section + 1]:
+            state.witness[section] = tables.member[tables.member_start[section]]
+
+
+@part
+def next_free(tables: Places, item: int, offset: int) -> int:
+    """Return the lowest offset from ``offset`` on that is aligned and clear of obstacles."""
+    alignment = tables.alignment[item]
+    if alignment > 1:
+        offset = -(-offset // alignment) * alignment
+    for k in range(tables.blocked_start[item], tables.blocked_start[item + 1]):
+        if offset < tables.blocked_from[k]:
+            break
+        if offset < tables.blocked_until[k]:
+            offset = tables.blocked_until[k]
+            if alignment > 1:
+                offset = -(-offset // alignment) * alignment
+    return offset
+
+
+@standalone
+def fill_lowest(tables: Tables) -> None:
+    """Set ``tables.lowest``: the lowest offset of each item in an empty memory."""
+    for item in range(tables.lowest.size):
+        tables.lowest[item] = next_free(tables, item, 0)
+
+
+@part
+def highest_floor(tables: Tables, section: int, remaining: int, capacity: int) -> int:
+    """Return the highest offset above which ``remaining`` units of the section are still free."""
+    top = capacity
+    for k in range(tables.obstacle_start[section + 1] - 1, tables.obstacle_start[section] - 1, -1):
+        gap = top - tables.obstacle_until[k]
+        if gap >= remaining:
+            return top - remaining
+        if gap > 0:
+            remaining -= gap
+        top = min(top, tables.obstacle_from[k])
+    return top - remaining
+
+
+@part
+def can_lie(
+    tables: Tables, state: State, item: int, section: int, bound: int, step: int, highest: int
+) -> bool:
+    """Return whether an unplaced item can be the next of a section, at or below ``highest``.
+
+    ``step`` is the least height by which an item is lifted; 0 asks about lowest offsets alone.
+    """
+    if state.offset[item] >= 0:
+        return False
+    low = state.low[item]
+    if low >= bound and not state.barred[item]:
+        return bool(low <= highest)
+    if max(low, bound) + step > highest:
+        return False
+    return step == 0 or can_be_lifted(tables, state, item, section, bound, step, highest)
+
+
+@part
+def can_be_lifted(
+    tables: Tables, state: State, item: int, section: int, bound: int, step: int, highest: int
+) -> bool:
+    """Return whether an unplaced item that does not live in the section can lift one so far.
+
+    An item of the section would itself be the next one there.
+    """
+    uniform = tables.pair_extent.size == 0
+    for k in range(tables.pair_start[item], tables.pair_start[item + 1]):
+        other = tables.pair_item[k]
+        if state.offset[other] >= 0:
+            continue
+        low = max(state.low[other], bound)
+        if low > highest:
+            continue
+        extent = tables.units[other] if uniform else 1
+        if state.barred[other] or state.low[other] < bound:
+            low += step
+        if low + extent <= highest and not lives_in(tables, other, section):
+            return True
+    return False
+
+
+@part
+def lives_in(tables: Tables, item: int, section: int) -> bool:
+    """Return whether the section is one of the item's."""
+    for k in range(tables.run_start[item], tables.run_start[item + 1]):
+        if tables.run_from[k] <= section < tables.run_until[k]:
+            return True
+    return False
+
+
+@part
+def section_fits(
+    tables: Tables, state: State, section: int, bound: int, step: int, capacity: int
+) -> bool:
+    """Return whether the section's remaining units fit above the item that can lie lowest.
+
+    An item that can lie low enough is witness of that, and is kept in mind until it no longer is.
+    """
+    remaining = state.remaining[section]
+    if tables.obstacle_start[section] == tables.obstacle_start[section + 1]:
+        highest = capacity - remaining
+    else:
+        highest = highest_floor(tables, section, remaining, capacity)
+    if bound > highest:
+        return False
+    if can_lie(tables, state, state.witness[section], section, bound, step, highest):
+        return True
+    first = tables.member_start[section]
+    for k in range(first, first + state.alive[section]):
+        item = state.member[k]
+        if can_lie(tables, state, item, section, bound, step, highest):
+            state.witness[section] = item
+            return True
+    return False
+
+
+@part
+def blame(tables: Tables, state: State, section: int) -> None:
+    """Raise the weight of the unplaced items of a section that no longer fits.
+
+    Preferring them later is the failure-directed ordering of Boussemart et al. (ECAI 2004).
+    """
+    first = tables.member_start[section]
+    for k in range(first, first + state.alive[section]):
+        state.weight[state.member[k]] += 1
+
+
+@part
+def items_sections_fit(
+    tables: Tables, state: State, item: int, bound: int, step: int, capacity: int
+) -> bool:
+    """Return whether every section that the item lives in still fits."""
+    for k in range(tables.run_start[item], tables.run_start[item + 1]):
+        for section in range(tables.run_from[k], tables.run_until[k]):
+            if state.remaining[section] > 0 and not section_fits(
+                tables, state, section, bound, step, capacity
+            ):
+                blame(tables, state, section)
+                return False
+    return True
+
+
+@part
+def sections_fit(
+    tables: Tables,
+    state: State,
+    item: int,
+    section_from: int,
+    section_until: int,
+    step: int,
+    settings: Settings,
+) -> bool:
+    """Return whether the sections still fit after an item was placed; stop at the first misfit."""
+    capacity = settings.capacity
+    bound = state.offset[item] if settings.rules & CANONICAL else 0
+    if not settings.rules & FLOORS:
+        return items_sections_fit(tables, state, item, bound, step, capacity)
+    for section in range(section_from, section_until):
+        if state.remaining[section] > 0 and not section_fits(
+            tables, state, section, bound, step, capacity
+        ):
+            blame(tables, state, section)
+            return False
+    return True
+
+
+NO_LIMIT = 2**62
+WORTH_REMEMBERING = 3
+"""Sub-problems of fewer items are searched again sooner than looked up."""
+
+# Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi
+# 10.1145/2660193.2660195).
+MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
+MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
+STRIDE_1 = np.uint64(0x9E3779B97F4A7C15)
+STRIDE_2 = np.uint64(0xD1342543DE82EF95)
+SHIFT_1 = np.uint64(30)
+SHIFT_2 = np.uint64(27)
+SHIFT_3 = np.uint64(31)
+PROBES = 4
+
+
+@part
+def scramble(value: np.uint64) -> np.uint64:
+    """Return a 64-bit permutation of ``value`` in which every bit depends on every bit."""
+    value = (value ^ (value >> SHIFT_1)) * MULTIPLIER_1
+    value = (value ^ (value >> SHIFT_2)) * MULTIPLIER_2
+    return value ^ (value >> SHIFT_3)
+
+
+@part
+def is_known_to_fail(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -> bool:
+    """Return whether the state failed under a bound that allowed at least as much."""
+    size = memo.key.size
+    start = np.int64(key & np.uint64(size - 1))
+    for probe in range(PROBES):
+        slot = (start + probe) & (size - 1)
+        if memo.key[slot] == key and memo.check[slot] == check:
+            return bool(memo.bound[slot] <= bound)
+    return False
+
+
+@part
+def remember_failure(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -> None:
+    """Store a failed state; forget another one when all probed slots are taken."""
+    size = memo.key.size
+    start = np.int64(key & np.uint64(size - 1))
+    chosen = (start + np.int64(check & np.uint64(PROBES - 1))) & (size - 1)
+    for probe in range(PROBES):
+        slot = (start + probe) & (size - 1)
+        same = memo.key[slot] == key and memo.check[slot] == check
+        empty = memo.key[slot] == 0 and memo.check[slot] == 0
+        if same or empty:
+            chosen = slot
+            break
+    memo.key[chosen] = key
+    memo.check[chosen] = check
+    memo.bound[chosen] = bound
+
+
+@part
+def open_frame(
+    tables: Tables, state: State, frames: Frames, memo: Memo, settings: Settings
+) -> bool:
+    """Fill in the next frame, whose items and sections are set; False if it is known to fail."""
+    rules = settings.rules
+    frame = state.counters[DEPTH]
+    lowest_top = NO_LIMIT
+    step = NO_LIMIT
+    key = np.uint64(0)
+    check = np.uint64(0)
+    for k in range(frames.first[frame], frames.last[frame]):
+        item = state.order[k]
+        low = state.low[item]
+        step = min(step, tables.lift[item])
+        lowest_top = min(lowest_top, low + tables.units[item])
+        if rules & MEMO:
+            mixed = np.uint64(item + 1) * STRIDE_1
+            mixed += np.uint64(2 * low + state.barred[item]) * STRIDE_2
+            key += scramble(mixed)
+            check += scramble(mixed ^ STRIDE_2)
+    cut_off = NO_LIMIT
+    if rules & CUT_OFF:
+        for section in range(frames.section_from[frame], frames.section_until[frame]):
+            remaining = state.remaining[section]
+            if remaining > 0:
+                cut_off = min(cut_off, highest_floor(tables, section, remaining, settings.capacity))
+    frames.dominated_from[frame] = lowest_top if rules & DOMINANCE else NO_LIMIT
+    frames.cut_off[frame] = cut_off
+    frames.step[frame] = step if rules & LOOKAHEAD else 0
+    frames.placed[frame] = -1
+    frames.key[frame] = key
+    frames.check[frame] = check
+    frames.agenda[frame] = state.counters[AGENDA_HEAD]
+    frames.pool[frame] = state.counters[POOL]
+    if not rules & CANONICAL:
+        frames.bound[frame] = 0
+    if is_worth_remembering(frames, frame, rules) and is_known_to_fail(
+        memo, key, check, frames.bound[frame]
+    ):
+        state.counters[MEMO_HITS] += 1
+        return False
+    return True
+
+
+@part
+def is_worth_remembering(frames: Frames, frame: int, rules: int) -> bool:
+    """Return whether the memo is used for this sub-problem."""
+    large = frames.last[frame] - frames.first[frame] >= WORTH_REMEMBERING
+    return (rules & MEMO) != 0 and large
+
+
+@part
+def next_choice(state: State, frames: Frames, frame: int) -> int:
+    """Return the open item that can lie lowest; of equal ones by weight, then rank; or -1."""
+    bound = frames.bound[frame]
+    best = -1
+    best_offset = min(frames.dominated_from[frame] - 1, frames.cut_off[frame])
+    for k in range(frames.first[frame], frames.last[frame]):
+        item = state.order[k]
+        low = state.low[item]
+        if low > best_offset or low < bound or state.barred[item]:
+            continue
+        if best >= 0 and low == best_offset:
+            if state.weight[item] < state.weight[best]:
+                continue
+            if state.weight[item] == state.weight[best] and state.rank[item] > state.rank[best]:
+                continue
+        best, best_offset = item, low
+    return best
+
+
+@part
+def back_to(tables: Tables, state: State, frames: Frames, frame: int) -> None:
+    """Take back all that was placed since ``frame`` chose, its own choice included."""
+    counters = state.counters
+    for above in range(counters[DEPTH] - 1, frame - 1, -1):
+        if frames.placed[above] >= 0:
+            take_back(tables, state, frames.placed[above], frames.mark[above])
+            frames.placed[above] = -1
+    counters[DEPTH] = frame + 1
+    counters[AGENDA_HEAD] = frames.agenda[frame]
+    counters[POOL] = frames.pool[frame]
+
+
+@part
+def bar_with_twins(tables: Tables, state: State, frames: Frames, frame: int, item: int) -> None:
+    """Bar an item that failed and the unplaced ones that nothing tells apart from it."""
+    twins = tables.twin_class[item]
+    for k in range(frames.first[frame], frames.last[frame]):
+        other = state.order[k]
+        if other != item and tables.twin_class[other] == twins and not state.barred[other]:
+            bar(state, other)
+
+
+@part
+def choice_failed(
+    tables: Tables, state: State, frames: Frames, memo: Memo, frame: int, settings: Settings
+) -> bool:
+    """Take a frame's choice back for good; fail on down as far as it follows; False at the root.
+
+    When the item was the last one that could lie low enough in one of its sections, no other
+    choice of the frame can succeed.
+    """
+    rules = settings.rules
+    while frame >= 0:
+        item = frames.placed[frame]
+        back_to(tables, state, frames, frame)
+        bar(state, item)
+        if rules & TWINS and tables.twin_class[item] >= 0:
+            bar_with_twins(tables, state, frames, frame, item)
+        if not rules & LOOKAHEAD:
+            return True
+        if items_sections_fit(
+            tables, state, item, frames.bound[frame], frames.step[frame], settings.capacity
+        ):
+            return True
+        remember(memo, frames, frame, rules)
+        frame = frames.back_to[frame]
+    return False
+
+
+@part
+def remember(memo: Memo, frames: Frames, frame: int, rules: int) -> None:
+    """Note that the frame's state failed."""
+    if is_worth_remembering(frames, frame, rules):
+        remember_failure(memo, frames.key[frame], frames.check[frame], frames.bound[frame])
+
+
+@part
+def move_behind(state: State, item: int, last: int) -> None:
+    """Exchange an item with the one at ``last - 1`` in the order of items."""
+    here = state.position[item]
+    other = state.order[last - 1]
+    state.order[here] = other
+    state.position[other] = here
+    state.order[last - 1] = item
+    state.position[item] = last - 1
+
+
+@part
+def split_at_cuts(
+    tables: Tables, state: State, frames: Frames, agenda: Agenda, frame: int, last: int
+) -> None:
+    """Put the independent parts of ``order[first:last]`` on the agenda, the earliest first."""
+    counters = state.counters
+    first = frames.first[frame]
+    section_until = frames.section_until[frame]
+    lives = False
+    # From late to early: each part moves behind what is left, and becomes the agenda's head.
+    for cut in range(section_until - 1, frames.section_from[frame] - 1, -1):
+        lives = lives or state.remaining[cut] > 0
+        if cut > frames.section_from[frame] and state.spanning[cut] > 0:
+            continue
+        if lives:
+            part_last = last
+            k = first
+            while k < last:
+                item = state.order[k]
+                if tables.hull_from[item] >= cut:
+                    move_behind(state, item, last)
+                    last -= 1
+                else:
+                    k += 1
+            slot = counters[POOL]
+            agenda.first[slot] = last
+            agenda.last[slot] = part_last
+            agenda.section_from[slot] = cut
+            agenda.section_until[slot] = section_until
+            agenda.bound[slot] = state.offset[frames.placed[frame]]
+            agenda.back_to[slot] = frame
+            agenda.rest[slot] = counters[AGENDA_HEAD]
+            counters[AGENDA_HEAD] = slot
+            counters[POOL] = slot + 1
+        section_until = cut
+        lives = False
+
+
+@part
+def take_from_agenda(state: State, frames: Frames, agenda: Agenda) -> None:
+    """Make the agenda's head the next frame's sub-problem."""
+    slot = state.counters[AGENDA_HEAD]
+    frame = state.counters[DEPTH]
+    frames.first[frame] = agenda.first[slot]
+    frames.last[frame] = agenda.last[slot]
+    frames.section_from[frame] = agenda.section_from[slot]
+    frames.section_until[frame] = agenda.section_until[slot]
+    frames.bound[frame] = agenda.bound[slot]
+    frames.back_to[frame] = agenda.back_to[slot]
+    state.counters[AGENDA_HEAD] = agenda.rest[slot]
+
+
+@part
+def place_next(
+    tables: Tables,
+    state: State,
+    frames: Frames,
+    agenda: Agenda,
+    item: int,
+    settings: Settings,
+) -> bool:
+    """Place an item in the top frame and set up what follows; False if that cannot succeed."""
+    counters = state.counters
+    frame = counters[DEPTH] - 1
+    last = frames.last[frame] - 1
+    frames.placed[frame] = item
+    frames.mark[frame] = counters[TRAIL]
+    move_behind(state, item, last + 1)
+    opened = put(tables, state, item, state.low[item])
+    if not lift_neighbours(tables, state, item, settings.rules) or not sections_fit(
+        tables,
+        state,
+        item,
+        frames.section_from[frame],
+        frames.section_until[frame],
+        frames.step[frame],
+        settings,
+    ):
+        return False
+    if opened and settings.rules & SPLIT:
+        split_at_cuts(tables, state, frames, agenda, frame, last)
+    elif last > frames.first[frame]:
+        following = frame + 1
+        frames.first[following] = frames.first[frame]
+        frames.last[following] = last
+        frames.section_from[following] = frames.section_from[frame]
+        frames.section_until[following] = frames.section_until[frame]
+        frames.bound[following] = state.offset[item]
+        frames.back_to[following] = frame
+        return True
+    if counters[AGENDA_HEAD] >= 0:
+        take_from_agenda(state, frames, agenda)
+    return True
+
+
+@standalone
+def search(
+    tables: Tables,
+    state: State,
+    frames: Frames,
+    agenda: Agenda,
+    memo: Memo,
+    settings: Settings,
+    node_limit: int,
+) -> int:
+    """Run until packed, exhausted or out of nodes; it may be called again then.
+
+    The caller sets up frame 0 with the whole sub-problem. What is returned is one of ``PACKED``
+    (offsets in ``state.offset``), ``EXHAUSTED`` (there is no packing) and ``PAUSED``.
+    """
+    counters = state.counters
+    items = frames.last[0] - frames.first[0]
+    if counters[STARTED] == 0:
+        counters[STARTED] = 1
+        fill_state(tables, state, items, frames.section_from[0], frames.section_until[0])
+        open_frame(tables, state, frames, memo, settings)
+        counters[DEPTH] = 1
+    while counters[NODES] < node_limit:
+        frame = counters[DEPTH] - 1
+        item = next_choice(state, frames, frame)
+        failed = frame
+        if item < 0:
+            remember(memo, frames, frame, settings.rules)
+            failed = frames.back_to[frame]
+        else:
+            counters[NODES] += 1
+            if place_next(tables, state, frames, agenda, item, settings):
+                if counters[DEPTH] == items:
+                    return PACKED
+                if open_frame(tables, state, frames, memo, settings):
+                    counters[DEPTH] += 1
+                    continue
+                # What is known to fail may come from the agenda and not follow this frame's choice.
+                failed = frames.back_to[counters[DEPTH]]
+        if not choice_failed(tables, state, frames, memo, failed, settings):
+            return EXHAUSTED
+    return PAUSED
