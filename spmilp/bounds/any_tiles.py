@@ -12,9 +12,8 @@ from spmilp.bounds.movement import Distances
 from spmilp.bounds.resources import lowest_end
 from spmilp.bounds.roofline import MARGIN, able_kinds, compulsory_bytes, least_core_cycles
 from spmilp.frontend.graph import Group, Network, Operator
-from spmilp.frontend.operators.attributes import integer
 from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.frontend.operators.family import Fusion, Reads
+from spmilp.frontend.operators.family import Fusion, Reads, integer
 from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.frontend.operators.windows import windows_of
 from spmilp.frontend.regions import box_of_anchor, group_regions, group_work, until_anchor

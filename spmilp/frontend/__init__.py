@@ -2,12 +2,11 @@
 
     load                      the whole line
     find, read, cleanup       the file; passes that make shapes static and nodes few
-    convert, node, rules      nodes become operators with explicit attributes
-    unfused                   operators and tensors before they are fused
-    quantise, patterns        quantised patterns become integer operators
-    outputs                   every output becomes a tensor that an operator writes
+    convert, node             nodes become operators with explicit attributes
+    unfused                   operators and tensors before they are fused; every output is written
+    quantise                  quantised patterns become integer operators
     passes                    which passes are on
-    fuse, dominators          operators that one task computes become groups
+    fuse                      operators that one task computes become groups
     graph                     the network: operators, tensors, groups
     operators                 one family per kind of operator: shapes, regions, work
     regions                   boxes that a tile of a group needs, and its work

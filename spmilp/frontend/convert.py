@@ -12,11 +12,18 @@ import onnx_ir as ir
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import MALFORMED, OWN_DOMAIN, first_line, origin_of, reason_of
-from spmilp.frontend.cleanup.qlinear import ROUNDS_WITH_ZERO
+from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
-from spmilp.frontend.node import Node, has_elements, numpy_dtype, static_shape
+from spmilp.frontend.node import (
+    ONE_INPUT,
+    RULES,
+    Node,
+    has_elements,
+    numpy_dtype,
+    positive_axis,
+    static_shape,
+)
 from spmilp.frontend.operators.registry import find_family
-from spmilp.frontend.rules import ONE_INPUT, RULES, positive_axis
 from spmilp.frontend.unfused import UnfusedNetwork, unique_names
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})

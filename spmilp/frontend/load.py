@@ -11,11 +11,10 @@ from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.registry import known_kinds
-from spmilp.frontend.outputs import settle_outputs
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
-from spmilp.frontend.unfused import UnfusedNetwork, without_dead
+from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
 

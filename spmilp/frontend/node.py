@@ -1,7 +1,11 @@
-"""A node of the model as the rules read it: defaults filled in, constants, shapes and types."""
+"""A node of the model as the front end reads it, and rules that make its attributes explicit.
 
-from collections.abc import Mapping
-from typing import cast
+What the families in :mod:`spmilp.frontend.operators` expect is in their docstrings. Padding that
+ONNX lets be automatic becomes numbers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -207,3 +211,290 @@ def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:
     if dtype is None or dtype.name not in TYPES:
         raise ValueError(f"{value.name} has data type {name}, which is not supported")
     return dtype
+
+
+Attributes: TypeAlias = dict[str, Attribute]
+
+REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
+    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+
+ONE_INPUT = frozenset(
+    {
+        *REDUCTIONS,
+        *("Clip", "CumSum", "DequantizeLinear", "Expand", "Pad", "QuantizeLinear", "Reshape"),
+        *("Resize", "Slice", "Squeeze", "Tile", "Trilu", "Unsqueeze"),
+    }
+)
+"""Kinds of which only the first input is data; the others say how."""
+
+
+def _convolution(node: Node, attributes: Attributes) -> None:
+    attributes.update(window_attributes(node, node.shape(1)[2:]))
+    del attributes["auto_pad"]
+
+
+def _transposed_convolution(node: Node, attributes: Attributes) -> None:
+    padding = node.listed("output_padding", (0,) * (len(node.shape(0)) - 2))
+    window = window_attributes(node, node.shape(1)[2:])
+    attributes.update(window, output_padding=padding, pads=transposed_pads(node, padding))
+    attributes.pop("output_shape", None)
+    del attributes["auto_pad"]
+
+
+def _pooling(node: Node, attributes: Attributes) -> None:
+    attributes.update(window_attributes(node, ()))
+    del attributes["auto_pad"]
+
+
+def _batch_norm(node: Node, attributes: Attributes) -> None:
+    if attributes.get("training_mode", 0):
+        raise ValueError("it is in training mode")
+
+
+def _clip(node: Node, attributes: Attributes) -> None:
+    for position, name in ((1, "min"), (2, "max")):
+        if node.has(position):
+            attributes[name] = node.numbers(position)[0]
+
+
+def _one_axis(node: Node, attributes: Attributes) -> None:
+    attributes["axis"] = positive_axis(node.integer("axis"), len(node.shape(0)))
+
+
+def _flatten(node: Node, attributes: Attributes) -> None:
+    axis, rank = node.integer("axis"), len(node.shape(0))
+    attributes["axis"] = axis + rank if axis < 0 else axis
+
+
+def _squeeze(node: Node, attributes: Attributes) -> None:
+    shape = node.shape(0)
+    if node.has(1):
+        attributes["axes"] = _sorted_axes(node.integers(1), len(shape))
+    else:
+        attributes["axes"] = tuple(axis for axis, length in enumerate(shape) if length == 1)
+
+
+def _unsqueeze(node: Node, attributes: Attributes) -> None:
+    axes = node.integers(1)
+    attributes["axes"] = _sorted_axes(axes, len(node.shape(0)) + len(axes))
+
+
+def _reshape(node: Node, attributes: Attributes) -> None:
+    attributes["shape"] = node.output_shape()
+
+
+def _tile(node: Node, attributes: Attributes) -> None:
+    attributes["repeats"] = node.integers(1)
+
+
+def _transpose(node: Node, attributes: Attributes) -> None:
+    rank = len(node.shape(0))
+    attributes["perm"] = node.listed("perm", tuple(reversed(range(rank))))
+
+
+def _slice(node: Node, attributes: Attributes) -> None:
+    starts, ends = node.integers(1), node.integers(2)
+    axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
+    rank = len(node.shape(0))
+    attributes["starts"], attributes["ends"] = starts, ends
+    attributes["axes"] = tuple(positive_axis(axis, rank) for axis in axes)
+    attributes["steps"] = node.integers(4) if node.has(4) else (1,) * len(starts)
+
+
+def _gather(node: Node, attributes: Attributes) -> None:
+    shape = node.shape(0)
+    axis = positive_axis(node.integer("axis"), len(shape))
+    attributes["axis"] = axis
+    if node.is_constant(1):
+        indices = node.integers(1)
+        attributes["indices"] = tuple(i + shape[axis] if i < 0 else i for i in indices)
+        attributes["indices_shape"] = node.shape(1)
+
+
+def _pad(node: Node, attributes: Attributes) -> None:
+    rank = len(node.shape(0))
+    given = node.integers(1)
+    axes = node.integers(3) if node.has(3) else tuple(range(rank))
+    pads = [0] * (2 * rank)
+    for position, axis in enumerate(axes):
+        pads[positive_axis(axis, rank)] = given[position]
+        pads[positive_axis(axis, rank) + rank] = given[position + len(axes)]
+    attributes["pads"] = tuple(pads)
+    attributes["value"] = node.numbers(2)[0] if node.has(2) else 0.0
+
+
+def _resize(node: Node, attributes: Attributes) -> None:
+    shape, sizes = node.shape(0), node.output_shape()
+    rank = len(shape)
+    axes = tuple(positive_axis(axis, rank) for axis in node.listed("axes", tuple(range(rank))))
+    if attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise ValueError("only keep_aspect_ratio_policy stretch is supported")
+    scales = [size / length for size, length in zip(sizes, shape, strict=True)]
+    if node.has(2) and node.numbers(2):
+        for axis, scale in zip(axes, node.numbers(2), strict=True):
+            scales[axis] = scale
+    attributes["sizes"], attributes["scales"] = sizes, tuple(scales)
+    if attributes["coordinate_transformation_mode"] == "tf_crop_and_resize":
+        given = node.numbers(1)
+        roi = [0.0] * rank + [1.0] * rank
+        for position, axis in enumerate(axes):
+            roi[axis], roi[axis + rank] = given[position], given[position + len(axes)]
+        attributes["roi"] = tuple(roi)
+
+
+def _reduce(node: Node, attributes: Attributes) -> None:
+    rank = len(node.shape(0))
+    axes = node.integers(1) if node.has(1) else ()
+    if not axes and not attributes.get("noop_with_empty_axes", 0):
+        axes = tuple(range(rank))
+    attributes["axes"] = _sorted_axes(axes, rank)
+
+
+def _position_of_extreme(node: Node, attributes: Attributes) -> None:
+    attributes["axes"] = (positive_axis(node.integer("axis"), len(node.shape(0))),)
+    del attributes["axis"]
+
+
+def _cumulative_sum(node: Node, attributes: Attributes) -> None:
+    attributes["axis"] = positive_axis(node.integers(1)[0], len(node.shape(0)))
+
+
+def _triangle(node: Node, attributes: Attributes) -> None:
+    attributes["k"] = node.integers(1)[0] if node.has(1) else 0
+
+
+def _einsum(node: Node, attributes: Attributes) -> None:
+    attributes["equation"] = explicit_equation(node.text("equation"))
+
+
+def _dropout(node: Node, attributes: Attributes) -> None:
+    raise ValueError("it is in training mode")
+
+
+RULES: Mapping[str, Callable[[Node, Attributes], None]] = {
+    **dict.fromkeys(REDUCTIONS, _reduce),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _position_of_extreme),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
+    **dict.fromkeys(
+        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _one_axis
+    ),
+    **dict.fromkeys(("Reshape", "Expand"), _reshape),
+    "BatchNormalization": _batch_norm,
+    "Clip": _clip,
+    "Conv": _convolution,
+    "ConvInteger": _convolution,
+    "ConvTranspose": _transposed_convolution,
+    "CumSum": _cumulative_sum,
+    "Dropout": _dropout,
+    "Einsum": _einsum,
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Pad": _pad,
+    "Resize": _resize,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Trilu": _triangle,
+    "Unsqueeze": _unsqueeze,
+}
+
+
+def positive_axis(axis: int, rank: int) -> int:
+    """Return an axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} of a tensor of {rank} axes")
+    return axis % rank
+
+
+def _sorted_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return tuple(sorted(positive_axis(axis, rank) for axis in axes))
+
+
+def explicit_equation(equation: str) -> str:
+    """Return an equation without blanks and with ``->``.
+
+    Without one, the result has the letters that occur once, in alphabetical order.
+    """
+    equation = "".join(equation.split())
+    if "->" in equation:
+        return equation
+    letters = equation.replace(",", "")
+    once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+    return f"{equation}->{''.join(once)}"
+
+
+def window_attributes(node: Node, kernel: Extents) -> dict[str, Attribute]:
+    """Return ``kernel_shape``, ``strides``, ``dilations`` and ``pads`` of a sliding window.
+
+    Parameters
+    ----------
+    kernel
+        Lengths of the window along the spatial axes, where the node does not say.
+    """
+    rank = len(node.shape(0)) - 2
+    kernel = node.listed("kernel_shape", kernel)
+    strides = node.listed("strides", (1,) * rank)
+    dilations = node.listed("dilations", (1,) * rank)
+    return {
+        "kernel_shape": kernel,
+        "strides": strides,
+        "dilations": dilations,
+        "pads": _window_pads(node, kernel, strides, dilations),
+    }
+
+
+def _window_pads(node: Node, kernel: Extents, strides: Extents, dilations: Extents) -> Extents:
+    mode = node.text("auto_pad")
+    rank = len(kernel)
+    if mode == "NOTSET":
+        return node.listed("pads", (0,) * (2 * rank))
+    if mode == "VALID":
+        return (0,) * (2 * rank)
+    # SAME: as many outputs as strides begin in the input.
+    totals = [
+        max(0, (-(-length // stride) - 1) * stride + (size - 1) * dilation + 1 - length)
+        for length, size, stride, dilation in zip(
+            node.shape(0)[2:], kernel, strides, dilations, strict=True
+        )
+    ]
+    return _split(totals, more_at_end=mode == "SAME_UPPER")
+
+
+def transposed_pads(node: Node, padding: Extents) -> Extents:
+    """Return the pads of a ConvTranspose, ``output_shape`` and ``auto_pad`` resolved.
+
+    Parameters
+    ----------
+    padding
+        Its ``output_padding``.
+    """
+    mode = node.text("auto_pad")
+    lengths = node.shape(0)[2:]
+    none = (0,) * len(lengths)
+    strides = node.listed("strides", (1,) * len(lengths))
+    sizes = node.listed("output_shape", ())[-len(lengths) :]
+    if not sizes and mode == "NOTSET":
+        return node.listed("pads", none + none)
+    if not sizes and mode == "VALID":
+        return none + none
+    if not sizes:
+        sizes = tuple(length * stride for length, stride in zip(lengths, strides, strict=True))
+    kernel = node.listed("kernel_shape", node.shape(1)[2:])
+    dilations = node.listed("dilations", (1,) * len(lengths))
+    totals = [
+        max(0, stride * (length - 1) + extra + (k - 1) * dilation + 1 - size)
+        for stride, length, extra, k, dilation, size in zip(
+            strides, lengths, padding, kernel, dilations, sizes, strict=True
+        )
+    ]
+    return _split(totals, more_at_end=mode == "SAME_UPPER")
+
+
+def _split(totals: Sequence[int], more_at_end: bool) -> Extents:
+    """Return all beginnings, then all ends; an odd element goes to one side."""
+    less = [total // 2 for total in totals]
+    more = [total - total // 2 for total in totals]
+    return (*less, *more) if more_at_end else (*more, *less)

@@ -7,8 +7,8 @@ from math import prod
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import cover, whole
 from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.moves import covering_box
 from spmilp.frontend.operators.registry import core_operator, family_of
-from spmilp.frontend.operators.reshape import covering_box
 from spmilp.units import Box
 
 

@@ -1,10 +1,13 @@
-"""The network as operators and tensors, before they are fused into groups."""
+"""The network before it is fused into groups; every output is a tensor that an operator writes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.moves import Reshape
+from spmilp.frontend.operators.registry import family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,3 +71,104 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
         seen.add(chosen)
         result.append(chosen)
     return tuple(result)
+
+
+def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetwork:
+    """Return the network with outputs that no view, input or constant stands for.
+
+    An output that is another operator's result reshaped gives its name to that result, whose bytes
+    are the same; the output then has the result's shape. All other outputs that are views, inputs,
+    constants or an earlier output are copied by an operator ``Identity``.
+
+    Parameters
+    ----------
+    names
+        Of the outputs in the model.
+    """
+    for position, name in enumerate(names):
+        current = network.outputs[position]
+        producer = network.producers().get(current)
+        if producer is None or current in network.outputs[:position]:
+            network = _copied(network, position, name)
+        elif is_view(producer):
+            base = _reshaped_result(network, producer)
+            network = (
+                _copied(network, position, name)
+                if base is None
+                else _renamed_result(network, base, current)
+            )
+    return network
+
+
+def is_view(operator: Operator) -> bool:
+    """Return whether an operator moves no bytes."""
+    return family_of(operator.kind).fusion is Fusion.VIEW
+
+
+def _reshaped_result(network: UnfusedNetwork, view: Operator) -> str | None:
+    """Return the tensor of which ``view`` shows all bytes in order, if it can be an output."""
+    producers = network.producers()
+    while view.kind in Reshape.kinds:
+        source = view.inputs[0]
+        producer = producers.get(source)
+        if producer is None or source in network.outputs:
+            return None
+        if not is_view(producer):
+            return source
+        view = producer
+    return None
+
+
+def _renamed_result(network: UnfusedNetwork, base: str, name: str) -> UnfusedNetwork:
+    """Give ``base`` the name of an output; the view of that name gets another."""
+    return _renamed(network, {base: name, name: _free_name(network, f"{name}/view")})
+
+
+def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork:
+    """Let an ``Identity`` write an output, from a tensor that gets another name.
+
+    An input of the network, or an earlier output, keeps its name; the copy then gets another if
+    that one is the output's.
+    """
+    source = network.outputs[position]
+    if source == name and source not in (*network.inputs, *network.outputs[:position]):
+        source, target = _free_name(network, f"{name}/view"), name
+        network = _renamed(network, {name: source})
+    else:
+        target = name if name not in network.tensors else _free_name(network, f"{name}/copy")
+    outputs = [*network.outputs]
+    outputs[position] = target
+    network = replace(network, outputs=tuple(outputs))
+    label = unique_names([*(operator.name for operator in network.operators), target])[-1]
+    copy = Operator(name=label, kind="Identity", inputs=(source,), output=target)
+    tensor = network.tensors[source]
+    written = Tensor(name=target, shape=tensor.shape, dtype=tensor.dtype)
+    return replace(
+        network,
+        operators=(*network.operators, copy),
+        tensors={**network.tensors, target: written},
+    )
+
+
+def _renamed(network: UnfusedNetwork, names: Mapping[str, str]) -> UnfusedNetwork:
+    """Return the network with tensors renamed wherever operators read or write them."""
+    operators = tuple(
+        replace(
+            operator,
+            inputs=tuple(names.get(name, name) for name in operator.inputs),
+            output=names.get(operator.output, operator.output),
+        )
+        for operator in network.operators
+    )
+    tensors = {
+        names.get(name, name): replace(tensor, name=names.get(name, name))
+        for name, tensor in network.tensors.items()
+    }
+    return replace(network, operators=operators, tensors=tensors)
+
+
+def _free_name(network: UnfusedNetwork, name: str) -> str:
+    """Return a name that no tensor has."""
+    while name in network.tensors:
+        name += "_"
+    return name

@@ -7,8 +7,8 @@ from functools import lru_cache
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.moves import keeps_boxes, without_ones
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.operators.reshape import keeps_boxes, without_ones
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
 from spmilp.lowering.tiling import Interval
 from spmilp.units import Box, Bytes

@@ -19,7 +19,7 @@ from math import prod
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.attributes import integer, integers
+from spmilp.frontend.operators.family import integer, integers
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling

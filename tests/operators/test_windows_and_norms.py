@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.claims import boxes_equal_the_whole, every_face_of_what_is_read_matters, work_adds_up
 from operators.drawing import Draw, some_shape, values, whole_numbers
 from operators.onnx_case import Case
-from spmilp.frontend.operators.reduce import EACH
+from spmilp.frontend.operators.reductions import EACH
 
 
 @st.composite

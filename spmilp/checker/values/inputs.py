@@ -12,8 +12,8 @@ from spmilp.checker.values.state import State, raw
 from spmilp.errors import FileError
 from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Operator, Tensor
-from spmilp.frontend.operators.attributes import integer
 from spmilp.frontend.operators.boxes import slices
+from spmilp.frontend.operators.family import integer
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Buffer, Problem
 

@@ -1,20 +1,22 @@
 """The passes of the clean-up in their order, the smallest ones among them.
 
-Models of old operator sets are brought to one in which today's operators mean what they say, and
-dynamic dimensions of the inputs become numbers.
+Models of old operator sets are brought to one in which today's operators mean what they say,
+dynamic dimensions of the inputs become numbers, operators that ONNX itself defines by others are
+replaced by those, and transpositions around chains of element-wise operators cancel.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import onnx
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
+from onnx import inliner
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
-from spmilp.frontend.cleanup.batch_norm import fold_batch_norms
 from spmilp.frontend.cleanup.constants import (
+    fold_batch_norms,
     fold_constants,
     fold_shapes,
     is_shape_only,
@@ -22,22 +24,188 @@ from spmilp.frontend.cleanup.constants import (
     mark_missing_values,
     mark_shape_only,
 )
-from spmilp.frontend.cleanup.functions import expand_functions
-from spmilp.frontend.cleanup.layouts import cancel_transpositions
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
+    ORIGIN,
     first_line,
+    inherit_origin,
     mark_origins,
     noting_what_is_malformed,
     quiet_libraries,
     set_reason,
 )
-from spmilp.frontend.cleanup.qlinear import expand_qlinear
-from spmilp.frontend.cleanup.quantisation import expand_run_time_scales, widen_four_bits
+from spmilp.frontend.cleanup.quantisation import (
+    expand_qlinear,
+    expand_run_time_scales,
+    type_requantised_integers,
+    widen_four_bits,
+)
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
-from spmilp.frontend.cleanup.requantised import type_requantised_integers
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.machine.fields import LARGEST
+
+LARGE = 1024
+"""Bytes from which a constant is large."""
+
+
+@contextmanager
+def parked_constants(model: ir.Model) -> Iterator[Callable[[ir.Model], ir.Model]]:
+    """Make the large constants inputs, and give a function that makes them constants again.
+
+    The function takes the new model. The old one is left with its constants as inputs.
+    """
+    graph = model.graph
+    parked = {}
+    for value in list(graph.initializers.values()):
+        tensor = value.const_value
+        if value.name and tensor is not None and tensor.nbytes > LARGE:
+            parked[value.name] = tensor
+            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
+            del graph.initializers[value.name]
+            value.const_value = None
+            graph.inputs.append(value)
+
+    def restore(new: ir.Model) -> ir.Model:
+        for value in list(new.graph.inputs):
+            if value.name in parked:
+                new.graph.inputs.remove(value)
+                value.const_value = parked[value.name]
+                new.graph.register_initializer(value)
+        return new
+
+    yield restore
+
+
+NEW_GROUP_NORM = 21
+"""Before this operator set GroupNormalization had one scale per group, not one per channel."""
+
+
+def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
+    """Return the model with ONNX's own function bodies in place of operators not in ``known``.
+
+    Shapes must have been inferred: some bodies depend on them.
+    """
+    version = model.graph.opset_imports.get("", 0)
+    foreign = {node.op_type for node in model.graph if node.domain == ""}.difference(known)
+    if version < NEW_GROUP_NORM:
+        foreign |= {n.op_type for n in model.graph if n.op_type == "GroupNormalization"}
+    wanted = sorted(kind for kind in foreign if onnx.defs.has(kind, version))
+    if not wanted:
+        return model
+    # A body refers to attributes by name; ONNX's inliner does not know their defaults.
+    passes.AddDefaultAttributesPass()(model)
+    expanded = {value.name: node for node in model.graph for value in node.outputs}
+    with parked_constants(model) as restore:
+        proto = inliner.inline_selected_functions(
+            ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
+        )
+        new = restore(ir.from_proto(proto))
+    _note_origins_of_bodies(new, expanded)
+    return new
+
+
+def _note_origins_of_bodies(model: ir.Model, expanded: Mapping[str | None, ir.Node]) -> None:
+    """Let the nodes of a body, which end with an output of the operator, stand for it."""
+    body: list[ir.Node] = []
+    for node in model.graph:
+        if ORIGIN in node.metadata_props:
+            continue
+        body.append(node)
+        operator = next((expanded[v.name] for v in node.outputs if v.name in expanded), None)
+        if operator is not None:
+            inherit_origin(body, operator)
+            body = []
+
+
+ELEMENTWISE = frozenset(
+    {
+        *("Abs", "Ceil", "Clip", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish"),
+        *("LeakyRelu", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid"),
+        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "Cast"),
+        *("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"),
+        *("QuantizeLinear", "DequantizeLinear"),
+    }
+)
+
+
+def cancel_transpositions(model: ir.Model) -> bool:
+    """Remove pairs of transpositions that undo each other; whether there was any.
+
+    Between them are element-wise operators only, each with one operand beside constants of one
+    element, and each with one reader.
+    """
+    found = False
+    for last in list(model.graph):
+        chain = _chain_before(last)
+        if chain is None:
+            continue
+        first, between = chain
+        source, result = first.inputs[0], between[-1].outputs[0]
+        between[0].replace_input_with(_position_of_data(between[0], first.outputs[0]), source)
+        for node in between:
+            node.outputs[0].shape = None
+        ir.convenience.replace_all_uses_with(last.outputs[0], result)
+        model.graph.remove(last, safe=True)
+        if not first.outputs[0].uses():
+            model.graph.remove(first, safe=True)
+        found = True
+    return found
+
+
+def _chain_before(last: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
+    """Return the transposition that ``last`` undoes, and the operators between the two."""
+    if not _is(last, {"Transpose"}) or last.outputs[0].is_graph_output():
+        return None
+    between: list[ir.Node] = []
+    for node in _upwards(last):
+        if _is(node, {"Transpose"}):
+            undone = _composed(_permutation(node), _permutation(last))
+            return (node, between[::-1]) if between and undone else None
+        between.append(node)
+    return None
+
+
+def _upwards(last: ir.Node) -> Iterator[ir.Node]:
+    """Yield what computes the data of a node, through element-wise operators, up to another."""
+    data = last.inputs[0]
+    while data is not None and not data.is_graph_output():
+        node = data.producer()
+        if node is not None and _is(node, {"Transpose"}):
+            yield node
+            return
+        if node is None or not _is(node, ELEMENTWISE) or len(data.uses()) != 1:
+            return
+        operands = [value for value in node.inputs if value is not None and not _is_single(value)]
+        if len(operands) != 1 or len(node.outputs) != 1:
+            return
+        yield node
+        data = operands[0]
+
+
+def _is(node: ir.Node, kinds: set[str] | frozenset[str]) -> bool:
+    return node.domain == "" and node.op_type in kinds
+
+
+def _is_single(value: ir.Value) -> bool:
+    """Return whether a value is a constant of one element, of which the shape adds no axes."""
+    return value.const_value is not None and value.const_value.size == 1
+
+
+def _position_of_data(node: ir.Node, data: ir.Value) -> int:
+    return next(position for position, value in enumerate(node.inputs) if value is data)
+
+
+def _permutation(node: ir.Node) -> tuple[int, ...]:
+    """Return the axes of a transposition; none where the node leaves them out."""
+    given = node.attributes.get("perm")
+    return tuple(given.as_ints()) if given is not None else ()
+
+
+def _composed(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Return whether one transposition undoes another."""
+    if not first or not second:
+        return first == second
+    return [first[axis] for axis in second] == list(range(len(first)))
 
 
 def clean_up(

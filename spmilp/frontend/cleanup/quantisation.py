@@ -1,22 +1,222 @@
-"""Quantisation by scales that are computed at run time, by blocks, and in four bits.
+"""Quantised networks of all forms become DequantizeLinear, plain operators, QuantizeLinear.
 
-Scales that are not constant become arithmetic on reals. Constants of four bits become bytes with
-the same values; a constant with one scale per block becomes the reals that it stands for.
+**Integers written as floats**, as Deeploy has them, get integer types. Their RequantShift scales
+and shifts integers, ``clip(floor((x * mul + add + div / 2) / div))``, as Deeploy's kernels do
+(``TargetLibraries/Generic/src/RequantShift_s8.c``, with rounding). All other tensors are integers,
+too: sums and products are int32, constants take the least type that holds them. Of a network input
+the file says no more than float; it is taken to be uint8, as the images and spectra are on which
+such networks are trained, unless the file declares another type.
+
+**Scales that are computed at run time** become arithmetic on reals. Constants of four bits become
+bytes with the same values; a constant with one scale per block becomes the reals it stands for.
+
+**onnxruntime's quantised operators** are QLinearConv and QLinearMatMul of ONNX, and those of the
+domain ``com.microsoft`` (operator specification: onnxruntime, ``docs/ContribOperators.md``).
+QLinearAdd, QLinearMul and QLinearAveragePool round the sum of the scaled result and the zero point,
+where QuantizeLinear rounds before it adds the zero point. Their QuantizeLinear is marked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from spmilp.frontend.cleanup.constants import is_shape_only
 from spmilp.frontend.cleanup.nodes import (
+    OWN_DOMAIN,
     Builder,
     name_of,
     noting_what_is_malformed,
     replace_node,
     set_reason,
 )
+
+SHIFT = "RequantShift"
+
+KEEPS_INTEGERS = frozenset(
+    {
+        *("Concat", "Constant", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Pad"),
+        *("Relu", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+    }
+)
+"""Operators that compute with integers what they compute with floats."""
+
+SUMS = frozenset({"Add", "Mul", "Sub"})
+
+TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
+"""For constants and results, the least first."""
+
+
+class _NoMeaningError(Exception):
+    """A node cannot be computed with integers; the message is the reason."""
+
+
+def type_requantised_integers(model: ir.Model) -> bool:
+    """Give every tensor of a network with RequantShift its integer type; say whether it is one.
+
+    Shapes and types of what nodes give have to be inferred anew then.
+    """
+    graph = model.graph
+    if not any(node.op_type == SHIFT and node.domain != OWN_DOMAIN for node in graph):
+        return False
+    _teach_shape_inference()
+    graph.opset_imports[OWN_DOMAIN] = 1
+    for value in graph.inputs:
+        if value.dtype is ir.DataType.FLOAT:
+            kind = ir.DataType.INT8 if is_shape_only(value) else ir.DataType.UINT8
+            value.type = ir.TensorType(kind)
+    for node in list(graph):
+        for value in node.outputs:
+            value.type, value.shape = None, None
+        with noting_what_is_malformed(node):
+            try:
+                _rewrite(graph, node)
+            except _NoMeaningError as error:
+                set_reason(node, str(error))
+    return True
+
+
+def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
+    build = _Integers(graph, name_of(node))
+    if node.op_type == "Conv":
+        result = _convolution(build, node)
+    elif node.op_type in ("Gemm", "MatMul"):
+        result = _product(build, node)
+    elif node.op_type in SUMS:
+        operands = [build.narrow(value) for value in node.inputs]
+        result = build.main(node.op_type, operands, OWN_DOMAIN)
+    elif node.op_type == SHIFT:
+        result = _shift(build, node)
+    elif node.op_type in KEEPS_INTEGERS:
+        return
+    else:
+        raise _NoMeaningError(
+            f"a network with {SHIFT} holds integers, on which {node.op_type} has no exact meaning; "
+            "cut it off, or export the network in QDQ form"
+        )
+    replace_node(graph, node, build.tape.nodes, [result])
+
+
+def _convolution(build: "_Integers", node: ir.Node) -> ir.Value:
+    attributes = {key: attribute.value for key, attribute in node.attributes.items()}
+    weight = build.narrow(node.inputs[1])
+    total = build.main("ConvInteger", [node.inputs[0], weight], **attributes)
+    if len(node.inputs) < 3:
+        return total
+    bias = _integers(node.inputs[2])
+    axes = (1,) * (len(weight.shape or ()) - 2)
+    bias = bias.reshape(-1, *axes).astype(np.int32)
+    return build.op("Add", [total, build.constant(bias)])
+
+
+def _product(build: "_Integers", node: ir.Node) -> ir.Value:
+    given = node.attributes
+    if given.get_float("alpha", 1.0) != 1 or given.get_float("beta", 1.0) != 1:
+        raise _NoMeaningError("alpha and beta of integers must be 1")
+    operands = [build.narrow(value) for value in node.inputs[:2]]
+    for position, name in enumerate(("transA", "transB")):
+        if given.get_int(name, 0):
+            operands[position] = build.op("Transpose", [operands[position]])
+    total = build.main("MatMulInteger", operands)
+    if len(node.inputs) < 3:
+        return total
+    return build.op("Add", [total, build.wide(node.inputs[2])])
+
+
+def _shift(build: "_Integers", node: ir.Node) -> ir.Value:
+    given = {key: int(np.asarray(_number(value)).item()) for key, value in node.attributes.items()}
+    levels, signed = given.get("n_levels_out", given.get("n_levels")), given.get("signed")
+    if levels is None or signed is None or given.get("div", 0) < 1:
+        raise _NoMeaningError("its attributes div, n_levels_out and signed are not all there")
+    low = -levels // 2 if signed else 0
+    attributes = {"div": given["div"], "low": low, "high": low + levels - 1}
+    factors = [build.wide(value) for value in node.inputs[1:]]
+    return build.main(SHIFT, [node.inputs[0], *factors], OWN_DOMAIN, **attributes)
+
+
+class _Integers(Builder):
+    """Builds what stands for one node; constants have the types of integers."""
+
+    def narrow(self, value: ir.Value | None) -> ir.Value:
+        """Return an operand of any type: a constant in the least that holds it."""
+        if value is None:
+            raise _NoMeaningError("an operand is left out")
+        if value.const_value is None:
+            return value
+        values = _integers(value)
+        return self.constant(values.astype(_least_type(values.min(), values.max())))
+
+    def wide(self, value: ir.Value | None) -> ir.Value:
+        """Return a constant operand in int32."""
+        return self.constant(_integers(value).astype(np.int32))
+
+
+def _integers(value: ir.Value | None) -> NDArray[Any]:
+    """Return the values of a constant.
+
+    Raises
+    ------
+    _NoMeaningError
+        If they are not all integers, or need more than 32 bits.
+    """
+    if value is None or value.const_value is None:
+        raise _NoMeaningError("an operand that must be constant is not")
+    values = value.const_value.numpy()
+    if not np.array_equal(values, np.rint(values)) or np.abs(values).max(initial=0) >= 1 << 31:
+        raise _NoMeaningError(f"constant {value.name} does not hold integers of 32 bits")
+    return values
+
+
+def _least_type(low: float, high: float) -> type[np.integer[Any]]:
+    """Return the least type that holds numbers from ``low`` to ``high``."""
+    for dtype in TYPES:
+        limits = np.iinfo(dtype)
+        if limits.min <= low and high <= limits.max:
+            return dtype
+    raise _NoMeaningError(f"integers from {low} to {high} need more than 32 bits")
+
+
+def _number(attribute: ir.Attr) -> Any:
+    is_tensor = attribute.type is ir.AttributeType.TENSOR
+    return attribute.as_tensor().numpy() if is_tensor else attribute.value
+
+
+def _teach_shape_inference() -> None:
+    """Let ONNX infer the shapes and types of RequantShift, and of sums in a wider type."""
+    types = [f"tensor({np.dtype(dtype).name})" for dtype in TYPES]
+    for kind in (SHIFT, *sorted(SUMS)):
+        if onnx.defs.has(kind, 1, OWN_DOMAIN):
+            return
+        names = ("x", "mul", "add") if kind == SHIFT else ("a", "b")
+        schema = onnx.defs.OpSchema(
+            kind,
+            OWN_DOMAIN,
+            1,
+            inputs=[onnx.defs.OpSchema.FormalParameter(name, f"T{name}") for name in names],
+            outputs=[onnx.defs.OpSchema.FormalParameter("y", "T")],
+            type_constraints=[*((f"T{name}", types, "") for name in names), ("T", types, "")],
+        )
+        schema.set_type_and_shape_inference_function(_infer)
+        onnx.defs.register_schema(schema)
+
+
+def _infer(context: onnx.shape_inference.InferenceContext) -> None:
+    """Set the shape to which the inputs broadcast, and int32 or the type of a RequantShift."""
+    given = [context.get_input_type(position) for position in range(context.get_num_inputs())]
+    if not all(one is not None and one.tensor_type.HasField("shape") for one in given):
+        return
+    shapes = [tuple(dim.dim_value for dim in one.tensor_type.shape.dim) for one in given]
+    low, high = (context.get_attribute(name) for name in ("low", "high"))
+    dtype = np.int32 if low is None or high is None else _least_type(low.i, high.i)
+    result = onnx.helper.make_tensor_type_proto(
+        onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), np.broadcast_shapes(*shapes)
+    )
+    context.set_output_type(0, result)
+
 
 WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
 
@@ -163,3 +363,146 @@ def _required(node: ir.Node, position: int) -> ir.Value:
     if value is None:
         raise ValueError(f"input {position} of {name_of(node)} is left out")
     return value
+
+
+MICROSOFT = "com.microsoft"
+
+ROUNDS_WITH_ZERO = "spmilp.rounds_with_zero"
+"""Mark of a QuantizeLinear that adds the zero point before it rounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """Where a quantised operator has what.
+
+    Parameters
+    ----------
+    plain
+        The operator on reals.
+    operands
+        Positions of the integers; scale and zero point follow each.
+    output
+        Position of the output's scale, which its zero point follows.
+    bias
+        Position of an int32 bias in steps of the product of both scales.
+    axis
+        Of the second operand, along which it may have one scale per position.
+    """
+
+    plain: str
+    operands: tuple[int, ...] = (0,)
+    output: int = 3
+    bias: int | None = None
+    axis: int = 0
+    rounds_with_zero: bool = False
+
+
+_FORMS: Mapping[tuple[str, str], _Form] = {
+    ("", "QLinearConv"): _Form(plain="Conv", operands=(0, 3), output=6, bias=8),
+    ("", "QLinearMatMul"): _Form(plain="MatMul", operands=(0, 3), output=6, axis=-1),
+    (MICROSOFT, "QGemm"): _Form(plain="Gemm", operands=(0, 3), output=7, bias=6, axis=1),
+    (MICROSOFT, "QLinearAdd"): _Form(plain="Add", operands=(0, 3), output=6, rounds_with_zero=True),
+    (MICROSOFT, "QLinearMul"): _Form(plain="Mul", operands=(0, 3), output=6, rounds_with_zero=True),
+    (MICROSOFT, "QLinearAveragePool"): _Form(plain="AveragePool", rounds_with_zero=True),
+    (MICROSOFT, "QLinearConcat"): _Form(plain="Concat", output=0),
+    (MICROSOFT, "QLinearGlobalAveragePool"): _Form(plain="GlobalAveragePool"),
+    (MICROSOFT, "QLinearLeakyRelu"): _Form(plain="LeakyRelu"),
+    (MICROSOFT, "QLinearSigmoid"): _Form(plain="Sigmoid"),
+    (MICROSOFT, "QLinearSoftmax"): _Form(plain="Softmax"),
+}
+"""By domain and operator type. QLinearConcat has any number of operands, from input 2 on."""
+
+_BORDER = ("DequantizeLinear", "QuantizeLinear")
+
+
+def expand_qlinear(model: ir.Model) -> bool:
+    """Replace every quantised operator, and say whether there were any.
+
+    Where one cannot be replaced, the reason is noted.
+    """
+    found = False
+    for node in list(model.graph):
+        form = _FORMS.get((node.domain, node.op_type))
+        if node.domain == MICROSOFT and node.op_type in _BORDER:
+            # The same operators, for types that older operator sets of ONNX lack.
+            node.domain, found = "", True
+        elif form is not None:
+            found = True
+            with noting_what_is_malformed(node):
+                reason = _reason_against(node, form)
+                if reason is None:
+                    _expand(model.graph, node, form)
+                else:
+                    set_reason(node, reason)
+    return found
+
+
+def _operands(node: ir.Node, form: _Form) -> tuple[int, ...]:
+    return tuple(range(2, len(node.inputs), 3)) if form.plain == "Concat" else form.operands
+
+
+def _reason_against(node: ir.Node, form: _Form) -> str | None:
+    positions = [position + 1 for position in _operands(node, form)]
+    scales = [_input(node, position) for position in positions]
+    scales += [value for value in [_input(node, form.output)] if value is not None]
+    if any(value is None or value.const_value is None for value in scales):
+        return "its scales are not constants; quantise the model statically"
+    if node.attributes.get_int("channels_last", 0):
+        return "channels in the last axis are not supported; quantise the model in ONNX's order"
+    if form.plain == "Softmax" and node.attributes.get_int("opset", 13) < 13:
+        return "Softmax of operator sets before 13 is not supported; convert the model to 13"
+    if form.plain == "Softmax" and _values(_input(node, form.output)) > 1:
+        return "its result has a scale greater than 1, so that all of it would be zero"
+    return None
+
+
+def _input(node: ir.Node, position: int) -> ir.Value | None:
+    return node.inputs[position] if position < len(node.inputs) else None
+
+
+def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
+    build = Builder(graph, name_of(node))
+    attributes = {
+        key: attribute.value
+        for key, attribute in node.attributes.items()
+        if key not in ("channels_last", "opset")
+    }
+    # The bias counts steps of alpha times the scales, so that alpha belongs to the first of them.
+    alpha = float(attributes.pop("alpha", 1.0)) if form.plain == "Gemm" else 1.0
+    axis = 0 if attributes.get("transB", 0) else form.axis
+    reals, steps = [], np.ones((), dtype=np.float32)
+    for number, position in enumerate(_operands(node, form)):
+        data, scale, zero = (_input(node, position + offset) for offset in range(3))
+        values = _values(scale) * np.float32(alpha if number == 0 else 1)
+        steps = np.multiply(steps, values.reshape(() if values.size == 1 else -1))
+        if number == 0 and alpha != 1:
+            scale = build.constant(values)
+        along = axis if number == 1 else 1
+        reals.append(build.op("DequantizeLinear", [data, scale, zero], axis=along))
+    bias = None if form.bias is None else _input(node, form.bias)
+    if bias is not None:
+        reals.append(build.op("DequantizeLinear", [bias, build.constant(steps)], axis=-1))
+    result = build.main(form.plain, reals, **attributes)
+    if _input(node, form.output) is not None:
+        result = _through_quantisation(build, node, form, result)
+    replace_node(graph, node, build.tape.nodes, [result])
+
+
+def _through_quantisation(build: Builder, node: ir.Node, form: _Form, result: ir.Value) -> ir.Value:
+    scale, zero = _input(node, form.output), _input(node, form.output + 1)
+    if form.plain == "Softmax":
+        # Its kernel multiplies by a whole number of steps: onnxruntime, qlinear_softmax.cc.
+        step = np.float32(1) / np.floor(np.float32(1) / _values(scale))
+        scale = build.constant(step.astype(np.float32))
+    result = build.op("QuantizeLinear", [result, scale, zero])
+    last = result.producer()
+    if form.rounds_with_zero and last is not None:
+        last.metadata_props[ROUNDS_WITH_ZERO] = "1"
+    return result
+
+
+def _values(scale: ir.Value | None) -> NDArray[np.float32]:
+    """Return the values of a constant scale."""
+    if scale is None or scale.const_value is None:
+        raise ValueError("the scales of an integer operator are not constants")
+    return scale.const_value.numpy().astype(np.float32)

@@ -18,15 +18,19 @@ broadcasts like any input. Identity is a copy (a network output that no operator
 from collections.abc import Mapping
 
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.operators.base import (
+from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
+from spmilp.frontend.operators.family import (
     DIVISION,
     ERROR_FUNCTION,
     EXPONENTIAL,
+    Fusion,
+    Inputs,
+    Part,
+    Reads,
+    Tensors,
     VectorOperator,
     required,
 )
-from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
-from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 _SIGMOID = EXPONENTIAL + 1 + DIVISION

@@ -1,14 +1,24 @@
 """Knowledge of an operator: shapes, regions, work. One family per kind of operator.
 
 Lowering, costs and value replay all ask the families; none of them knows an operator by name.
+
+Costs in element operations of the vector lanes, per element, used by every family: an addition,
+multiplication, comparison, copy or conversion 1; a division, square root, exponential, logarithm,
+sine or cosine 4; an error function 8. A quantised operator without MACs works on reals: each
+integer read costs 2 more (subtract, multiply), and each integer written costs 3 more (multiply,
+round, clamp) in every quantised operator.
 """
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol, TypeAlias
 
-from spmilp.frontend.graph import Operator, Tensor
+import numpy as np
+
+from spmilp.frontend.graph import Attribute, Operator, Tensor
+from spmilp.frontend.operators.boxes import volume
 from spmilp.units import Box, Extents
 
 Tensors: TypeAlias = Mapping[str, Tensor]
@@ -98,3 +108,196 @@ class Family(Protocol):
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the work to compute ``box`` of the output, or a part of its reduction."""
         ...
+
+
+def integer(operator: Operator, name: str) -> int:
+    """Return an attribute that is one integer."""
+    value = _value(operator, name)
+    if not isinstance(value, int):
+        raise _wrong(operator, name, value, "an integer")
+    return value
+
+
+def number(operator: Operator, name: str) -> float:
+    """Return an attribute that is one number."""
+    value = _value(operator, name)
+    if not isinstance(value, int | float):
+        raise _wrong(operator, name, value, "a number")
+    return float(value)
+
+
+def text(operator: Operator, name: str) -> str:
+    """Return an attribute that is a text."""
+    value = _value(operator, name)
+    if not isinstance(value, str):
+        raise _wrong(operator, name, value, "a text")
+    return value
+
+
+def integers(operator: Operator, name: str, count: int | None = None) -> tuple[int, ...]:
+    """Return an attribute that is a tuple of integers, ``count`` of them where given."""
+    values = _tuple(operator, name, count)
+    found = tuple(value for value in values if isinstance(value, int))
+    if len(found) < len(values):
+        raise _wrong(operator, name, values, "integers")
+    return found
+
+
+def integers_at(operator: Operator, name: str, positions: Sequence[int]) -> tuple[int, ...]:
+    """Return some values of an attribute that is a tuple of integers; no others are looked at."""
+    values = _tuple(operator, name, None)
+    chosen = tuple(values[position] for position in positions)
+    found = tuple(value for value in chosen if isinstance(value, int))
+    if len(found) < len(chosen):
+        raise _wrong(operator, name, chosen, "integers")
+    return found
+
+
+def numbers(operator: Operator, name: str, count: int | None = None) -> tuple[float, ...]:
+    """Return an attribute that is a tuple of numbers, ``count`` of them where given."""
+    return tuple(float(value) for value in _tuple(operator, name, count))
+
+
+def has(operator: Operator, name: str) -> bool:
+    """Return whether an attribute is present."""
+    return name in operator.attributes
+
+
+def axis_of(operator: Operator, rank: int, name: str = "axis") -> int:
+    """Return an attribute that is an axis of a tensor of ``rank`` axes."""
+    axis = integer(operator, name)
+    if not 0 <= axis < rank:
+        raise ValueError(f"{name} is {axis}, expected 0 to {rank - 1}")
+    return axis
+
+
+def _value(operator: Operator, name: str) -> Attribute:
+    if name not in operator.attributes:
+        raise ValueError(f"attribute {name} of {operator.kind} is missing")
+    return operator.attributes[name]
+
+
+def _tuple(operator: Operator, name: str, count: int | None) -> tuple[int, ...] | tuple[float, ...]:
+    value = _value(operator, name)
+    if not isinstance(value, tuple):
+        raise _wrong(operator, name, value, "a tuple")
+    if count is not None and len(value) != count:
+        raise _wrong(operator, name, value, f"{count} values")
+    return value
+
+
+def _wrong(operator: Operator, name: str, value: Attribute, expected: str) -> ValueError:
+    return ValueError(f"attribute {name} of {operator.kind} is {value!r}, expected {expected}")
+
+
+DIVISION = 4
+EXPONENTIAL = 4
+ERROR_FUNCTION = 8
+DEQUANTISE = 2
+REQUANTISE = 3
+
+
+class Base:
+    """Defaults of a family: every axis may be tiled and there is no reduction to split."""
+
+    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
+        """For each axis of the output, whether tiles may split it: all."""
+        return (True,) * len(tensors[operator.output].shape)
+
+    def reduction(self, operator: Operator, tensors: Tensors) -> int:
+        """Length of the reduction that tasks may split: none."""
+        return 1
+
+
+class VectorOperator(Base, ABC):
+    """A family without products: all of its work is of the vector lanes."""
+
+    @abstractmethod
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+        """For each input, the least box that holds what ``box`` of the output needs."""
+
+    @abstractmethod
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations for ``box``, without what quantisation adds."""
+
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
+        """Return the element operations, and those that quantisation adds."""
+        reads = self.reads(operator, tensors, box)
+        count = self.count(operator, tensors, box, reads)
+        if operator.quantisation is not None:
+            scales = zip(reads, operator.quantisation.inputs, strict=False)
+            count += DEQUANTISE * elements(read for read, scale in scales if scale is not None)
+            count += requantisation(operator, box)
+        return Work(vector=count, dtype=work_dtype(operator, tensors))
+
+
+class AlongAxis(VectorOperator):
+    """Every output element depends on the whole of its line along ``axis``, which is not tiled.
+
+    Attribute ``axis``, not negative; along the other axes the output is as long as the first input.
+    """
+
+    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
+        """All axes but the one."""
+        own = integer(operator, "axis")
+        return tuple(axis != own for axis in range(len(output_shape_of(operator, tensors))))
+
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+        """Return the box with the whole of the axis."""
+        axis = integer(operator, "axis")
+        length = input_shape(operator, tensors, 0)[axis]
+        return ((*box[:axis], (0, length), *box[axis + 1 :]),)
+
+
+def required(operator: Operator, inputs: Inputs, position: int) -> Tensor:
+    """Return an input that must be there.
+
+    Raises
+    ------
+    ValueError
+        If it is left out.
+    """
+    tensor = inputs[position] if position < len(inputs) else None
+    if tensor is None:
+        raise ValueError(f"input {position} of {operator.kind} is left out")
+    return tensor
+
+
+def has_input(operator: Operator, position: int) -> bool:
+    """Return whether an optional input is there."""
+    return position < len(operator.inputs) and operator.inputs[position] != ""
+
+
+def input_shape(operator: Operator, tensors: Tensors, position: int) -> Extents:
+    """Return the shape of an input."""
+    return tensors[operator.inputs[position]].shape
+
+
+def output_shape_of(operator: Operator, tensors: Tensors) -> Extents:
+    """Return the shape of the output."""
+    return tensors[operator.output].shape
+
+
+def work_dtype(operator: Operator, tensors: Tensors) -> str:
+    """Return the data type in which a core works: ``float32``, ``float16`` or ``int8``.
+
+    Types of one byte count as ``int8``, all others but the 16-bit floats as ``float32``.
+    """
+    dtype = tensors[next(name for name in operator.inputs if name)].dtype
+    if dtype.itemsize == 1:
+        return "int8"
+    if dtype.itemsize == 2 and not np.issubdtype(dtype, np.integer):
+        return "float16"
+    return "float32"
+
+
+def requantisation(operator: Operator, box: Box) -> int:
+    """Return the element operations that turn the results of ``box`` into integers."""
+    if operator.quantisation is None or operator.quantisation.output is None:
+        return 0
+    return REQUANTISE * volume(box)
+
+
+def elements(reads: Iterable[Box | None]) -> int:
+    """Return how many elements are read."""
+    return sum(volume(read) for read in reads if read is not None)

@@ -2,22 +2,41 @@
 
 from collections.abc import Mapping
 
-from spmilp.frontend.operators.conv import Conv, ConvTranspose
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.family import Family
-from spmilp.frontend.operators.indexing import Gather, GatherND, Pad, ScatterND, Slice
-from spmilp.frontend.operators.integers import ConvInteger, MatMulInteger
-from spmilp.frontend.operators.moves import Concat, Expand, Tile, Trilu
-from spmilp.frontend.operators.normalisation import (
+from spmilp.frontend.operators.moves import (
+    Concat,
+    DepthToSpace,
+    Expand,
+    Gather,
+    GatherND,
+    Pad,
+    Reshape,
+    ScatterND,
+    Slice,
+    Tile,
+    Transpose,
+    Trilu,
+)
+from spmilp.frontend.operators.products import (
+    Conv,
+    ConvInteger,
+    ConvTranspose,
+    Einsum,
+    Gemm,
+    MatMul,
+    MatMulInteger,
+)
+from spmilp.frontend.operators.reductions import (
     LRN,
     BatchNormalization,
+    CumSum,
     GroupNormalization,
     LayerNormalization,
+    Reduce,
     Softmax,
+    TopK,
 )
-from spmilp.frontend.operators.products import Einsum, Gemm, MatMul
-from spmilp.frontend.operators.reduce import CumSum, Reduce, TopK
-from spmilp.frontend.operators.reshape import DepthToSpace, Reshape, Transpose
 from spmilp.frontend.operators.resize import Resize
 from spmilp.frontend.operators.windows import GlobalPool, Pool
 

@@ -8,10 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.operators.attributes import integer, integers, number, numbers, text
-from spmilp.frontend.operators.base import VectorOperator, input_shape, required
 from spmilp.frontend.operators.boxes import covering_ranges, volume
-from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
+from spmilp.frontend.operators.family import (
+    Fusion,
+    Inputs,
+    Part,
+    Reads,
+    Tensors,
+    VectorOperator,
+    input_shape,
+    integer,
+    integers,
+    number,
+    numbers,
+    required,
+    text,
+)
 from spmilp.units import Box, Extents
 
 COORDINATES = (

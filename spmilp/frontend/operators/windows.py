@@ -7,16 +7,21 @@ from math import prod
 from typing import TypeAlias
 
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.operators.attributes import integer, integers
-from spmilp.frontend.operators.base import (
+from spmilp.frontend.operators.boxes import volume
+from spmilp.frontend.operators.family import (
     DIVISION,
+    Fusion,
+    Inputs,
+    Part,
+    Reads,
+    Tensors,
     VectorOperator,
     elements,
     input_shape,
+    integer,
+    integers,
     required,
 )
-from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import Fusion, Inputs, Part, Reads, Tensors
 from spmilp.units import Box, Extents
 
 

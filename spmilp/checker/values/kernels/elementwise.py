@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.frontend.graph import Operator, Scale
-from spmilp.frontend.operators.attributes import has, integer, number, text
+from spmilp.frontend.operators.family import has, integer, number, text
 from spmilp.units import Box
 
 

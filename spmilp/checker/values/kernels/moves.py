@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.operators.attributes import has, integer, integers, number, text
-from spmilp.frontend.operators.indexing import constant_indices, pad_positions, slice_ranges
+from spmilp.frontend.operators.family import has, integer, integers, number, text
+from spmilp.frontend.operators.moves import constant_indices, pad_positions, slice_ranges
 from spmilp.frontend.operators.resize import axis_rule, taps
 from spmilp.units import Box
 

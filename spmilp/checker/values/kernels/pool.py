@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.operators.attributes import integer
+from spmilp.frontend.operators.family import integer
 from spmilp.frontend.operators.windows import Window, windows_of
 
 

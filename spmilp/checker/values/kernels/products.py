@@ -16,7 +16,7 @@ from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.elementwise import along, saturate, scale_of_products
 from spmilp.checker.values.kernels.pool import padded, positions
 from spmilp.frontend.graph import Operator, Scale
-from spmilp.frontend.operators.attributes import integer, number
+from spmilp.frontend.operators.family import integer, number
 from spmilp.frontend.operators.products import letters
 from spmilp.frontend.operators.windows import Window, windows_of
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.operators.attributes import integer, integers, number
+from spmilp.frontend.operators.family import integer, integers, number
 from spmilp.units import Box
 
 

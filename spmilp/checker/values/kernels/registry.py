@@ -21,7 +21,7 @@ from spmilp.checker.values.kernels.products import (
 )
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.elementwise import BINARY, UNARY, VARIADIC
-from spmilp.frontend.operators.reduce import EACH, POSITIONS
+from spmilp.frontend.operators.reductions import EACH, POSITIONS
 from spmilp.units import Box
 
 KERNELS: Mapping[str, Callable[[Call], Array]] = {
