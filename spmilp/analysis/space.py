@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from spmilp.analysis.subject import Subject
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, ResidencyIdx
 

@@ -7,9 +7,8 @@ from itertools import combinations
 from spmilp.bounds.movement import Distances, Movement, cycles_at
 from spmilp.bounds.paths import Paths
 from spmilp.machine.machine import Machine, Memory, MemoryKind
-from spmilp.problem.loads import Share, least_loads
+from spmilp.problem.loads import Share, bytes_read_of_buffers, least_loads
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
 
 MOST_KINDS_COMBINED = 6

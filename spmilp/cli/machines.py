@@ -13,8 +13,8 @@ from spmilp.cli import arguments
 from spmilp.cli import output as out
 
 if TYPE_CHECKING:
+    from spmilp.machine.changed import Provenance
     from spmilp.machine.machine import Engine, Machine, Memory
-    from spmilp.machine.provenance import Provenance
     from spmilp.machine.read import MachineFile
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from spmilp.export.subject import Subject
 from spmilp.machine.machine import Memory
-from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency
 from spmilp.units import Bytes, Cycles, ResidencyIdx, align_up
 

@@ -32,7 +32,7 @@ from spmilp.machine.controllers import (
     blocks_of,
     item_size,
 )
-from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import strided_copy
 from spmilp.units import MemoryIdx, ResidencyIdx

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from spmilp.analysis.causes import Cause, causes_of
 from spmilp.export.subject import Subject
-from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency
 from spmilp.units import MemoryIdx, ResidencyIdx, TransferIdx
 

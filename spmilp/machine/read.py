@@ -14,11 +14,13 @@ from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
 from spmilp.machine.changed import (
     AS_IT_IS,
+    Provenance,
     Scale,
     changed,
     label_of,
     numbers_of,
     provenance_after,
+    provenance_of,
     scaled,
 )
 from spmilp.machine.convert import machine_to_json
@@ -26,7 +28,6 @@ from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
 from spmilp.machine.fields import fields_of, what_is_wrong
 from spmilp.machine.machine import Machine
-from spmilp.machine.provenance import Provenance, provenance_of
 from spmilp.machine.routes import routes_of
 
 PRESETS = files("spmilp.machine") / "presets"

@@ -4,8 +4,7 @@
     measures                  its quantities, and the DRAM traffic that no plan can avoid
     read, write               ``plan.json``, alone and with its ``problem.json``;
                               ``plan.schema.json`` is its JSON Schema
-    addresses                 addresses of slices
-    live_bytes                bytes that are occupied over time
+    memory                    addresses of slices, and bytes that are occupied over time
     frames                    a plan as pandas frames, with names, uses of cores and memories
 Times are in cycles, sizes in bytes; all intervals are half-open.
 """

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 

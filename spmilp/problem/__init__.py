@@ -2,10 +2,10 @@
 
     problem, objective           the problem as all else sees it, and what a plan minimises
     pins, named_pins             what is pinned; the same by names, from a file
-    allowed, contradictions      where pins let tasks run and buffers lie; pins that leave no plan
-    strides, union               the shape of a copy; bytes of a buffer that tasks read
-    loads                        what must leave a DRAM at least
-    builder, named, assemble     problems built by hand, by names
+    contradictions               where pins let tasks run and buffers lie; pins that leave no plan
+    strides                      the shape of a copy
+    loads                        what must leave a DRAM at least; bytes that tasks read
+    builder                      problems built by hand, by names
     read, write                  ``problem.json``; ``problem.schema.json`` is its JSON Schema
 A problem holds integers alone, and refers to its parts by index.
 """

@@ -3,7 +3,7 @@
 from itertools import combinations, product
 
 from spmilp.commands.commands import CommandLists, Move, Run, Signal, Wait
-from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 

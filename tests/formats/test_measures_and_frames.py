@@ -17,9 +17,9 @@ from spmilp.plan.measures import (
     measure,
 )
 from spmilp.plan.plan import Plan
+from spmilp.problem.loads import bytes_read_of_buffers
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Place, Problem, Slice, Task
-from spmilp.problem.union import bytes_read_of_buffers
 from spmilp.units import Box, SliceIdx
 
 

@@ -11,10 +11,10 @@ import yaml
 from msgspec import Struct
 
 from spmilp.formats import decoded, encoded
+from spmilp.machine.changed import provenance_of
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.description import MachineDescription, ProvenanceFields
 from spmilp.machine.machine import Machine
-from spmilp.machine.provenance import provenance_of
 from spmilp.machine.read import list_presets, load_machine
 from tests.machine.small import content, small
 

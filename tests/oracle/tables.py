@@ -6,7 +6,7 @@ from math import ceil, lcm
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import routes_of
-from spmilp.problem.allowed import may_lie
+from spmilp.problem.contradictions import may_lie
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Cycles, Femtojoules, MemoryIdx, SliceIdx, TaskIdx, TensorIdx
 

@@ -1,6 +1,6 @@
 """The curve of occupied bytes."""
 
-from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency
 
 

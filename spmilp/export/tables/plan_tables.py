@@ -15,7 +15,7 @@ from spmilp.export.subject import SCRATCH, Subject
 from spmilp.export.tables import layouts
 from spmilp.export.tables.codes import BUFFER_KINDS, MEMORY_KINDS, Filler, ListKind, Operation
 from spmilp.export.tables.table import NONE, Layout, Table, Texts, Words
-from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import strided_copy
 from spmilp.units import ResidencyIdx, SliceIdx

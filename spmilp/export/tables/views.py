@@ -10,7 +10,7 @@ from spmilp.checker.values.addresses import Addresses, inverse
 from spmilp.export.tables.operators import type_code
 from spmilp.export.tables.table import NONE, Words
 from spmilp.frontend.operators.boxes import extents, intersect
-from spmilp.plan.addresses import layout_in_memory
+from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.problem.strides import row_major_strides

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from spmilp.amounts import size
 from spmilp.machine.machine import Memory, MemoryKind
-from spmilp.plan.live_bytes import live_bytes
+from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.report.palette import KIND_COLOURS, SCRATCH

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
-from spmilp.problem.allowed import cores_left
+from spmilp.problem.contradictions import cores_left
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import Cycles, KindIdx, TaskIdx
 

@@ -14,7 +14,7 @@ from spmilp.machine.controllers import CONTROLLERS, MOST_DIMENSIONS, Block, defe
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Route, Routes, routes_of, transfer_cycles, transfer_rate
 from spmilp.plan.plan import Plan
-from spmilp.problem.allowed import may_lie
+from spmilp.problem.contradictions import may_lie
 from spmilp.problem.problem import Problem, Task
 from spmilp.problem.strides import (
     Layout,
