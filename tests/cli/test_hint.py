@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sizing.small import MACHINE, write_files
 
 import spmilp
 from cli.running import Run
+from runs.small import MACHINE, write_files
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError
 from spmilp.frontend.load import load_network
