@@ -6,7 +6,7 @@ from itertools import islice
 from time import perf_counter
 
 from spmilp.checker.rules import RULES, Case, structure
-from spmilp.checker.rules.claims import claims
+from spmilp.checker.rules.ends import claims
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem

@@ -40,7 +40,7 @@ def check(
     violations = violations_of(opened, answer)
     commands = None
     if with_commands and not violations:
-        from spmilp.checker.races.check import check_commands
+        from spmilp.checker.races import check_commands
         from spmilp.commands.build import build_commands
         from spmilp.commands.commands import summary_of
 

@@ -20,7 +20,6 @@ from checker.worked_example import (
     with_machine,
     with_task,
 )
-from spmilp.checker.rules import sharing
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Place, Problem
@@ -145,7 +144,7 @@ def test_only_the_residency_that_the_task_reads_is_replaced_in_place() -> None:
 def test_permitted_pairs_do_not_count_among_those_that_are_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "ENOUGH", 1)
+    monkeypatch.setattr("spmilp.checker.rules.memory.ENOUGH", 1)
     assert broken(changed(residencies={16: {"offset": 128}})).keys() >= {"no_shared_bytes"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from checker.worked_example import MACHINE, PLAN, PROBLEM
 from spmilp.checker.check import check
 from spmilp.checker.rules.case import Case
-from spmilp.checker.rules.overlap import Rectangle, overlapping_boxes, overlapping_pairs
+from spmilp.checker.rules.memory import Rectangle, overlapping_boxes, overlapping_pairs
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 

@@ -11,7 +11,7 @@ from commands.helpers import Mapped, planned, ten_plans, text, with_events
 from commands.oracle import conflicting_pairs, waits_of
 from commands.small import halves, load_run_store
 from solvers.random_problems import problems
-from spmilp.checker.races.check import check_commands
+from spmilp.checker.races import check_commands
 from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
 from spmilp.commands.commands import EventScheme, summary_of
 from spmilp.errors import ExitCode

@@ -9,7 +9,7 @@ import pytest
 from checker.worked_example import PLAN, PROBLEM
 from commands.helpers import changed, with_events
 from commands.small import load_run_store, replaced_in_place
-from spmilp.checker.races.check import check_commands
+from spmilp.checker.races import check_commands
 from spmilp.commands.build import build_commands, commands_as
 from spmilp.commands.commands import (
     Command,
@@ -228,7 +228,7 @@ def test_a_semaphore_that_may_hold_too_much_is_found() -> None:
 
 def test_the_checker_shares_only_the_data_classes_with_what_it_checks() -> None:
     script = (
-        "import sys, spmilp.checker.races.check; "
+        "import sys, spmilp.checker.races; "
         "print(*sorted(name for name in sys.modules if name.startswith('spmilp.commands')))"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

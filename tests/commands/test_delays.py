@@ -11,7 +11,7 @@ from commands.helpers import Mapped, changed, numbered, planned, ten_plans, with
 from commands.oracle import conflicting_pairs
 from solvers.chains import star
 from solvers.random_problems import problems
-from spmilp.checker.races.check import check_commands
+from spmilp.checker.races import check_commands
 from spmilp.checker.values.delays import Actor, Step, delayed_events
 from spmilp.checker.values.errors import ReplayError
 from spmilp.checker.values.replay import compute_network, replay, replay_with_delays

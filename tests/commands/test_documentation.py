@@ -9,8 +9,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
 
 
 def test_every_rule_is_documented_and_no_other() -> None:
-    sources = [file.read_text() for file in Path(races.__file__).parent.glob("*.py")]
-    asked = {name for text in sources for name in re.findall(r'Violation\("(\w+)"', text)}
+    asked = set(re.findall(r'Violation\("(\w+)"', Path(races.__file__).read_text()))
     documented = set(re.findall(r"^- `(\w+)`:", DOCS.read_text(), flags=re.MULTILINE))
 
     assert asked == documented

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from commands.helpers import least_events, numbered, ten_plans, with_events, without
-from spmilp.checker.races.check import check_commands
+from spmilp.checker.races import check_commands
 from spmilp.commands.build import commands_as
 from spmilp.commands.commands import Command, CommandLists, EventScheme, Signal, Wait
 from spmilp.plan.plan import Plan

@@ -15,7 +15,7 @@ from export.subjects import lowered, replayed, subject, two_strips_subject
 from player.kernel_network import KernelNetwork, integer_network
 from player.reading_packed import Reader, code_of, commands_in
 from player.test_player import needs_arm, needs_gcc, planned
-from spmilp.checker.races.check import check_commands
+from spmilp.checker.races import check_commands
 from spmilp.checker.values.replay import replay
 from spmilp.commands.commands import Command, CommandLists, EventScheme, Move, Run, Wait
 from spmilp.export.errors import ExportError

@@ -7,7 +7,7 @@ import pytest
 
 import spmilp
 from spmilp.checker.check import check
-from spmilp.checker.races.check import check_commands
+from spmilp.checker.races import check_commands
 from spmilp.commands.build import build_commands
 from spmilp.policies.tvm import DeadlockError, Instruction, Tvm, replay
 from spmilp.solvers.base import SolveOptions

@@ -1,12 +1,139 @@
-"""Rule 11: what is pinned is where and when its pin says."""
+"""Rules 8, 10 and 11: outputs at the end, no value lost, stated quantities, pins."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from spmilp.checker.rules.case import Case
+from spmilp.checker.rules.case import Case, Use
 from spmilp.checker.violation import Violation
+from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Residency
+from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin
-from spmilp.units import Cycles, MemoryIdx
+from spmilp.units import Bytes, Cycles, Femtojoules, LinkIdx, MemoryIdx
+
+
+def outputs_stored(case: Case) -> Iterator[Violation]:
+    """Each buffer that must end in a memory is valid there, as a whole, at the makespan."""
+    end = case.makespan
+    for buffer in case.problem.buffers:
+        if buffer.ends_in is None:
+            continue
+        there = [
+            holder
+            for holder in case.holders(buffer.index)
+            if case.plan.residencies[holder].memory == buffer.ends_in
+        ]
+        if not any(case.valid_from[r] <= end <= case.plan.residencies[r].end for r in there):
+            last = max((case.plan.residencies[r].end for r in there), default=None)
+            found = "no residency of it is there" if last is None else f"its last ends at {last}"
+            memory = case.memory(buffer.ends_in)
+            who = f"buffer {buffer.index} ({buffer.name})"
+            message = f"{who} must be valid in {memory} at cycle {end}, but {found}"
+            yield Violation("outputs_stored", (who, memory), message)
+
+
+def no_value_lost(case: Case) -> Iterator[Violation]:
+    """A value that is still needed is valid in some memory."""
+    for use in (*case.task_uses, *case.transfer_uses):
+        if case.plan.residencies[use.residency].end < use.end and case.is_lost(use):
+            last = _last_valid_cycle(case, use)
+            user, what = case.user(use), case.slice(use.slice)
+            yield Violation(
+                "no_value_lost",
+                (what, user),
+                f"{user} needs {what} in cycles [{use.start}, {use.end}), but its last valid "
+                f"residency ended at {last} and no copy was stored",
+            )
+
+
+def _last_valid_cycle(case: Case, use: Use) -> str:
+    ends = [
+        case.plan.residencies[holder].end
+        for holder in case.holders(use.slice)
+        if case.valid_from[holder] < min(case.plan.residencies[holder].end, use.end)
+    ]
+    return f"cycle {max(ends)}" if ends else "no cycle, for it never had one,"
+
+
+_Path: TypeAlias = tuple[tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
+"""The memories of a transfer's source and destinations, and the links between."""
+
+
+def claims(case: Case) -> Iterator[Violation]:
+    """Computed again from the plan, every quantity is equal, and the bound holds."""
+    claim = case.plan.claim
+    stated = {
+        Quantity.MAKESPAN: claim.makespan,
+        Quantity.DRAM_TRAFFIC: claim.dram_traffic,
+        Quantity.ENERGY: claim.energy,
+        Quantity.PEAK_SPM: claim.peak_spm,
+    }
+    moved = _moved(case)
+    found = {
+        Quantity.MAKESPAN: case.makespan,
+        Quantity.DRAM_TRAFFIC: _dram_traffic(case, moved),
+        Quantity.ENERGY: _energy(case, moved),
+        Quantity.PEAK_SPM: _peak_spm(case),
+    }
+    for quantity in Quantity:
+        if stated[quantity] != found[quantity]:
+            yield Violation(
+                "claims",
+                ("plan", quantity.value),
+                f"plan states {quantity.value} {stated[quantity]}, but it is {found[quantity]}",
+            )
+    first = case.problem.objective.first
+    if claim.bound > found[first]:
+        yield Violation(
+            "claims",
+            ("plan", "bound"),
+            f"plan states the bound {claim.bound} > {found[first]}, its {first.value}",
+        )
+
+
+def _moved(case: Case) -> dict[_Path, Bytes]:
+    """Return the bytes of all transfers that have the same memories and route."""
+    total: dict[_Path, Bytes] = {}
+    slices, residencies = case.problem.slices, case.plan.residencies
+    for move in case.plan.transfers:
+        ends = tuple([residencies[end].memory for end in (move.source, *move.destinations)])
+        path = ends, move.route
+        total[path] = total.get(path, 0) + slices[move.slice].bytes
+    return total
+
+
+def _dram_traffic(case: Case, moved: dict[_Path, Bytes]) -> Bytes:
+    return sum(
+        size
+        for (memories, _), size in moved.items()
+        for memory in memories
+        if case.machine.memories[memory].kind is MemoryKind.DRAM
+    )
+
+
+def _energy(case: Case, moved: dict[_Path, Bytes]) -> Femtojoules:
+    """Add up what the problem and the machine state; what they do not state counts nothing."""
+    total = 0
+    for placement in case.plan.placements:
+        energy = case.problem.tasks[placement.task].energy
+        if energy:
+            total += energy[case.machine.cores[placement.core].kind] or 0
+    for (memories, route), size in moved.items():
+        ends = sum(case.machine.memories[memory].energy_per_byte or 0 for memory in memories)
+        links = sum(case.machine.links[link].energy_per_byte or 0 for link in route)
+        total += size * (ends + links)
+    return total
+
+
+def _peak_spm(case: Case) -> Bytes:
+    return max(
+        (
+            residency.offset + residency.bytes
+            for residency in case.plan.residencies
+            if case.machine.memories[residency.memory].kind is MemoryKind.SPM
+        ),
+        default=0,
+    )
 
 
 def pinned_core(case: Case) -> Iterator[Violation]:
