@@ -84,7 +84,7 @@ SOURCE = Source(
     ),
     setting=(
         f"google/minimalloc's `benchmarks/challenging`, {SECONDS:g} s at most for each; its times "
-        "beside ours are on [the page of packing](packing.md#figures)."
+        "beside ours are in [the notes on packing](packing.md#figures)."
     ),
     rows=measure,
 )
