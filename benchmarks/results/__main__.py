@@ -43,19 +43,21 @@ SIZES = (("below 13", 0, 12), ("13 to 40", 13, 40), ("above 40", 41, 10**6))
 
 PAGE_TEXT = """# Results
 
-`python -m benchmarks.results` writes this page from kept figures: of networks, those of the last run of the whole suite.
-Method and all rows stand in `benchmarks/notes`.
+`python -m benchmarks.results` writes this page from kept figures: of networks, those of the last
+run of the whole suite. Method and all rows stand in `benchmarks/notes`.
 
 ## Whole networks
 
-`spmilp solve` with two minutes and one worker on {count} pairs of a network and a machine. Scalings of DRAM bandwidth and
-scratchpads make most of them balanced or tight; a network that only computes, or only loads, is easy. The checker accepted
-every plan.
+`spmilp solve` with two minutes and one worker on {count} pairs of a network and a machine.
+Scalings of DRAM bandwidth and scratchpads make most of them balanced or tight; a network that
+only computes, or only loads, is easy. The checker accepted every plan.
 
-- **Gap of tiles**: {gap:.1%} in the mean (worst {worst:.1%}). No plan with these tiles is shorter by more.
+- **Gap of tiles**: {gap:.1%} in the mean (worst {worst:.1%}). No plan with these tiles is
+  shorter by more.
 - **Gap**: {roofline:.1%} in the mean to what no tiling can beat.
 - **Against greedy**: the best of 30 one-pass rules takes {greedy:.2f} times as long.
-- **Optimal or nearly so**: {near} of {count} rows are within 5 % of the bound of their tiles, {proven} of them proven optimal.
+- **Optimal or nearly so**: {near} of {count} rows are within 5 % of the bound of their tiles,
+  {proven} of them proven optimal.
 
 By machine (means are geometric):
 
@@ -65,9 +67,10 @@ Some rows:
 
 {rows}
 
-*Cores busy* is the mean part of the makespan for which a core computes; *DRAM* is bytes over those that no plan avoids. Wide gaps
-have two reasons. On many cores results travel all the time, and each transfer has a set-up (BERT on wormhole). And where early
-layers compute and late ones load weights, scratchpads are too small to load ahead, which bounds do not see.
+*Cores busy* is the mean part of the makespan for which a core computes; *DRAM* is bytes over
+those that no plan avoids. Wide gaps have two reasons. On many cores results travel all the time,
+and each transfer has a set-up (BERT on wormhole). And where early layers compute and late ones
+load weights, scratchpads are too small to load ahead, which bounds do not see.
 
 ## Small problems
 
@@ -77,7 +80,8 @@ The 60 [instances](instances.md), the best plans and bounds that are known, by a
 
 ## Beside publications
 
-The notes set {published} figures of {sources} publications beside ours, each difference with its reason. A few of them:
+The notes set {published} figures of {sources} publications beside ours, each difference with its
+reason. A few of them:
 
 {beside}
 """
